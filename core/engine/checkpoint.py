@@ -84,7 +84,10 @@ class CheckpointFile:
         self.step, self.earlier_seconds = 0, 0.0  # of earlier attempts
         self.resumed_at: list[int] = []
         self.asked = False  # whether the process was asked to end
-        self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
+        self._owner: dict[str, object] = {
+            "run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type,
+            "weights": _shapes(model.state_dict()),
+        }  # fmt: skip
         minutes = execution.checkpoint_minutes
         self._every = math.inf if minutes is None else minutes * 60  # seconds
         self._began = self._wrote = time.monotonic()
@@ -92,21 +95,17 @@ class CheckpointFile:
         self._path, self._left = store.checkpoint(run_id(config)), None
         if self._path.exists():
             try:
-                self._left = self._accepted(read(self._path), model)
+                content = read(self._path)
+                kept = content | {"weights": _shapes(content["model"])}
+                if differing := [name for name, value in self._owner.items() if kept[name] != value]:
+                    raise ValueError(f"its {differing[0]} is another")
+                rows, step, seconds = [Row(*row) for row in content["rows"]], content["step"], content["seconds"]
+                self.resumed_at = [*content["resumed_at"], step]
+                self.rows, self.step, self.earlier_seconds, self._left = rows, step, seconds, content
             except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
                 aside = f"{self._path} (now {store.set_aside(self._path)})"
                 reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
                 note(f"starts from nothing, since the checkpoint {aside} is of no use: {reason}")
-
-    def _accepted(self, content: dict, model: nn.Module) -> dict:
-        """The content of this run's checkpoint for this model. Raises an error of some kind."""
-        kept, wanted = content | _shapes(content["model"]), self._owner | _shapes(model.state_dict())
-        if differing := [name for name, value in wanted.items() if kept.get(name) != value]:
-            raise ValueError(f"{differing[0]} is {kept.get(differing[0])}, not {wanted[differing[0]]}")
-        rows, step = [Row(*row) for row in content["rows"]], content["step"]
-        resumed_at = [*content["resumed_at"], step]
-        self.rows, self.step, self.earlier_seconds, self.resumed_at = rows, step, content["seconds"], resumed_at
-        return content
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
         """Restore model and optimiser. Returns the state of the loop. From here on SIGTERM asks for a

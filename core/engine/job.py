@@ -34,13 +34,13 @@ from core.engine.measure import check, count_rows, final_evaluation
 from core.engine.optimiser import learning_rate
 from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
-from core.engine.tokens import TokenTable, cached_table, tokenise, unknown
+from core.engine.tokens import cached_table, tokenise, unknown
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.result import PairBlock, Result, Row, Status
+from core.spec.result import Result, Row
 from core.spec.run import Execution, RunConfig
 from core.spec.scale import SCALES
 
@@ -58,39 +58,26 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     """
     started = time.monotonic()
     device, steps, cache = torch.device(execution.device), config.train.steps, Path(execution.cache_dir)
-
-    def phase(name: str, step: int) -> None:
-        progress({"phase": name, "step": step, "total": steps})
-
-    def note(sentence: str) -> None:
-        progress({"note": sentence})
-
     torch.set_num_threads(execution.threads)
-    phase("load", 0)
+    progress({"phase": "load"})
     encoder, tokenizer = load_encoder(config, execution)
     text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(config, execution, tokenizer, encoder, device)
     model = methods.model(config.method).Model(config, encoder, device)
-    for sentence in filter(None, (unknown(text.table, tokenizer), *slower(config.train, model, device))):
-        note(sentence)
-    file = CheckpointFile(config, execution, model, note)
+    file = CheckpointFile(config, execution, model, lambda sentence: progress({"note": sentence}))
+    notes = [unknown(text.table, tokenizer), *slower(config.train, model, device)]
+    notes += [f"goes on after step {file.step} of {steps}, from its checkpoint"] if file.step else []
+    for sentence in filter(None, notes):
+        progress({"note": sentence})
     rows = file.rows
-    if file.step:
-        note(f"goes on after step {file.step} of {steps}, from its checkpoint")
-    else:
+    if not file.step:
         rows += count_rows(scorer, execution.evaluation_path)
         rows += kept_rows(config, cache, "baselines", lambda: baseline_rows(scorer, encoder))
         if config.eval.transfer:
-            phase("transfer tasks", 0)  # before the first step moves the encoder
+            progress({"phase": "transfer tasks"})  # before the first step moves the encoder
             rows += kept_rows(config, cache, "transfer", lambda: transfer().untrained_rows(scorer, encoder))
         check(scorer, model, config, rows, 0)
-    write = curve_writer(config, execution, go_on=file.step > 0)
-
-    def report(message: dict) -> None:
-        if message["loss"] is not None:
-            write(message)
-        progress(message)
-
+    report = reporter(config, execution, file.step > 0, progress)
     loaded = time.monotonic()
     with own_stream(device):
         batches = training_batches(config, text, device, file.step)
@@ -101,22 +88,17 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     some = on(device, [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))])
     numbers = model.diagnostics(some)
     rows += [Row("last", "train", name, steps, value) for name, value in numbers.items() if value is not None]
-    phase("scoring", steps)
-    status: Status = "diverged"
-    pairs: tuple[PairBlock, ...] = ()
-    chosen = training.selected
-    if training.diverged_at is not None:
-        rows.append(Row("last", "train", "diverged_at", training.diverged_at, float("nan")))
-    elif chosen is not None:  # the last step is checked
-        status, pairs = final_evaluation(config, scorer, model, chosen, rows)
-    if status != "diverged" and chosen is not None:  # the model now has the selected checkpoint's weights
+    progress({"phase": "evaluate"})
+    status, pairs = final_evaluation(config, scorer, model, training, rows)
+    if status != "diverged" and training.selected is not None:
+        step = training.selected.step  # whose weights the model now has
         copies = edited_copies(scorer.sets["dev"], tokenizer, encoder.max_positions)
-        rows += edit_rows(model, copies, device, chosen.step)
+        rows += edit_rows(model, copies, device, step)
         if config.eval.transfer:
-            phase("transfer tasks", steps)
-            rows += transfer().rows(scorer, model, "selected", chosen.step)
+            progress({"phase": "transfer tasks"})
+            rows += transfer().rows(scorer, model, "selected", step)
         if execution.keep_models:
-            keep_model(config, execution, model, encoder_folder(config, execution), chosen.step)
+            keep_model(config, execution, model, encoder_folder(config, execution), step)
     seconds = {
         "load": loaded - started,
         "train": file.earlier_seconds + trained - loaded,
@@ -133,8 +115,11 @@ def transfer() -> ModuleType:
     return importlib.import_module("core.engine.evaluation.transfer")
 
 
-def curve_writer(config: RunConfig, execution: Execution, go_on: bool) -> Callable[[dict], None]:
-    """What writes a run's checks, as the training loop reports them, for `tail -f` and for TensorBoard.
+def reporter(
+    config: RunConfig, execution: Execution, go_on: bool, progress: Callable[[dict], None]
+) -> Callable[[dict], None]:
+    """What takes the training loop's reports: `progress` gets each, and checks are also written for `tail -f`
+    and for TensorBoard.
 
     `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that selects),
     loss (mean since the last check), seconds. A resumed run appends, so it repeats the steps after its
@@ -149,8 +134,11 @@ def curve_writer(config: RunConfig, execution: Execution, go_on: bool) -> Callab
         folder = str(Path(execution.tensorboard) / run)
         board = importlib.import_module("torch.utils.tensorboard").SummaryWriter(folder)
 
-    def write(message: dict) -> None:
+    def report(message: dict) -> None:
+        progress(message)
         step, score, loss = message["step"], message["dev"], message["loss"]
+        if loss is None:
+            return
         line = {
             "run": run, "step": step, "of": config.train.steps,
             "dev": None if math.isnan(score) else round(score, 4), "loss": round(loss, 4),
@@ -164,7 +152,7 @@ def curve_writer(config: RunConfig, execution: Execution, go_on: bool) -> Callab
                 board.add_scalar(name, number, step)
             board.flush()
 
-    return write
+    return report
 
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:
@@ -202,9 +190,7 @@ def training_text_of(
     if rewriting is None:
         return TrainingText(table, sentences, tokenizer)
 
-    def rewritten(view: str) -> TokenTable:
-        return rewritten_table(config, rewriting, execution, tokenizer, view, device)
-
+    rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device)
     online = rewritten(ONLINE) if rewriting.view == "both" else table
     return TrainingText(online, sentences, tokenizer, rewritten(TARGET))
 
@@ -238,9 +224,7 @@ def scorer_for(
     if root is not None and not own:
         geometry_of = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
 
-    def tokenised(texts: list[str]) -> TokenTable:
-        key: list[str | int] = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
-        build = partial(tokenise, tokenizer, texts, encoder.max_positions)
-        return cached_table(Path(execution.cache_dir), key, build)
-
-    return Scorer(scored, geometry_of, tasks, tokenised, device)
+    key: list[str | int] = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
+    build = partial(tokenise, tokenizer, max_length=encoder.max_positions)
+    kept = partial(cached_table, Path(execution.cache_dir), key)
+    return Scorer(scored, geometry_of, tasks, lambda texts: kept(partial(build, texts)), device)

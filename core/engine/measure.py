@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from core.data.sts import load_sick
-from core.engine.checkpoint import Checkpoint
 from core.engine.evaluation.length_bias import length_rows
 from core.engine.evaluation.metrics import (
     array,
@@ -20,6 +19,7 @@ from core.engine.evaluation.metrics import (
     spread,
 )
 from core.engine.evaluation.scoring import Scorer
+from core.engine.trainer import Training
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.result import PairBlock, Row, Status
@@ -57,13 +57,17 @@ def check(scorer: Scorer, model: Contrastive, config: RunConfig, rows: list[Row]
 
 
 def final_evaluation(
-    config: RunConfig, scorer: Scorer, model: Contrastive, chosen: Checkpoint, rows: list[Row]
+    config: RunConfig, scorer: Scorer, model: Contrastive, training: Training, rows: list[Row]
 ) -> tuple[Status, tuple[PairBlock, ...]]:
-    """Status and pairs of the selected checkpoint, `chosen`, whose weights the model has afterwards.
+    """Status and pairs of the selected checkpoint, whose weights the model has afterwards, unless it diverged.
 
     Adds the rows of the last and of the selected checkpoint, geometry, directions, spectrum and distances.
     """
-    steps, step = config.train.steps, chosen.step
+    steps, chosen = config.train.steps, training.selected
+    if training.diverged_at is not None or chosen is None:
+        rows.append(Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan")))
+        return "diverged", ()
+    step = chosen.step
     last = selected = scorer.score(model, scorer.sets, geometry=step == steps)
     rows += scorer.rows(last, "last", steps)
     rows += direction_rows(array(last.of(scorer.dev_sentences)), "last", steps)

@@ -22,7 +22,7 @@ TARGET, ONLINE = "target", "online"
 
 
 def rewritten_table(
-    config: RunConfig, text: TextView, execution: Execution, tokenizer, view: str, device: torch.device
+    config: RunConfig, text: TextView, execution: Execution, tokenizer, device: torch.device, view: str
 ) -> TokenTable:
     """Token ids of the training text that `text` rewrites for one view, a row for each sentence, cut at
     data.max_length.

@@ -133,10 +133,10 @@ def nothing_is_forgotten(model):
 
 def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
     """Zip files have padding and fields that nobody reads; every other bit is under a checksum."""
-    path, draw = tmp_path / "x.pt", random.Random(1)
+    path, draw, refused = tmp_path / "x.pt", random.Random(1), 0
     content = {"model": {f"w{i}": torch.randn(7, 5) for i in range(20)}, "rows": [("dev", 1.5)], "step": 6}
     checkpoint.write(path, content)
-    whole, refused = path.read_bytes(), 0
+    whole = path.read_bytes()
     for _ in range(200):
         broken = bytearray(whole)
         broken[draw.randrange(len(broken))] ^= 1 << draw.randrange(8)
@@ -151,14 +151,11 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
     assert refused > 100
 
 
-def test_a_full_disk_costs_the_checkpoint_alone(tmp_path, monkeypatch):
-    config, notes = configured("esimcse", "repaired", {}), []
-    undisturbed = attempt(config, tmp_path)
-
-    save = torch.save
+def test_a_full_disk_costs_the_checkpoint_alone(calm, tmp_path, monkeypatch):
+    config, notes, save = configured("mocose", "repaired", {}), [], torch.save
     with open("/dev/full", "wb", buffering=0) as disk:
         monkeypatch.setattr(torch, "save", lambda content, file: save(content, disk))
-        same(attempt(config, tmp_path, every=8, notes=notes), undisturbed)
+        same(attempt(config, tmp_path, every=8, notes=notes), calm)
     assert len(notes) == 2 and "step 8" in notes[0] and "disk is full" in notes[0]
     assert not list((tmp_path / "checkpoints").iterdir())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import signal
 import threading
@@ -86,15 +85,14 @@ def same(run: PlannedRun, store: Store, calm: Store) -> None:
 @pytest.mark.parametrize("method", [pytest.param("mocose", marks=pytest.mark.long), "esimcse"])
 def test_a_run_that_is_killed_again_and_again_is_the_undisturbed_one(method, folder, store, launcher):
     run, draw = planned(method), random.Random(method)
-    fates = ["write 3", f"step {draw.randint(2, 5)}", f"step {draw.randint(1, 4)}"]
+    fates = ["write 3", f"step {draw.randint(2, 7)}"]
     for fate in fates:
         (folder / "cache" / "fate").write_text(fate)
         outcome = launch(launcher, run)
         assert outcome.state == "failed" and "signal 9" in outcome.failure.cause and store.checkpoint(run.run_id).exists()
     assert launch(launcher, run).state == "done"
     resumed = store.load(run.run_id).provenance["resumed_at_steps"]
-    lived = [2, *(int(fate.split()[1]) for fate in fates[1:])]  # the third checkpoint was torn
-    assert resumed == list(itertools.accumulate(lived))
+    assert resumed == [2, 2 + int(fates[1].split()[1])]  # the third checkpoint was torn
     assert not list((store.root / "checkpoints").iterdir()) and not (store.root / "damaged").exists()
     same(run, store, undisturbed(run, folder))
 

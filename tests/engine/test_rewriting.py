@@ -43,7 +43,7 @@ def place(tmp_path, monkeypatch):
 
 
 def table(config, execution, tokenizer, view):
-    return rewriting.rewritten_table(config, config.text, execution, tokenizer, view, CPU)
+    return rewriting.rewritten_table(config, config.text, execution, tokenizer, CPU, view)
 
 
 def rows(table):

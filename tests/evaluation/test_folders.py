@@ -21,9 +21,8 @@ POOLING = {"word_embedding_dimension": tiny_checkpoint.HIDDEN, "pooling_mode_mea
 
 def listed(*kinds):
     """`modules.json` with these modules behind one another."""
-    paths = ["", *(f"{i}_{kind}" for i, kind in enumerate(kinds[1:], start=1))]
-    parts = enumerate(zip(kinds, paths, strict=True))
-    return [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"} for i, (kind, path) in parts]
+    parts = ((i, f"{i}_{kind}" if i else "", f"sentence_transformers.models.{kind}") for i, kind in enumerate(kinds))
+    return [{"idx": i, "name": str(i), "path": path, "type": kind} for i, path, kind in parts]
 
 
 def with_json(folder, name, **values):
@@ -91,41 +90,32 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers import models as parts
 
-    bert = parts.Transformer(str(tiny_checkpoint.bert(tmp_path / "bert")))
-    pooling = parts.Pooling(16, pooling_mode="mean")
-    model = SentenceTransformer(modules=[bert, pooling, parts.Dense(16, 4), parts.Normalize()], device="cpu")
+    parts = [parts.Transformer(str(tiny_checkpoint.bert(tmp_path))), parts.Pooling(16), parts.Dense(16, 4), parts.Normalize()]
+    model, sentences = SentenceTransformer(modules=parts, device="cpu"), ["w1 w2 w3", "w4"]
     model.save(str(tmp_path / "whole"))
     encode, pooling = command._encoder(command._parser().parse_args([str(tmp_path / "whole")]))
-    sentences = ["w1 w2 w3", "w4"]
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
     assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
     assert "Pooling pooling, dense, normalize, as the folder says, by sentence-transformers." in capsys.readouterr().out
 
 
-def test_a_tokenizer_that_sets_no_cls_is_refused_where_cls_is_read(tmp_path):
-    # huggingface/transformers#13000
-    with_json(tiny_checkpoint.bert(tmp_path), "tokenizer.json", post_processor=None)
-    load_checkpoint(tmp_path, pooling="mean")
-    with pytest.raises(UserError, match=r"sets no \[CLS\] before a sentence; .* --pooling mean"):
-        load_checkpoint(tmp_path, pooling="cls")
-
-
-def test_long_sentences_are_cut_on_the_side_that_the_folder_says(tmp_path):  # huggingface/transformers#12913
-    with_json(tiny_checkpoint.bert(tmp_path), "tokenizer_config.json", truncation_side="left")
-    tokenizer = load_checkpoint(tmp_path, pooling="cls").tokenizer
-    words = tokenizer.convert_ids_to_tokens(tokenise(tokenizer, ["w1 w2 w3 w4"], 4)[0])
-    assert words == ["[CLS]", "w3", "w4", "[SEP]"]
-
-
-def test_unknown_words_are_counted_or_named(tmp_path, evaluated):
-    folder = tiny_checkpoint.bert(tmp_path)  # princeton-nlp/SimCSE#137, allenai/scibert#79
+def test_tokenizers_of_public_reports(tmp_path, evaluated):
+    folder = with_json(tiny_checkpoint.bert(tmp_path / "side"), "tokenizer_config.json", truncation_side="left")
     tokenizer = load_checkpoint(folder, pooling="cls").tokenizer
+    words = tokenizer.convert_ids_to_tokens(tokenise(tokenizer, ["w1 w2 w3 w4"], 4)[0])
+    assert words == ["[CLS]", "w3", "w4", "[SEP]"]  # huggingface/transformers#12913
+    # princeton-nlp/SimCSE#137, allenai/scibert#79: words that the tokenizer does not know
     assert not unknown(tokenise(tokenizer, ["w1 w2 w3"], 9), tokenizer)
     assert "40% of the tokens are unknown" in unknown(tokenise(tokenizer, ["x w2 x"], 9), tokenizer)
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]
     with_json(folder, "tokenizer.json", model=vocabulary | {"unk_token": "[none]"})  # tokenizers#168
     status, told = evaluated(folder, words="x y")
     assert status == 2 and "The tokenizer cannot read the text (WordLevel error: Missing" in told
+    # huggingface/transformers#13000: no [CLS]
+    folder = with_json(tiny_checkpoint.bert(tmp_path / "plain"), "tokenizer.json", post_processor=None)
+    load_checkpoint(folder, pooling="mean")
+    with pytest.raises(UserError, match=r"sets no \[CLS\] before a sentence; .* --pooling mean"):
+        load_checkpoint(folder, pooling="cls")
 
 
 @pytest.mark.parametrize("by_library", [False, pytest.param(True, marks=WITH_THE_LIBRARY)])

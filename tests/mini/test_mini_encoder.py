@@ -1,7 +1,6 @@
 """The shipped encoders of scales demo and mini: each loads offline, knows its words, and is the one of its README."""
 
 import hashlib
-import random
 
 import numpy as np
 import pytest
@@ -38,13 +37,12 @@ def test_weights_are_the_ones_of_the_readme(folder):
     (DEMO_ENCODER, ["The farmer praised the nurse.", "The nurse was praised by the [MASK]."], {"farmer", "grower"}),
 ])  # fmt: skip
 def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
-    tokenizer = tokenizer_of(folder)
+    tokenizer, encoded = tokenizer_of(folder), tokenizer_of(folder)(*texts, return_tensors="pt")
     model, report = BertForMaskedLM.from_pretrained(folder, local_files_only=True, output_loading_info=True)
     assert not report["missing_keys"] and not report["mismatched_keys"]
-    encoded = tokenizer(*texts, return_tensors="pt")
     with torch.no_grad():
         logits = model.eval()(**encoded).logits[0]
-    guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(5 if len(texts) == 2 else 20).indices[0]
+    guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(5).indices[0]
     assert words & set(tokenizer.convert_ids_to_tokens(guess.tolist()))
 
 
@@ -68,9 +66,8 @@ def test_no_sentence_of_the_demo_has_unknown_pieces_or_too_many():
 
 
 def test_any_word_can_be_tokenised_for_scale_mini():
-    letters, tokenizer = random.Random(0), tokenizer_of(MINI_ENCODER)
-    words = ["".join(letters.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(n)) for n in range(1, 20) for _ in range(20)]
-    for word in (*words, "Schrödinger", "naïve", "antidisestablishmentarianism", "1,234.5", "don't", "Москва", "北京"):
+    tokenizer = tokenizer_of(MINI_ENCODER)
+    for word in ("Schrödinger", "naïve", "antidisestablishmentarianism", "q7zx0vjk2w", "1,234.5", "don't", "Москва", "北京"):
         ids = tokenizer(word, add_special_tokens=False)["input_ids"]
         assert ids and tokenizer.unk_token_id not in ids, word
 
