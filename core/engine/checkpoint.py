@@ -1,10 +1,8 @@
-"""Checkpoints of a running training: all that the next step depends on, so that an interrupted run goes on
-unchanged.
+"""Checkpoints of a running training: all that the next step depends on.
 
-Each run has one file, replaced every few minutes. What a model keeps beside its weights is in its state dict,
-as buffers or as extra state, so nothing here knows a method. The data streams are not in the file: they
-follow from the seed and the number of steps, and `training_batches` winds them forward. On a CPU a resumed
-run equals an undisturbed run bit for bit.
+Each run has one file, replaced every few minutes. What a model keeps beside its weights is in its state dict.
+The data streams follow from the seed and the number of steps, and `training_batches` winds them forward. On a
+CPU a resumed run equals an undisturbed run bit for bit.
 """
 
 from __future__ import annotations
@@ -31,8 +29,7 @@ from core.store.store import Store
 
 
 class Checkpoint(NamedTuple):
-    """A candidate for selection: the optimiser step, its development score, and the weights that scoring
-    reads."""
+    """A candidate for selection: its step, its development score, and the weights that scoring reads."""
 
     step: int
     score: float
@@ -53,7 +50,10 @@ class TrainingState(NamedTuple):
 def write(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is full or
     read-only; the old file stays then."""
-    with whole(path) as temporary, open(temporary, "wb") as file:  # to a path, torch hides the system's errors
+    with (
+        whole(path) as temporary,
+        open(temporary, "wb") as file,
+    ):  # to a path, torch hides the system's errors
         try:
             torch.save(tree_map_only(Tensor, lambda tensor: tensor.detach().cpu(), content), file)
         except RuntimeError as error:  # torch's writer fails once more while it closes
@@ -61,8 +61,7 @@ def write(path: Path, content: dict) -> None:
 
 
 def read(path: Path) -> dict:
-    """The content of the file, tensors on the CPU as views of the file. A damaged file raises an error of
-    some kind."""
+    """The content of the file, tensors as views of it. A damaged file raises an error of some kind."""
     with zipfile.ZipFile(path) as archive:
         if (name := archive.testzip()) is not None:  # torch itself checks no checksum
             raise ValueError(f"the checksum of {name} is wrong")
@@ -99,7 +98,11 @@ class CheckpointFile:
                 kept = content | {"weights": _shapes(content["model"])}
                 if differing := [name for name, value in self._owner.items() if kept[name] != value]:
                     raise ValueError(f"its {differing[0]} is another")
-                rows, step, seconds = [Row(*row) for row in content["rows"]], content["step"], content["seconds"]
+                rows, step, seconds = (
+                    [Row(*row) for row in content["rows"]],
+                    content["step"],
+                    content["seconds"],
+                )
                 self.resumed_at = [*content["resumed_at"], step]
                 self.rows, self.step, self.earlier_seconds, self._left = rows, step, seconds, content
             except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
@@ -108,8 +111,8 @@ class CheckpointFile:
                 note(f"starts from nothing, since the checkpoint {aside} is of no use: {reason}")
 
     def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """Restore model and optimiser. Returns the state of the loop. From here on SIGTERM asks for a
-        checkpoint before the process ends, if checkpoints are written."""
+        """Restore model and optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint
+        before the process ends, if checkpoints are written."""
         self._began = self._wrote = time.monotonic()
         if self._every < math.inf:
             signal.signal(signal.SIGTERM, self._ask)
@@ -151,7 +154,7 @@ class CheckpointFile:
             self.close()
 
     def close(self) -> None:
-        """End listening to SIGTERM. If the process was asked to end meanwhile, it ends as if by the signal."""
+        """End listening to SIGTERM. If the process was asked to end, it ends as if by the signal."""
         if self._every < math.inf:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self.asked:

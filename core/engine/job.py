@@ -118,8 +118,7 @@ def transfer() -> ModuleType:
 def reporter(
     config: RunConfig, execution: Execution, go_on: bool, progress: Callable[[dict], None]
 ) -> Callable[[dict], None]:
-    """What takes the training loop's reports: `progress` gets each, and checks are also written for `tail -f`
-    and for TensorBoard.
+    """What takes the training loop's reports: checks are also written for `tail -f` and TensorBoard.
 
     `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that selects),
     loss (mean since the last check), seconds. A resumed run appends, so it repeats the steps after its
@@ -178,8 +177,7 @@ def encoder_folder(config: RunConfig, execution: Execution) -> Path:
 def training_text_of(
     config: RunConfig, execution: Execution, tokenizer, device: torch.device
 ) -> TrainingText:
-    """The training text as token ids, as sentences where the method reads words, and rewritten where a view
-    is (Table 5)."""
+    """The training text as token ids, as sentences if the method reads words, and rewritten (Table 5)."""
     data, longest, rewriting = config.data, config.data.max_length, config.rewriting
     sentences = training_text(data, execution.corpus_path) if config.reads_words else None
     table = cached_table(

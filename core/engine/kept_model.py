@@ -33,11 +33,8 @@ WARNING = (
 )
 
 
-def keep_model(
-    config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int
-) -> None:
-    """Write the model's encoder with the weights of the selected checkpoint, unless the run scores more than
-    [CLS].
+def keep_model(config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int) -> None:
+    """Write the model's encoder with its present weights, unless the run scores more than [CLS].
 
     `source` is the folder of the encoder that the run started from. Raises UserError if it cannot be written.
     """
@@ -58,7 +55,8 @@ def keep_model(
     }
     card = CARD.format(
         run=run, method=config.method, scale=config.scale, step=step, steps=config.train.steps,
-        encoder=printable(execution.encoder_name) or "its encoder", warning=WARNING if config.disturbed else "",
+        encoder=printable(execution.encoder_name) or "its encoder",
+        warning=WARNING if config.disturbed else "",
     )  # fmt: skip
     with whole_folder(model_folder(Path(execution.results_dir), run)) as folder:
         try:

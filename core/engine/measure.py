@@ -42,8 +42,7 @@ def count_rows(scorer: Scorer, evaluation_path: str | None) -> list[Row]:
 
 
 def check(scorer: Scorer, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
-    """One check during training. Adds its rows and returns the score that selects the checkpoint (D40,
-    D41)."""
+    """One check during training. Adds its rows; the score that selects the checkpoint (D40, D41)."""
     aggregate = config.sts.aggregate
     metric, development = f"spearman_{aggregate}", scorer.score(model, ["dev"])
     score = development.scores["dev"][aggregate]
@@ -59,7 +58,7 @@ def check(scorer: Scorer, model: Contrastive, config: RunConfig, rows: list[Row]
 def final_evaluation(
     config: RunConfig, scorer: Scorer, model: Contrastive, training: Training, rows: list[Row]
 ) -> tuple[Status, tuple[PairBlock, ...]]:
-    """Status and pairs of the selected checkpoint, whose weights the model has afterwards, unless it diverged.
+    """Status and pairs of the selected checkpoint, whose weights the model has afterwards.
 
     Adds the rows of the last and of the selected checkpoint, geometry, directions, spectrum and distances.
     """

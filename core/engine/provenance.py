@@ -1,5 +1,4 @@
-"""What a result records beside its numbers: versions, device, places' names, seconds, memory. Nothing of it
-is hashed."""
+"""What a result records beside its numbers: versions, device, names, seconds. None of it is hashed."""
 
 from __future__ import annotations
 
@@ -26,12 +25,10 @@ def gather(
 ) -> dict[str, object]:
     """Provenance of the run that just ended in this process. `rewritten` is the target view's own text, if
     any: a model may write another text on another device."""
-    if execution.device == "cuda":
-        name, memory = torch.cuda.get_device_name(), torch.cuda.max_memory_allocated()
-    else:
-        name, memory = platform.machine(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    cuda, used = execution.device == "cuda", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    name = torch.cuda.get_device_name() if cuda else platform.machine()
     others = {digest: other for digest, _, other in execution.other_encoders}
-    recorded = {
+    recorded: dict[str, object] = {
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),
         "device": f"{execution.device}: {name}",
@@ -44,7 +41,7 @@ def gather(
         "corpus": execution.corpus_name,
         "evaluation": execution.evaluation_name,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
-        "peak_memory_bytes": memory,
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if cuda else used,
     }
     if rewritten is not None:
         recorded["rewritten_text"] = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]

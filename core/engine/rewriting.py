@@ -1,5 +1,4 @@
-"""Rewritten training text (Table 5): made once per text and rewriter, kept as token ids, shared by all
-seeds."""
+"""Rewritten training text (Table 5): made once per text and rewriter, and kept as token ids."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ TARGET, ONLINE = "target", "online"
 def rewritten_table(
     config: RunConfig, text: TextView, execution: Execution, tokenizer, device: torch.device, view: str
 ) -> TokenTable:
-    """Token ids of the training text that `text` rewrites for one view, a row for each sentence, cut at
-    data.max_length.
+    """Token ids of the training text that `text` rewrites for one view, cut at data.max_length.
 
     The random draws depend on the view and on no seed of the run, since the text is rewritten once. Of
     several processes, one rewrites and the others wait. Raises UserError if the model is missing or lacks a

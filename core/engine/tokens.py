@@ -80,7 +80,10 @@ def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], 
     """
     name = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:24]
     path = Path(cache_dir) / "tokens" / f"{name}.npz"
-    with contextlib.suppress(Exception), np.load(path, allow_pickle=False) as kept:  # zip files have checksums, and many errors
+    with (
+        contextlib.suppress(Exception),
+        np.load(path, allow_pickle=False) as kept,
+    ):  # zip files have checksums, and many errors
         return TokenTable(kept["ids"], kept["offsets"])
     table = build()
     with contextlib.suppress(UserError), whole(path) as temporary, open(temporary, "wb") as file:

@@ -1,5 +1,4 @@
-"""Baselines without training: the encoder's own [CLS], its first-last average, plain and whitened, a random
-bag of words."""
+"""Baselines without training: the encoder's [CLS], its first-last average, whitening, a bag of words."""
 
 from __future__ import annotations
 
@@ -73,11 +72,10 @@ def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
 
 
 def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
-    """(x - mu) W with W = U Lambda^(-1/2), from the mean mu and the covariance U Lambda U^T of `fitted_on`
-    (Su et al. 2021).
+    """(x - mu) W with W = U Lambda^(-1/2), from mean and covariance U Lambda U^T of `fitted_on` (Su et al.
+    2021). vectors (n, dim), fitted_on (m, dim) -> (n, kept) float64.
 
-    vectors (n, dim), fitted_on (m, dim) -> (n, kept) float64. All directions are kept but those without
-    variance, which rounding alone would fill. NaN for vectors that are not finite.
+    All directions are kept but those without variance. NaN for vectors that are not finite.
     """
     fitted_on = np.asarray(fitted_on, dtype=np.float64)
     if not np.isfinite(fitted_on).all():
@@ -89,12 +87,10 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
 
 
 def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
-    """Spearman x 100 of a set with vectors whitened on all sentences of that set, those of both sides, as
-    often as they occur.
+    """Spearman x 100 of a set with vectors whitened on its own sentences, as often as they occur.
 
-    This is Su et al.'s "target" variant, which sees the set's sentences and no label. The papers' tables copy
-    the variant that is fitted on NLI sentences, which no run here reads. It needs more sentences than
-    dimensions.
+    This is Su et al.'s "target" variant, which sees no label and needs more sentences than dimensions. The
+    papers' tables copy the variant that is fitted on NLI sentences, which no run here reads.
     """
     fitted_on = encode([*pairs.a, *pairs.b])
     return evaluate({"set": pairs}, lambda texts: whitened(encode(texts), fitted_on)).scores["set"]
@@ -110,7 +106,9 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     sentences = distinct_sentences(scorer.sets.values())
     index = {text: place for place, text in enumerate(sentences)}
     averages = array(scorer.vectors(TokenMean(encoder, (1, 0)), sentences))  # (n, 2 hidden)
-    first, first_0 = (lambda texts, of=of: of[[index[text] for text in texts]] for of in np.split(averages, 2, axis=1))
+    first, first_0 = (
+        lambda texts, of=of: of[[index[text] for text in texts]] for of in np.split(averages, 2, axis=1)
+    )
     untrained = scorer.score(Untrained(encoder), scorer.sets)
     scores = {
         "untrained": untrained.scores,

@@ -1,8 +1,7 @@
-"""How far a small edit moves a sentence: cosines between development sentences and their edited copies
-(ESimCSE, Table 2).
+"""How far a small edit moves a sentence: cosines of sentences and their edited copies (ESimCSE, Table 2).
 
-The paper shows one sentence; here are means over 100 of the development set. The edits are drawn from a
-stream of their own that does not depend on the run's seed, so that all runs are compared on the same copies.
+The paper shows one sentence; here are means over 100 of the development set. The edits do not depend on the
+run's seed, so that all runs are compared on the same copies.
 """
 
 from __future__ import annotations
@@ -57,11 +56,9 @@ def subword_repetition(tokens: np.ndarray, stream: random.Random) -> np.ndarray:
 
 
 def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
-    """Token ids of the sentences, n of them, followed by their copies by kind of edit in the order of EDITS:
-    6 n rows.
+    """Token ids of n sentences and of their copies by kind of edit in the order of EDITS: 6 n rows.
 
-    `max_length` is the encoder's limit in tokens; sentences are cut one below it, so that a token can be
-    repeated.
+    `max_length` is the encoder's limit; sentences are cut one token below it, so that one can be repeated.
     """
     sentences = edited_sentences(dev)
     if len(sentences) < 2:  # nothing to insert from
@@ -79,8 +76,7 @@ def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
 
 
 def edit_rows(model: Contrastive, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
-    """Mean cosine between sentence and copy by kind of edit, task `edits`, metric `cosine_<edit>`; none
-    without sentences.
+    """Mean cosine between sentence and copy by kind of edit; no rows without sentences.
 
     `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random (D21).
     """

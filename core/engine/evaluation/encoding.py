@@ -36,8 +36,7 @@ FLAGS = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 
 @dataclass(frozen=True)
 class LoadedEncoder:
-    """A loaded encoder. `max_length` is its limit in tokens, special ones included; longer sentences are cut
-    (D82)."""
+    """A loaded encoder. Sentences are cut at `max_length` tokens, special ones included (D82)."""
 
     model: Any
     tokenizer: Any
@@ -50,9 +49,8 @@ def load_checkpoint(
 ) -> LoadedEncoder:
     """The encoder in this folder, in float32 and evaluation mode, with every weight that `pooling` needs.
 
-    Raises UserError for anything that is not such a folder, for decoders, for pickled weights unless allowed
-    (a pickle can run code), and for weights that the checkpoint lacks: `transformers` would fill those with
-    random numbers.
+    Raises UserError for decoders, for pickled weights unless allowed (a pickle can run code), and for weights
+    that the checkpoint lacks: `transformers` would fill those with random numbers.
     """
     folder = Path(folder)
     check_files(folder, allow_pickle)
@@ -143,9 +141,10 @@ def installed() -> bool:
 
 
 def load_modules(folder: Path, device: str, allow_pickle: bool) -> SentenceTransformer:
-    """All modules of a folder, read by sentence-transformers; sentences are cut where their encoder's
-    positions end. Raises UserError."""
-    encoder = load_checkpoint(dict(_modules(folder))["Transformer"], pooling="mean", allow_pickle=allow_pickle)
+    """All modules of a folder, read by sentence-transformers. Raises UserError."""
+    encoder = load_checkpoint(
+        dict(_modules(folder))["Transformer"], pooling="mean", allow_pickle=allow_pickle
+    )
     from sentence_transformers import SentenceTransformer  # an extra
 
     arguments = {"dtype": torch.float32} | ({} if allow_pickle else {"use_safetensors": True})
@@ -163,8 +162,7 @@ def load_modules(folder: Path, device: str, allow_pickle: bool) -> SentenceTrans
 
 
 def _modules(folder: Path) -> list[tuple[str, Path]]:
-    """Kinds and folders of the modules in modules.json, in order. Raises UserError, also for what is no model
-    of sentence vectors."""
+    """Kinds and folders of the modules in modules.json, in order. Raises UserError."""
     kind = json_object(folder / CONFIG).get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         raise UserError(f"{folder} holds a {kind}, which gives no sentence vectors; {ALONE}.")
@@ -174,7 +172,9 @@ def _modules(folder: Path) -> list[tuple[str, Path]]:
         dict(modules)["Transformer"]
         return modules
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder}/modules.json lists no Transformer; copy it there again, or {ALONE}.") from error
+        raise UserError(
+            f"{folder}/modules.json lists no Transformer; copy it there again, or {ALONE}."
+        ) from error
 
 
 def unfollowed(folder: Path) -> str:

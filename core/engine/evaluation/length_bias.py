@@ -1,5 +1,4 @@
-"""Length bias: does a score depend on how much longer one sentence of a pair is than the other? (ESimCSE,
-Section 1 and Table 1)"""
+"""Length bias: are pairs whose sentences are of like length rated higher? (ESimCSE, Section 1 and Table 1)"""
 
 from __future__ import annotations
 

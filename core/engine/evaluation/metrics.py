@@ -1,12 +1,10 @@
-"""Metrics of sentence embeddings against graded pairs: Spearman, its three aggregations, alignment and
-uniformity.
+"""Metrics of sentence embeddings: Spearman, its three aggregations, alignment, uniformity, directions.
 
 Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them. Correlations are
 x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN,
 never 0.
 
-How vectors spread over directions shows collapse without graded pairs. These metrics are of the distinct
-development sentences, computed in float64 from float32 vectors.
+How the distinct development sentences spread over directions shows collapse without graded pairs.
 """
 
 from __future__ import annotations
@@ -97,8 +95,7 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
 
 
 def alignment(x: Vectors, y: Vectors, mode: Mode) -> float:
-    """Mean over pairs of |x_i - y_i|^2, vectors of length 1 (Wang and Isola 2020, alpha = 2); in [0, 4],
-    lower is closer.
+    """Mean over pairs of |x_i - y_i|^2 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
 
     x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" takes batches of 64 in
     order, drops the last one if it is not full, and averages the batches' means. NaN without a pair, or
@@ -110,8 +107,7 @@ def alignment(x: Vectors, y: Vectors, mode: Mode) -> float:
 
 
 def uniformity(x: Vectors, mode: Mode) -> float:
-    """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2), vectors of length 1 (Wang and Isola 2020, t
-    = 2).
+    """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2) (Wang and Isola 2020, t = 2).
 
     x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is
     over all pairs; "batched64" (D43; meant for first sentences in file order) is the mean of the logs of
@@ -127,11 +123,8 @@ def mean_of_7(scores: Sequence[float]) -> float:
 
 
 def mean_of_8_rounded(scores: Sequence[float]) -> float:
-    """The released selection score (D41): each score rounded to 2 decimals, their rounded mean appended, and
-    the mean of all.
-
-    With seven tests the value is a multiple of 0.00125 and differs from mean_of_7 by at most about 0.01. NaN
-    if a score is.
+    """The released selection score (D41): the mean of the scores, rounded to 2 decimals each, and of their
+    rounded mean. It differs from mean_of_7 by at most about 0.01. NaN if a score is.
     """
     rounded = [float(f"{score:.2f}") for score in scores]  # as printed, then read back
     rounded.append(float(f"{sum(rounded) / len(rounded):.2f}"))
@@ -145,8 +138,7 @@ def _batches(values: Vectors, mode: Mode) -> list[Vectors]:
 
 
 def _log_potential(x: Vectors) -> float:
-    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows, by blocks: |x_i - x_j|^2 = 2 - 2 x_i .
-    x_j."""
+    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows: |x_i - x_j|^2 = 2 - 2 x_i . x_j."""
     # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be TF32.
     rows: Vectors = x if isinstance(x, Tensor) else x.astype(np.float32)
     library: Any = torch if isinstance(x, Tensor) else np
@@ -160,8 +152,7 @@ def _log_potential(x: Vectors) -> float:
 
 
 def mean_cosine(vectors: Vectors) -> float:
-    """Mean cosine over the pairs of different rows, in [-1 / (n - 1), 1]; 1 when all have one direction.
-    vectors (n, dim), at least two.
+    """Mean cosine over the pairs of different rows, 1 when all have one direction. vectors (n, dim), n > 1.
 
     (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself.
     """
@@ -171,8 +162,7 @@ def mean_cosine(vectors: Vectors) -> float:
 
 
 def spread(vectors: np.ndarray) -> float:
-    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all sentences have one direction. vectors (n,
-    dim)."""
+    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all have one direction. vectors (n, dim)."""
     mean = unit(vectors).mean(0)  # (dim,)
     return float(1.0 - mean @ mean)
 

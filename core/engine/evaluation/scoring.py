@@ -24,11 +24,10 @@ Encode = Callable[[Sequence[str]], Vectors]  # n sentences -> (n, dim)
 
 
 class Evaluation(NamedTuple):
-    """Spearmans x 100 by set and aggregation, the pairs behind them, and alignment and uniformity by metric
-    name (empty if not computed).
+    """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by metric if
+    computed, and the vectors (distinct sentences, dim) with each sentence's place.
 
-    `vectors` (distinct sentences, dim) is what all of it was computed from; `places` gives each sentence's
-    place. A set whose cosines are all equal, or not all finite, has NaN.
+    A set whose cosines are all equal, or not all finite, has NaN.
     """
 
     scores: dict[str, dict[str, float]]

@@ -1,5 +1,4 @@
-"""Transfer tasks: how well a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2;
-D42).
+"""Transfer tasks: a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2; D42).
 
 The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of powers of
 two chosen on development data, then a fit on all of the training data. Vectors go in as they are, neither
@@ -51,8 +50,7 @@ MANY_TOLERANCE = 1e-8  # of the gradient with more than two classes, whose steps
 
 
 class Accuracy(NamedTuple):
-    """Accuracies x 100: on the development data at the chosen C (what MoCoSE printed, D42), and on the test
-    data."""
+    """Accuracies x 100 on the development data at the chosen C (what MoCoSE printed, D42), and on test."""
 
     dev: float
     test: float
@@ -69,8 +67,7 @@ def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list
 
 
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
-    """The same at step 0 for the encoder's own [CLS], its first-last average (first transformer layer, D77)
-    and its last layer's mean."""
+    """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's mean."""
     found = rows(scorer, Untrained(encoder), "untrained", 0)
     found += rows(scorer, TokenMean(encoder, (1,)), "untrained_first_last", 0)
     return found + rows(scorer, TokenMean(encoder), "untrained_last", 0)
@@ -106,13 +103,16 @@ def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) ->
     examples = [(features(part, vectors, index), np.array(part.labels)) for part in parts]
     if not all(np.isfinite(x).all() for x, _ in examples):
         return Accuracy(float("nan"), float("nan"))
-    fits: list[Callable] = [cross_validated, developed_on_folds, developed_on_part]  # by the parts that it has
+    fits: list[Callable] = [
+        cross_validated,
+        developed_on_folds,
+        developed_on_part,
+    ]  # by the parts that it has
     return fits[len(parts) - 1](*(part for example in examples for part in example))
 
 
 def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
-    """Ten folds, each tested once by a model of the other nine, C chosen on those nine in turn. x (n,
-    features), y (n,)."""
+    """Ten folds, each tested once by a model of the other nine, C chosen on those nine in turn."""
     folds = [test for _, test in _folds(x, y)]
 
     def without(*left_out: int) -> np.ndarray:
@@ -151,8 +151,7 @@ def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
 
 
 def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]) -> Iterator[LogisticRegression]:
-    """Yield the logistic regression fitted for each C of an ascending grid; each is the same object, so use
-    it at once."""
+    """Yield the regression fitted for each C of an ascending grid, one object that is fitted again."""
     settings = {"solver": "newton-cholesky", "tol": TOLERANCE}
     if len(np.unique(y)) > 2:
         settings = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
