@@ -7,36 +7,29 @@ name).
     selected, last            set, avg       spearman_all, spearman_mean, spearman_wmean: x 100, by
                                              aggregation (D80)
     selected                  STS-B | dev    alignment_global, alignment_batched64: pairs with gold above 4,
-                                             by mode (D43); alignment_all_global, alignment_all_batched64: all
-                                             pairs; uniformity_global, uniformity_batched64: over all of
+                                             by mode (D43); alignment_all_…: all pairs; uniformity_…: over
                                              STS-B, or over the development set at scale demo
     selected, last, untrained dev            mean_cosine: over pairs of different sentences; effective_rank:
-                                             of the centred unit vectors, exp of the entropy of the shares of
-                                             variance; no rows where a vector has no direction. Claims on
-                                             collapse read those of `last`
+                                             of the centred unit vectors; no rows where a vector has no
+                                             direction. Claims on collapse read those of `last`
     selected, untrained       dev            singular_value_0, 1, …: not centred (MoCoSE, Figure 7)
     selected                  dev            spread: 1 - |mean unit vector|^2, from which the status is taken
     selected                  set            spearman_gap_le3, spearman_gap_gt3: pairs that differ by at
-                                             most, by more than, 3 words (ESimCSE, Table 1); no row for fewer
-                                             than 10 pairs
+                                             most, by more than, 3 words (ESimCSE, Table 1), if 10 or more
     selected, untrained       set            like_length_excess: how much higher pairs that differ by at most
                                              3 words are rated than others of the same gold score, in SDs of
                                              the set's cosines (ESimCSE, Section 1)
     selected                  edits          cosine_itself, cosine_insertion, cosine_deletion,
-                                             cosine_repetition, cosine_repetition_subword: means over 100
-                                             sentences (ESimCSE, Table 2)
+                                             cosine_repetition, cosine_repetition_subword (ESimCSE, Table 2)
     selected, untrained, untrained_first_last, untrained_last (the last layer's mean)
                               a transfer task, avg_transfer
-                                             accuracy_test, accuracy_dev: x 100, with eval.transfer alone
-                                             (MoCoSE, Table 2; D42)
+                                             accuracy_test, accuracy_dev: x 100 (MoCoSE, Table 2; D42)
     selected                  train          mtd_at_selected_checkpoint
     last                      train          mtd_nominal, mtd_at_start, mtd_mean_over_run (D3);
                                              fgsm_changed_fraction (D19); diverged_at: no value, at its step;
-                                             view_cosine, view_cosine_plain: mean cosine of the [CLS]
-                                             of both views of training sentences with FGSM as the run has it,
-                                             and without; view_input_difference: mean |online - target| /
-                                             |target| of their word embeddings; dropout off, online encoder;
-                                             no rows without FGSM
+                                             view_cosine, view_cosine_plain: mean cosine of both views'
+                                             [CLS] with FGSM and without; view_input_difference: mean
+                                             |online - target| / |target| of their word embeddings
     curve                     dev            spearman_<sts.aggregate>, mean_cosine: from step 0 on
     curve                     avg            spearman_<sts.aggregate> of the tests, where they select (D40)
     curve                     train          loss
@@ -44,9 +37,8 @@ name).
                                              pairs: how many (ESimCSE, Table 3)
     untrained, untrained_first_last, untrained_first_last_0, whitening, bag_of_words
                               set, avg       spearman_all without training: [CLS]; mean of last and first
-                                             transformer layer; mean of last layer and embedding output
-                                             (D77); the former whitened on the sentences of the set; random
-                                             word vectors
+                                             layer; of last layer and embedding output (D77); that, whitened
+                                             on the sentences of the set; random word vectors
 
 Times are no rows, since no run repeats them: `provenance["step_seconds"]` is the median time of a training
 step.
