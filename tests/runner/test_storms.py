@@ -1,4 +1,4 @@
-"""Short storms on the real command line; `python -m tests.support.storm` runs long ones."""
+"""Short storms on the real command line; `STORM_KILLS=1000 pytest -m long` runs a long one."""
 
 import os
 import resource
@@ -19,8 +19,9 @@ def expected(tmp_path_factory):
 
 @pytest.mark.long
 def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path, expected):
-    kills, tables = storm.kill_storm(tmp_path, expected, 10, seed=1)
-    assert kills.total() >= 10 and tables >= 1
+    count = int(os.environ.get("STORM_KILLS", "10"))
+    kills, tables = storm.kill_storm(tmp_path, expected, count, seed=1)
+    assert kills.total() >= count and tables >= 1
 
 
 def test_four_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(tmp_path, expected):

@@ -1,28 +1,16 @@
-"""Storms: kill, crowd and corrupt the real command line for as long as wanted, and count what it survived.
-
-    python -m tests.support.storm kill --count 1000     SIGKILL to driver, worker, children or all
-    python -m tests.support.storm drivers --count 4     so many commands at once on one folder, by two paths
-    python -m tests.support.storm corrupt --count 200   flip, cut, swap, rename and replace stored files
-
-`test_storms.py` runs short storms. A storm ends with AssertionError at the first broken promise.
-"""
+"""Storms on the real command line: kills, crowds and damaged files. A storm ends with AssertionError at the first broken promise."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import fcntl
 import os
 import random
 import shutil
 import signal
-import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
 
 from desk import Desk
 
@@ -209,19 +197,3 @@ def check_harmed(desk: Desk, kind: str, expected: dict[str, bytes]) -> None:
             (desk.results / "runs" / path.name).unlink()
         again(desk)
     assert contents(desk) == expected
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("storm", choices=("kill", "drivers", "corrupt"))
-    parser.add_argument("--count", type=int, default=4)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="storm-") as name:
-        expected = undisturbed(Path(name, "quiet"), 1 if given.storm == "corrupt" else 3)
-        print({"kill": kill_storm, "drivers": driver_storm, "corrupt": corrupt_storm}[given.storm](
-            Path(name), expected, given.count
-        ))  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
