@@ -59,13 +59,15 @@ def render(
         head = f"{result.study.name}: {done}{f', {result.missing} missing' if result.missing else ''}"
         waits = "; ".join(["nothing to draw yet", *reasons(result)])
         lines.append(f"{head}; {tables / result.study.name}.md" if result.begun else f"{head}; {waits}")
-    drawn = [result for result in results if result.begun]
+    drawn, jobs = [result for result in results if result.begun], []
     for result in drawn:
-        write_tables(result, tables, small)
-    jobs = [
-        (result.study, frames.cell_frame(result), frames.curve_frame(result), *_heading(result), small)
-        for result in drawn
-    ]
+        cells, curves = frames.cell_frame(result), frames.curve_frame(result)
+        jobs.append((result.study, cells, curves, *_heading(result), small))
+        texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
+        texts |= {"_curves.csv": frames.csv_text(curves, digits=6)} if len(curves) else {}
+        if not small:
+            texts |= {"_runs.csv": frames.csv_text(frames.run_frame(result)), ".tex": latex(result)}
+        _write_all(tables, {f"{result.study.name}{end}": text.encode() for end, text in texts.items()})
     made = (_processes().map if len(studies) >= WORTH_PROCESSES else map)(_pictures, jobs)
     for result, files in zip(drawn, made, strict=True):
         _write_all(pictures, files)
@@ -106,16 +108,6 @@ def _processes() -> ProcessPoolExecutor:
     """A process a core, started once a command for all scales and profiles; they end with it."""
     spawn, quiet = multiprocessing.get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
     return ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, signal.signal, quiet)
-
-
-def write_tables(result: Judged, folder: Path, small: bool) -> None:
-    """Write a study's CSV, Markdown and LaTeX files."""
-    name, curves = result.study.name, frames.curve_frame(result)
-    texts = {".csv": frames.csv_text(frames.cell_frame(result)), ".md": markdown(result)}
-    texts |= {"_curves.csv": frames.csv_text(curves, digits=6)} if len(curves) else {}
-    if not small:
-        texts |= {"_runs.csv": frames.csv_text(frames.run_frame(result)), ".tex": latex(result)}
-    _write_all(folder, {f"{name}{ending}": text.encode() for ending, text in texts.items()})
 
 
 def render_index(

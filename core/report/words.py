@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.report.quantities import worst_value
 from core.report.results import StudyResult
 from core.report.verdicts import Judged, Outcome, reasons
-from core.spec.claim import Contrast, Labels
+from core.spec.claim import Contrast
 from core.spec.errors import counted
 from core.spec.fields import explained
 from core.spec.result import SCORE, unit
@@ -73,22 +73,16 @@ def reading(result: StudyResult) -> str:
 
 def contrast_here(contrast: Contrast, result: StudyResult) -> str:
     """A comparison in words: "0.85 minus 0.9, above 0"; of many cells their number."""
-    names = [(term.weight, _cell(term.cell, result)) for term in contrast.terms]
-    text = "".join(_term(weight, name, n == 0) for n, (weight, name) in enumerate(names))
-    text = f"a weighted sum of {len(names)} cells" if len(names) > MOST_TERMS else text
+    axes, text = result.study.axes, ""
+    for term in contrast.terms:
+        named = [label or f"every {axis.title.lower()}" for axis, label in zip(axes, term.cell, strict=True)]
+        size = "" if abs(term.weight) == 1.0 else f"{abs(term.weight):.3g} × "
+        text += f" {'plus' if term.weight > 0 else 'minus'} {size}{'/'.join(named)}"
+    count = len(contrast.terms)
+    text = text[1:].removeprefix("plus ") if count <= MOST_TERMS else f"a weighted sum of {count} cells"
     text = f"scatter over seeds: {text}" if contrast.of == "scatter" else text
     text = text if contrast.metric is None else f"{contrast.metric.title.lower()}: {text}"
     return f"{text}, above {contrast.above:g}".replace("above -", "above −")
-
-
-def _cell(labels: Labels, result: StudyResult) -> str:
-    pairs = zip(result.study.axes, labels, strict=False)
-    return "/".join(f"every {axis.title.lower()}" if label is None else label for axis, label in pairs)
-
-
-def _term(weight: float, name: str, first: bool) -> str:
-    sign = ("" if first else " plus ") if weight > 0 else "minus " if first else " minus "
-    return f"{sign}{name}" if abs(weight) == 1.0 else f"{sign}{abs(weight):.3g} × {name}"
 
 
 def by_value(result: Judged) -> list[str]:
@@ -181,8 +175,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def flattened(provenance: Mapping[str, object]) -> dict[str, object]:
-    """Provenance with nested mappings (library versions) brought to one level, by the last name."""
-    flat: dict[str, object] = {}
-    for name, value in provenance.items():
-        flat |= flattened(value) if isinstance(value, Mapping) else {name: value}
-    return flat
+    """Provenance with the versions of libraries beside the rest."""
+    versions = provenance.get("versions")
+    return {**provenance, **(versions if isinstance(versions, Mapping) else {})}
