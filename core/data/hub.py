@@ -19,7 +19,7 @@ from typing import Literal
 
 from core.data.digests import file_digest
 from core.data.own_data import check_hub
-from core.data.sources import Places, pairs_alone
+from core.data.sources import Places
 from core.data.sts import senteval_root
 from core.spec.errors import UserError
 from core.spec.run import OWN_ENCODER, RunConfig
@@ -116,7 +116,7 @@ def missing_parts(places: Places) -> list[str]:
     """The parts of a scale that `fetch_parts` would fetch: of text, sets and encoder."""
     missing = {
         "text": places.corpus is None,
-        "sets": places.evaluation is None and not pairs_alone(places),
+        "sets": places.evaluation is None and places.needs_sets(),
         "encoder": places.encoder is None,
     }
     return [part for part, is_missing in missing.items() if is_missing]
@@ -189,8 +189,7 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     try:
         path = client(anew=damaged)
     except Exception as error:
-        reason = (str(error.__cause__ or error).strip().splitlines() or [type(error).__name__])[0]
-        reason = reason.partition(" for url")[0][:200]
+        reason = str(error.__cause__ or error).strip().partition("\n")[0][:200] or type(error).__name__
         hint = f"check the network and HF_ENDPOINT, {WITHOUT}"
         raise UserError(f"{where} cannot be fetched ({reason}); {hint}.") from error
     if not is_sound(path):

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from core.data.sts import Pair, StsSet, set_of, sets_digest
@@ -58,19 +58,6 @@ HOW = (
 )
 
 
-class Table(NamedTuple):
-    """A data set on the hub at a commit, or a file or folder of this machine (revision None)."""
-
-    name: str
-    revision: str | None
-    split: str
-    config: str | None
-    columns: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return ", ".join(filter(None, (self.name, self.config, f"split {self.split}")))
-
-
 def named_pairs(text: str) -> tuple[str, str]:
     """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. Raises UserError."""
     name, equals, place = text.partition("=")
@@ -96,21 +83,21 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
         if _ending(path) not in READERS or _ending(path) in BY_LINE[kind]:
             return path
         place = f"hf:{path}#train"
-    table = _table(place, kind)
-    key = hashlib.sha256(repr(table).encode()).hexdigest()[:16]
-    stem = re.sub(r"\W", "-", f"{Path(table.name).name}-{table.split}")[:60]
-    ending = "txt" if kind == "text" else "tsv"
-    for file in (cache / "hf").glob(f"{stem}.{key}.*.{ending}") if table.revision else ():
+    title, arguments, columns = _table(place, kind)
+    is_remote = arguments.get("revision") is not None
+    key = hashlib.sha256(repr((arguments, columns)).encode()).hexdigest()[:16]
+    stem, ending = re.sub(r"\W", "-", title.rpartition("/")[2])[:60], {"text": "txt", "pairs": "tsv"}[kind]
+    for file in (cache / "hf").glob(f"{stem}.{key}.*.{ending}") if is_remote else ():
         if file.name.split(".")[-2] == hashlib.sha256(file.read_bytes()).hexdigest()[:16]:
             return file
         file.unlink()  # cut or changed since
-    if table.revision and not fetch:
+    if is_remote and not fetch:
         hint = "only a command that trains fetches it; train with a network first, or give a file"
-        raise UserError(f"{table} is not in {cache}, and {hint}.")
-    if table.revision:
+        raise UserError(f"{title} is not in {cache}, and {hint}.")
+    if is_remote:
         check_hub()
-    print(f"Reading {table}, with the datasets library.", flush=True)
-    content = _lines(table, kind)
+    print(f"Reading {title}, with the datasets library.", flush=True)
+    content = _lines(title, arguments, columns, kind)
     target = cache / "hf" / f"{stem}.{key}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
     write_whole(target, content)
     return target
@@ -128,47 +115,51 @@ def check_hub() -> None:
         raise UserError(f"{endpoint} does not answer ({error}); {hint}.") from error
 
 
-def _table(place: str, kind: Kind) -> Table:
-    """The table that `hf:…` names. Raises UserError."""
+def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """What `hf:…` names: in words, as arguments of `load_dataset`, and its columns if named. Raises
+    UserError."""
     parts = _PLACE.fullmatch(place)
     options = dict(parse_qsl((parts and parts["options"]) or ""))
     columns = tuple(filter(None, options.pop("columns", "").split(",")))
     config = options.pop("config", None)
     if parts is None or options or len(columns) not in (0, len(COLUMNS[kind])):
         raise UserError(f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
-    name, path = parts["name"], Path(parts["name"]).expanduser().absolute()
-    if parts["revision"] and path.exists():  # the library would read it in place of the hub's
+    name, revision, split = parts["name"], parts["revision"], parts["split"]
+    path = Path(name).expanduser().absolute()
+    arguments = {"path": name, "name": config, "revision": revision, "split": split}
+    if revision and path.exists():  # the library would read it in place of the hub's
         raise UserError(f"{name} is a folder here, too; run the command in another folder.")
-    if not parts["revision"] and not (path.is_dir() or path.is_file() and _ending(path) in READERS):
-        endings = ", ".join(READERS)
-        raise UserError(f"{path} is no folder and no file that ends in {endings}; {HOW}.")
-    return Table(name if parts["revision"] else str(path), parts["revision"], parts["split"], config, columns)
+    if not revision:
+        arguments["path"] = name = str(path)
+    if not revision and not path.is_dir():
+        if not path.is_file() or _ending(path) not in READERS:
+            endings = ", ".join(READERS)
+            raise UserError(f"{path} is no folder and no file that ends in {endings}; {HOW}.")
+        files = {re.split(r"\W", split)[0]: name}
+        arguments = {**READERS[_ending(path)], "data_files": files, "split": split}
+    return ", ".join(filter(None, (name, config, f"split {split}"))), arguments, columns
 
 
-def _lines(table: Table, kind: Kind) -> bytes:
+def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: Kind) -> bytes:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises UserError."""
     import datasets
 
     datasets.disable_progress_bars()
-    arguments: dict[str, Any] = {"path": table.name, "name": table.config, "revision": table.revision}
-    if Path(table.name).is_file():
-        files = {re.split(r"\W", table.split)[0]: table.name}
-        arguments = {**READERS[_ending(Path(table.name))], "data_files": files}
     # the library's own cache knows a changed file by its time alone
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            rows = datasets.load_dataset(**arguments, split=table.split, cache_dir=scratch).flatten()
+            rows = datasets.load_dataset(**arguments, cache_dir=scratch).flatten()
         except Exception as error:  # the library has many kinds of its own
             while isinstance(error.__cause__, Exception):
                 error = error.__cause__
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200] or 'no rows'}"
             what = f"could not be read by the datasets library ({reason})"
-            raise UserError(f"{table} {what}; mend it.") from error
+            raise UserError(f"{title} {what}; mend it.") from error
         only = tuple(rows.column_names) if len(rows.column_names) == len(COLUMNS[kind]) == 1 else ()
-        columns = table.columns or only or COLUMNS[kind]
+        columns = columns or only or COLUMNS[kind]
         if missing := [name for name in columns if name not in rows.column_names]:
             has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
-            raise UserError(f"{table} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
+            raise UserError(f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
 
 
         def line(row: Mapping[str, Any]) -> bytes:
@@ -178,7 +169,7 @@ def _lines(table: Table, kind: Kind) -> bytes:
             return ("\t".join(texts) + "\n").encode()
 
         numbered = enumerate(rows.select_columns(list(columns)), start=1)
-        return b"".join(parsed(f"{table}, row", numbered, line, "mend the row"))
+        return b"".join(parsed(f"{title}, row", numbered, line, "mend the row"))
 
 
 def _ending(path: Path) -> str:

@@ -57,6 +57,10 @@ class Places:
     own_text: bool = False  # the training text is your own, not the scale's
     others: tuple[tuple[str, Path, str], ...] = ()  # (which of the papers' it stands for, folder, name)
 
+    def needs_sets(self) -> bool:
+        """Whether sets of the scale are scored: your own pairs may replace all of them."""
+        return scores_scale_sets([name for name, _ in self.pairs])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -151,7 +155,7 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
             "evaluation_name": "SentEval",
         }
     if places.pairs:
-        rest = None if pairs_alone(places) else changes.get("evaluation_digest", sources.evaluation_digest)
+        rest = changes.get("evaluation_digest", sources.evaluation_digest) if places.needs_sets() else None
         changes["evaluation_digest"] = own_digest(own_sets(places.pairs), rest)
         changes |= {"transfer_digest": None, "evaluation_name": "own pairs"}
     if places.corpus is not None:
@@ -175,11 +179,6 @@ def _of_encoder(folder: Path, name: str) -> dict[str, Any]:
         "encoder_name": name,
         "encoder_masked_words": has_masked_words(folder),
     }
-
-
-def pairs_alone(places: Places) -> bool:
-    """Whether your own pairs replace all sets of the scale."""
-    return bool(places.pairs) and not scores_scale_sets([name for name, _ in places.pairs])
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:

@@ -137,19 +137,12 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
-    file, count = SPLITS["STS-B"][split]
-    path = senteval_root(evaluation_path) / file
-    lines = [(number, line) for number, line in numbered_lines(path) if line.strip()]  # some end in a blank
-    pairs = examples(path, count, lambda line: _pair(line, 7, (5, 6, 4)), lines)
-    return set_of("STS-B" if split == "test" else f"STS-B {split}", pairs)
+    return _split(evaluation_path, "STS-B", split, 7, (5, 6, 4))
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
     """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
-    file, count = SPLITS["SICK-R"][split]
-    path = senteval_root(evaluation_path) / file
-    pairs = examples(path, count, lambda line: _pair(line, 5, (1, 2, 3)), numbered_lines(path)[1:])
-    return set_of("SICK-R" if split == "test" else f"SICK-R {split}", pairs)
+    return _split(evaluation_path, "SICK-R", split, 5, (1, 2, 3), header=1)
 
 
 def load_demo() -> dict[str, StsSet]:
@@ -169,6 +162,16 @@ def sets_digest(sets: dict[str, StsSet]) -> str:
         for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True)
     ]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _split(
+    path: Path, name: str, split: str, width: int, places: tuple[int, int, int], header: int = 0
+) -> StsSet:
+    """A split of STS-B or SICK-R; its lines have `width` columns or more."""
+    file, count = senteval_root(path) / SPLITS[name][split][0], SPLITS[name][split][1]
+    lines = [row for row in numbered_lines(file)[header:] if row[1].strip()]  # a blank end
+    pairs = examples(file, count, lambda line: _pair(line, width, places), lines)
+    return set_of(name if split == "test" else f"{name} {split}", pairs)
 
 
 def _year(root: Path, name: str) -> StsSet:
