@@ -43,14 +43,9 @@ def build_tokenizer() -> BertTokenizer:
 def build_model(seed: int, layers: int = LAYERS, width: int = WIDTH, vocabulary: int = VOCABULARY) -> BertForPreTraining:
     """An untrained model whose weights depend on `seed` alone."""
     config = BertConfig(
-        vocab_size=vocabulary,
-        hidden_size=width,
-        num_hidden_layers=layers,
-        num_attention_heads=HEADS,
-        intermediate_size=4 * width,
-        max_position_embeddings=POSITIONS,
-        initializer_range=INIT,
-    )
+        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=layers, num_attention_heads=HEADS,
+        intermediate_size=4 * width, max_position_embeddings=POSITIONS, initializer_range=INIT,
+    )  # fmt: skip
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = BertForPreTraining(config)

@@ -37,14 +37,10 @@ def cut(
     """
     was = model.config
     config = BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=was.hidden_size,
-        num_hidden_layers=len(layers),
-        num_attention_heads=was.num_attention_heads,
-        intermediate_size=inner,
-        max_position_embeddings=positions,
+        vocab_size=len(pieces), hidden_size=was.hidden_size, num_hidden_layers=len(layers),
+        num_attention_heads=was.num_attention_heads, intermediate_size=inner, max_position_embeddings=positions,
         layer_norm_eps=was.layer_norm_eps,
-    )
+    )  # fmt: skip
     small = BertForPreTraining(config)
     source, target = model.embeddings, small.bert.embeddings
     with torch.no_grad():

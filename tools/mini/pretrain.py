@@ -83,24 +83,23 @@ def train(
     pretraining.train(model, steps, RATE, loss, betas=(0.9, 0.98), fused=True)
 
 
-class Losses:
-    """Means over LOGGED steps, printed and appended to a CSV file as they come."""
+def logged(file: Path) -> Callable[..., None]:
+    """A function that takes a step and its losses. Means over LOGGED steps are printed and appended to a CSV file."""
+    begin = time.monotonic()
+    since: list[tuple[float, ...]] = []
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("step,masked_words,masked_words_from_cls,pairs,pairs_right\n")
 
-    def __init__(self, file: Path) -> None:
-        self._file, self._begin = file, time.monotonic()
-        self._since: list[tuple[float, ...]] = []
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("step,masked_words,masked_words_from_cls,pairs,pairs_right\n")
-
-    def add(self, step: int, words: float, top: float, pairs: float, right: float) -> None:
-        """Take one step's losses."""
-        self._since.append((words, top, pairs, right))
+    def add(step: int, *losses: float) -> None:
+        since.append(losses)
         if step % LOGGED == 0:
-            means = [f"{sum(values) / len(values):.4f}" for values in zip(*self._since, strict=True)]
-            self._since.clear()
-            print(step, *means, f"{time.monotonic() - self._begin:.0f} s", flush=True)
-            with self._file.open("a") as out:
+            means = [f"{sum(values) / len(values):.4f}" for values in zip(*since, strict=True)]
+            since.clear()
+            print(step, *means, f"{time.monotonic() - begin:.0f} s", flush=True)
+            with file.open("a") as out:
                 out.write(",".join([str(step), *means]) + "\n")
+
+    return add
 
 
 def main() -> None:
@@ -131,9 +130,9 @@ def main() -> None:
     stream = passages.batches(
         passages.examples([_ids(tokenizer, document) for document in running], _ids(tokenizer, single), choice), BATCH, choice
     )
-    losses = Losses(given.out / "losses.csv")
+    report = logged(given.out / "losses.csv")
     if given.steps:
-        train(model, stream, given.steps, given.seed, given.from_cls, losses.add)
+        train(model, stream, given.steps, given.seed, given.from_cls, report)
     print(f"{save(model, tokenizer, given.out, torch.float16)}  {given.out / 'model.safetensors'}")
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     (given.out / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")

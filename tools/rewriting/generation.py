@@ -27,14 +27,9 @@ def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[st
             for places in _slices([i for i, ids in enumerate(tokens) if len(ids) == length]):
                 ids = torch.tensor([tokens[i] for i in places], device=model.device)  # (B, length)
                 generated = model.generate(
-                    input_ids=ids,
-                    attention_mask=torch.ones_like(ids),
-                    do_sample=True,
-                    top_k=TOP,
-                    top_p=NUCLEUS,
-                    max_new_tokens=APPENDED,
-                    pad_token_id=tokenizer.pad_token_id,
-                )  # (B, length + at most 30)
+                    input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=TOP, top_p=NUCLEUS,
+                    max_new_tokens=APPENDED, pad_token_id=tokenizer.pad_token_id,
+                )  # (B, length + at most 30)  # fmt: skip
                 for i, more in zip(places, tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True), strict=True):
                     result[i] = f"{texts[i]} {' '.join(more.split())}".strip()
     return result
