@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import Dropout
@@ -69,13 +71,7 @@ def _blocks(
     return nn.Sequential(*layers)
 
 
-class TrainingHead(nn.Module):
+def training_head(encoder: Encoder, generator: torch.Generator) -> nn.Sequential:
     """SimCSE's and ESimCSE's head: Linear and tanh, (B, hidden) to (B, hidden), new in each run."""
-
-    def __init__(self, encoder: Encoder, generator: torch.Generator):
-        super().__init__()
-        self.linear = new_linear(encoder.hidden, encoder.hidden, generator)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """tanh(Linear(x))."""
-        return torch.tanh(self.linear(x))
+    linear = new_linear(encoder.hidden, encoder.hidden, generator)
+    return nn.Sequential(OrderedDict(linear=linear, tanh=nn.Tanh()))

@@ -53,15 +53,14 @@ class DropoutStream(nn.Module):
         """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept; in a half
         type 1, which has no such number, so that the caller must scale. The last `spare` rows hold nothing:
         they draw nothing and get 0."""
-        dropped, whole = dropped_of_65536(rate), math.prod(shape)
+        whole, start = math.prod(shape), int(self.position)
         count = whole - spare * math.prod(shape[1:])
         words = -(-count // DRAWS_A_WORD)
-        kept = scale(rate) if dtype.itemsize > 2 else 1.0
-        start = int(self.position)
         self.position += words
         if start in self._kept:
             return self._kept.pop(start)
-        mask = _drawn(self.key + start * GAMMA, words, dropped - DRAWS // 2, kept, dtype, whole)[:whole]
+        least, kept = dropped_of_65536(rate) - DRAWS // 2, scale(rate) if dtype.itemsize > 2 else 1.0
+        mask = _drawn(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
         mask[count:] = 0.0
         if self._keeps:
             self._kept[start] = mask.view(shape)

@@ -58,16 +58,11 @@ class Packed(NamedTuple):
 def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") -> Packed:
     """Pack token-id arrays, special tokens included, one per sentence."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)  # (B,)
-    width = int(lengths.max())
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    row = np.repeat(np.arange(len(lengths)), lengths)  # (T,)
-    slot = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)  # (T,)
+    mask = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
+    row, slot = map(np.ascontiguousarray, np.nonzero(mask))  # (T,) each
     ids = np.concatenate(sentences).astype(np.int64)
-    mask = np.arange(width)[None, :] < lengths[:, None]
-    arrays = (ids, row, slot, starts, mask)
-    return Packed(
-        *(torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True) for array in arrays)
-    )
+    arrays = (ids, row, slot, np.cumsum(lengths) - lengths, mask)
+    return Packed(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
 def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
@@ -92,9 +87,8 @@ def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tenso
     """
     start, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]  # (B,) each
     slots = torch.arange(width, device=ids.device)
-    tokens = ids[(start[:, None] + slots).clamp(max=len(ids) - 1)].where(
-        slots < lengths[:, None], 0
-    )  # (B, L)
+    places = (start[:, None] + slots).clamp(max=len(ids) - 1)  # (B, L)
+    tokens = ids[places].where(slots < lengths[:, None], 0)
     return torch.cat([lengths[:, None], tokens], dim=1).to(torch.int64)
 
 

@@ -23,12 +23,8 @@ class MomentumQueue(Section):
     """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
 
     size: Annotated[int, "sentences in ESimCSE's queue, oldest first", at_least(1)] = 160
-    view: Annotated[Literal["original", "repeated"], "which view of a sentence enters the queue (D70)"] = (
-        "original"
-    )
-    cut_first_batch: Annotated[
-        bool, "cut the first batch to the queue's size; the release keeps it whole (D70)"
-    ] = True
+    view: Annotated[Literal["original", "repeated"], "which view enters the queue (D70)"] = "original"
+    cut_first_batch: Annotated[bool, "cut the first batch to the queue's size (D70)"] = True
 
     in_paths = "queue"
 
@@ -47,20 +43,13 @@ class Repetition(Section):
         Bound("above 0 and at most 1; dup=none is no repetition", lambda value: 0 < value <= 1),
     ] = 0.32
     unit: Annotated[
-        Literal["subword", "word", "stopword", "mask"],
-        "what is repeated, or put in instead: a stop-word or a mask (D72)",
+        Literal["subword", "word", "stopword", "mask"], "what is repeated, or put in instead (D72)"
     ] = "subword"
-    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or as released (D61)"] = (
-        "paper"
-    )
+    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or released (D61)"] = "paper"
     cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)", at_least(1)] = 10
-    recut: Annotated[
-        bool, "cut the repeated sentence at data.max_length again; word mode always does (D62)"
-    ] = False
+    recut: Annotated[bool, "cut at data.max_length again; word mode always does (D62)"] = False
     protect_special: Annotated[bool, "special tokens are never repeated (D63)"] = True
-    resample: Annotated[Literal["per_epoch", "static"], "draw anew in each epoch, or once (D64)"] = (
-        "per_epoch"
-    )
+    resample: Annotated[Literal["per_epoch", "static"], "draw in each epoch, or once (D64)"] = "per_epoch"
 
     in_paths = "dup"
 
@@ -100,17 +89,14 @@ class Momentum(Section):
         "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)",
         Bound("above 0 and below 1; queue=none and momentum=none is no queue", lambda value: 0 < value < 1),
     ] = 0.995
-    init: Annotated[Literal["pretrained_copy", "random"], "how the momentum encoder starts (D60)"] = (
+    init: Annotated[Literal["pretrained_copy", "random"], "start of the momentum encoder (D60)"] = (
         "pretrained_copy"
     )
-    head: Annotated[
-        Literal["online", "ema"],
-        "the momentum encoder's head: the online one, or an average of its own (D68)",
-    ] = "online"
+    head: Annotated[Literal["online", "ema"], "head: the online one, or an average (D68)"] = "online"
     dropout: Annotated[Switch, "dropout in the momentum encoder (D68)"] = "off"
-    when: Annotated[
-        Literal["after_forward", "after_optimizer"], "when in a step the momentum encoder is moved (D69)"
-    ] = "after_forward"
+    when: Annotated[Literal["after_forward", "after_optimizer"], "when the encoder is moved (D69)"] = (
+        "after_forward"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +119,9 @@ class ESimCSERun(RunConfig):
         refuse(self.queue is not None and self.queue.view == "repeated" and self.dup is None, why)
 
     def scaled(self, measure: Measure) -> dict[str, object]:
-        changes: dict[str, object] = (
-            {} if self.queue is None else {"queue.size": scaled_count(self.queue.size, measure.batches)}
-        )
+        changes: dict[str, object] = {}
+        if self.queue is not None:
+            changes["queue.size"] = scaled_count(self.queue.size, measure.batches)
         if self.dup is not None and self.dup.cap_is_idle(self.data.max_length):
             changes["dup.cap"] = None  # the same run as without it, so it has the same name (D62)
         return changes
@@ -178,18 +164,12 @@ SHARED = {
 PAPER = ESimCSERun(
     **SHARED,
     queue=MomentumQueue(size=160),  # 5.4 "2.5 times the batch size"; original sentences: guess (D70)
-    # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); head and moment: guess (D68, D69)
-    momentum=Momentum(
-        lambda_=0.995,
-        init="pretrained_copy",
-        dropout="off",  # 1 "turn off dropout when using the momentum encoder" (D68)
-    ),
-    dup=Repetition(  # 5.2 "when dup_rate = 0.32"; special tokens, cut and redrawing: guess (D62, D63, D64)
-        rate=0.32,
-        unit="subword",
-        range="paper",  # eq. 4 (D61)
-        cap=None,  # eq. 4 has no other upper end (D62)
-    ),
+    # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); 1 "turn off dropout when using the
+    # momentum encoder" (D68); head and moment: guess (D68, D69)
+    momentum=Momentum(lambda_=0.995, init="pretrained_copy", dropout="off"),
+    # 5.2 "when dup_rate = 0.32"; eq. 4, which has no other upper end (D61, D62); special tokens, cut and
+    # redrawing: guess (D62, D63, D64)
+    dup=Repetition(rate=0.32, unit="subword", range="paper", cap=None),
 )
 
 METHOD = Method(

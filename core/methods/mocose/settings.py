@@ -26,10 +26,10 @@ class Heads(Section):
 
     projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)", DEPTH] = 1
     predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)", DEPTH] = 2
-    out_size: Annotated[int, "width of the space in which vectors are contrasted (D13)", at_least(1)] = 768
-    predictor_hidden: Annotated[
-        int | None, "width inside the predictor; none is out_size (D13)", at_least(1)
-    ] = None
+    out_size: Annotated[int, "width of the contrastive space (D13)", at_least(1)] = 768
+    predictor_hidden: Annotated[int | None, "the predictor's width; none is out_size (D13)", at_least(1)] = (
+        None
+    )
     projection_tail: Annotated[
         Literal["linear_ln_dropout", "linear_ln", "linear"], "what the projection ends in (D11)"
     ] = "linear_ln_dropout"
@@ -56,20 +56,18 @@ class NegativeQueue(Section):
     size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)", at_least(1)] = 512
     init: Annotated[
         Literal["paper_grow", "released_2022"],
-        "how the queue starts: grows from random vectors, or as released in 2022 (D14, D15)",
+        "how the queue starts: grows from random vectors, or as released (D14, D15)",
     ] = "paper_grow"
     init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)", at_least(0)] = 128
     slice: Annotated[
-        tuple[tuple[int, int], ...] | None,
-        "places of the full queue that enter the loss, such as 0-128 or 0-128,384-512; none is all (D44)",
+        tuple[tuple[int, int], ...] | None, "places of the full queue that enter the loss; none is all (D44)"
     ] = None
-    negatives: Annotated[
-        Literal["entries", "mean", "kmeans"],
-        "what stands for the visible entries in the loss; only the slides have another than entries",
-    ] = field(default="entries", metadata={"neutral": "entries"})
-    clusters: Annotated[
-        int | None, "k-means centres, whatever the scale; with negatives kmeans alone", at_least(1)
-    ] = field(default=None, metadata={"neutral": None})
+    negatives: Annotated[Literal["entries", "mean", "kmeans"], "what stands for the entries in the loss"] = (
+        field(default="entries", metadata={"neutral": "entries"})
+    )
+    clusters: Annotated[int | None, "k-means centres, with negatives kmeans alone", at_least(1)] = field(
+        default=None, metadata={"neutral": None}
+    )
 
     in_paths = "queue"
 
@@ -91,8 +89,7 @@ class Target(Section):
     stop_gradient: Annotated[bool, "no gradient flows into the target branch (D6)"] = True
     freeze_projection: Annotated[bool, "the target's projection is not trained (D7)"] = True
     embeddings: Annotated[
-        Literal["shared", "ema"],
-        "word embeddings of the target branch: those of the online one, or an average of their own (D8)",
+        Literal["shared", "ema"], "word embeddings: the online branch's, or an average of their own (D8)"
     ] = "shared"
     dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
 
@@ -107,17 +104,11 @@ class EMA(Section):
 
     schedule: Annotated[
         Literal["constant", "cosine_to_end", "released_cosine"],
-        "how the decay of the target's moving average goes along the run (D2)",
+        "how the decay goes along the run (D2)",
     ] = "released_cosine"
-    start: Annotated[
-        float, "decay at the start: target <- decay * target + (1 - decay) * online (D3)", DECAY
-    ] = 0.85
+    start: Annotated[float, "decay at the start (D3)", DECAY] = 0.85
     end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)", DECAY] = 1.0
-    total_updates: Annotated[
-        int | None,
-        "updates in which released_cosine rises and comes down; none is the whole run (D2)",
-        at_least(1),
-    ] = 15000
+    total_updates: Annotated[int | None, "updates in which released_cosine rises (D2)", at_least(1)] = 15000
     when: Annotated[
         Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"
     ] = "after_optimizer_step"
@@ -133,15 +124,13 @@ class EMA(Section):
 class FGSM(Section):
     """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
 
-    epsilon: Annotated[
-        float, "length of the step along the gradient's sign, on word embeddings (D19)", at_least(0)
-    ] = 5e-9
+    epsilon: Annotated[float, "length of the step along the gradient's sign (D19)", at_least(0)] = 5e-9
     gradient: Annotated[
         Literal["none", "stale_online", "current"],
-        "whose gradient: of this input, of the previous step's batch, or none (D18)",
+        "of this input, of the previous step's batch, or none (D18)",
     ] = "stale_online"
     views: Annotated[Literal["both_same", "online_only"], "which views are moved (D18)"] = "both_same"
-    at_eval: Annotated[bool, "move sentences in evaluation, too, by the last stored gradient (D20)"] = False
+    at_eval: Annotated[bool, "move sentences in evaluation, too, by the stored gradient (D20)"] = False
 
     def check(self):
         why = "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither."
@@ -156,8 +145,7 @@ class Augmentation(Section):
     separately."""
 
     position_shuffle: Annotated[
-        Literal["off", "per_batch", "per_sentence"],
-        "shuffle positions, one order a batch or one a sentence (D24)",
+        Literal["off", "per_batch", "per_sentence"], "one order a batch, or one a sentence (D24)"
     ] = "off"
     position_shuffle_range: Annotated[
         Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"

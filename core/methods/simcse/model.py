@@ -16,7 +16,7 @@ from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
 from core.methods.contrastive import Batch, Contrastive, TrainingText
-from core.methods.heads import TrainingHead, new_linear
+from core.methods.heads import new_linear, training_head
 from core.methods.losses import info_nce, whole
 
 
@@ -36,7 +36,7 @@ class TwoViews(Contrastive, ABC):
         self.encoder = encoder
         self.head: nn.Module = nn.Identity()
         if config.eval.head != "never":
-            self.head = TrainingHead(encoder, torch_stream(config.seed.model, "heads"))
+            self.head = training_head(encoder, torch_stream(config.seed.model, "heads"))
         self.build()
         self.to(device)
         self.dropping = dropping(config.seed.data, device, self)
