@@ -6,21 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.report.looks import (
-    ALPHA,
-    LOOKS,
-    NORMAL_MEAN,
-    NORMAL_SD,
-    alpha_at,
-    claim_p,
-    correction,
-    decide,
-    p_values,
-    scatter_by_seed,
-    share_bounds,
-    share_tails,
-    tails,
-)  # fmt: skip
+from core.report import looks
+from core.report.looks import ALPHA, LOOKS, NORMAL_MEAN, NORMAL_SD, alpha_at, claim_p, decide, tails
 from core.spec.claim import Claim, all_of, any_of, at_least, collapsed, greater, sound
 
 A, B, C, D = ("a",), ("b",), ("c",), ("d",)
@@ -75,7 +62,7 @@ def test_p_of_joined_claims_by_hand():
         (at_least(2, [two, three, four]), 0.08, 1.0),  # 2 x 0.04; 2 x 0.96, cut
         (nested, 0.04, 1.0),
     ):
-        assert tuple(p_values(joined, P.get)) == pytest.approx((sup, con))
+        assert tuple(looks.p_values(joined, P.get)) == pytest.approx((sup, con))
 
 
 def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
@@ -115,19 +102,19 @@ def values(predicate, fallen):
 )
 def test_a_share_has_the_tails_of_the_binomial_test_and_neither_counts_against_both(fallen, more, less):
     n = len(fallen)
-    up, down = share_tails(values(collapsed(A), fallen))
+    up, down = looks.share_tails(values(collapsed(A), fallen))
     assert up == pytest.approx(stats.binom.sf(more - 1, n, 0.5))
     assert down == pytest.approx(stats.binom.cdf(n - less, n, 0.5))
-    assert share_tails(values(sound(A), fallen)) == pytest.approx((down, up))
+    assert looks.share_tails(values(sound(A), fallen)) == pytest.approx((down, up))
 
 
 def test_a_share_has_clopper_and_pearsons_bounds():
-    low, high = share_bounds(values(collapsed(A), [1, 1, 1, 0, 1, 1, 0.5, 1]), 0.01, 0.02)
+    low, high = looks.share_bounds(values(collapsed(A), [1, 1, 1, 0, 1, 1, 0.5, 1]), 0.01, 0.02)
     more, less = stats.binomtest(6, 8, alternative="greater"), stats.binomtest(7, 8, alternative="less")
     assert low + 0.5 == pytest.approx(more.proportion_ci(0.99, "exact").low)
     assert high + 0.5 == pytest.approx(less.proportion_ci(0.98, "exact").high)
-    assert share_bounds(values(collapsed(A), [1, 1, 1]), 0.01, 0.02)[1] == 0.5
-    assert share_bounds(values(collapsed(A), [0, 0, 0]), 0.01, 0.02)[0] == -0.5
+    assert looks.share_bounds(values(collapsed(A), [1, 1, 1]), 0.01, 0.02)[1] == 0.5
+    assert looks.share_bounds(values(collapsed(A), [0, 0, 0]), 0.01, 0.02)[0] == -0.5
 
 
 @pytest.mark.parametrize("predicate, kind", [(collapsed(A), 1), (sound(A), 0)])
@@ -143,22 +130,25 @@ def test_a_verdict_on_a_share_takes_more_than_three_runs_that_agree(predicate, k
 
 def test_the_correction_is_that_of_order_statistics():
     highest = 1.5 / np.sqrt(np.pi)  # of three normal values, on the average
-    assert correction(3) == pytest.approx(NORMAL_MEAN / (2 * highest / 3))
-    assert correction(2) == pytest.approx(NORMAL_MEAN * np.sqrt(np.pi))
-    assert correction(1) == 1.0 and correction(1000) == pytest.approx(1.0, abs=1e-3)
+    assert looks.correction(3) == pytest.approx(NORMAL_MEAN / (2 * highest / 3))
+    assert looks.correction(2) == pytest.approx(NORMAL_MEAN * np.sqrt(np.pi))
+    assert looks.correction(1) == 1.0 and looks.correction(1000) == pytest.approx(1.0, abs=1e-3)
     z = np.random.default_rng(5).standard_normal((100_000, 1, 5))
-    mean = scatter_by_seed(z, np.array([1.0]), 0.0).mean()
+    mean = looks.scatter_by_seed(z, np.array([1.0]), 0.0).mean()
     assert mean == pytest.approx(NORMAL_MEAN, rel=4 * NORMAL_SD / NORMAL_MEAN / np.sqrt(z.size))
 
 
 def test_scatter_by_hand():
     cells, weights = np.array([[50.0, 54.0, 46.0], [50.0, 50.5, 49.5]]), np.array([1.0, -1.0])
-    by_seed = scatter_by_seed(cells, weights, 0.0)
-    limit = correction(3) * 8 / 3  # b gets what it lacks, too
-    own, least = correction(3) * np.std([0, 3.5, 3.5], ddof=1), NORMAL_SD / NORMAL_MEAN * np.sqrt(2) * limit
-    assert by_seed.mean() == pytest.approx(correction(3) * (8 / 3 - 1 / 3))
+    by_seed = looks.scatter_by_seed(cells, weights, 0.0)
+    limit = looks.correction(3) * 8 / 3  # b gets what it lacks, too
+    own, least = (
+        looks.correction(3) * np.std([0, 3.5, 3.5], ddof=1),
+        NORMAL_SD / NORMAL_MEAN * np.sqrt(2) * limit,
+    )
+    assert by_seed.mean() == pytest.approx(looks.correction(3) * (8 / 3 - 1 / 3))
     assert by_seed.std(ddof=1) == pytest.approx(max(own, least))
-    assert scatter_by_seed(np.full((2, 3), 50.0), weights, 1.0).tolist() == [-1.0] * 3
+    assert looks.scatter_by_seed(np.full((2, 3), 50.0), weights, 1.0).tolist() == [-1.0] * 3
 
 
 @pytest.mark.parametrize(("side", "less", "shared"), [(1, 0.1, 0.0), (4, 0.1, 0.0), (4, 1.0, 0.95)])
@@ -171,9 +161,9 @@ def test_a_claim_at_its_limit_is_settled_no_more_often_than_it_may_be(side, less
     runs = sd * (np.sqrt(1 - shared) * own + np.sqrt(shared) * np.repeat(common, side, axis=1))
     weights, wrong = np.repeat([1 / side, -1 / side], side), np.zeros(studies, dtype=bool)
     for look, n in enumerate(LOOKS):
-        both = tails(GREATER, scatter_by_seed(runs[..., :n], weights, 1.0))(0.0)
+        both = tails(GREATER, looks.scatter_by_seed(runs[..., :n], weights, 1.0))(0.0)
         wrong |= np.minimum(*both) <= alpha_at(look, claims)
     assert wrong.mean() <= ALPHA / claims
     steady = generator.standard_normal((500, 2 * side, LOOKS[-1]))  # as much scatter: wrong by a point
-    down = tails(GREATER, scatter_by_seed(steady[..., :27], weights, 1.0))(0.0)[1]
+    down = tails(GREATER, looks.scatter_by_seed(steady[..., :27], weights, 1.0))(0.0)[1]
     assert (down <= alpha_at(5, claims)).mean() > 0.5

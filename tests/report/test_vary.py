@@ -73,9 +73,5 @@ def test_the_figure_has_a_panel_for_each_value(found):
     found, _ = found
     with drawing():
         (figure,) = figures(found.study, cell_frame(found), curve_frame(found)).values()
-    axes = figure.axes
-    titles = [panel.get_title("left") for panel in axes]
+    titles = [panel.get_title("left") for panel in figure.axes]
     assert titles == [f"train.learning_rate {rate}" for rate in RATES[:2]]  # no run at 6e-5
-    lines = [line for panel in axes for line in panel.get_lines() if line.get_marker() == "D"]
-    (slow,), (own,) = (line.get_xdata() for line in lines)
-    assert slow == pytest.approx(-own)

@@ -24,8 +24,7 @@ from core.spec.claim import (
     differ,
     gains,
     greater,
-    within,
-)  # fmt: skip
+)
 from core.spec.table import Metric
 
 LAST = Metric(task="avg", title="Last", checkpoint="last")
@@ -85,8 +84,6 @@ def test_clear_orders_are_supported_and_their_opposites_contradicted():
 
 
 def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints():
-    tight = {"a": around(50, 8, 0.05), "b": [v + 0.01 * (k % 3) for k, v in enumerate(around(50, 8, 0.05))]}
-    assert outcomes(within((A, B), 0.5), **tight) == ["supported"]
     near = {"a": around(50, 8, 0.2), "b": around(50, 8, 0.2)[::-1]}
     (same,) = verdicts(greater(A, B), **near)
     assert same.outcome == "equivalent" and -1 < same.tested.low < 0 < same.tested.high < 1
