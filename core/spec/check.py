@@ -48,14 +48,14 @@ def check_study(study: Study) -> None:
     metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
     tasks = {metric.task.removesuffix(" train").removesuffix(" dev") for metric in metrics if metric}
     profiles = [*study.by_profile, *(name for cell in study.cells for name in cell.by_profile)]
-    for kind, used, known in (
+    for kind, used, allowed in (
         ("axis", (*laid, *filter(None, figure), *(["task"] if study.tasks is not None else [])), axes),
         ("method", [cell.method or study.method for cell in study.cells], methods.names()),
         ("profile", profiles, PROFILES),
         ("task", tasks, (*TASKS, *sorted(SETS))),
     ):
         for name in used:
-            refuse(name not in known, f"There is no {kind} {name}; choose one of {', '.join(known)}.")
+            refuse(name not in allowed, f"There is no {kind} {name}; choose one of {', '.join(allowed)}.")
     _check_cells(study, [place for place, name in enumerate(axes) if name in laid] or [0])
     named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
     named += [("figure", study.figure.base)] if study.figure is not None else []

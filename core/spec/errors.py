@@ -69,9 +69,9 @@ def are(number: int, noun: str) -> str:
     return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"
 
 
-def nearest(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
+def nearest(name: str, names: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
     """How a sentence about an unknown name ends: `did you mean x?`, or `otherwise` if none is near."""
-    near = difflib.get_close_matches(str(name), known, n=1, cutoff=cutoff)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise
 
 

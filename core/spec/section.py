@@ -128,8 +128,8 @@ def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...]
         hint, place = field_types(typed)[field.name], typed.place_of(field.name)
         bounds = _annotations(typed)[field.name][1:]
         for option in alternatives(hint):
-            known = isinstance(option, type) and option not in (list, dict)
-            if not known and typing.get_origin(option) not in (Literal, tuple, Mapping):
+            is_class = isinstance(option, type) and option not in (list, dict)
+            if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
                 allowed = "int, float, str, bool, None, Literal, tuple or a section"
                 raise UserError(f"{place} has the type {option}; give it {allowed}.")
         classes = {option for option in alternatives(hint) if isinstance(option, type)} - {int, float}

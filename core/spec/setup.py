@@ -34,9 +34,7 @@ class Setup:
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
         """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
         `released`, as in the released code, D35), and that of cell or study where they name it."""
-        run, named = study.paper_config(cell, self.profile), study.named(cell, self.profile)
-        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
-        run = vary(run, {path: value for path, value in named.items() if path in UNSCALED})
+        run, named = self._unseeded(study, cell), study.named(cell, self.profile)
         held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         values = [
@@ -48,6 +46,13 @@ class Setup:
             # eval.transfer may be among the settings
             run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
         return run
+
+    @cache  # noqa: B019  (scaling anew for each seed would double the time of a plan)
+    def _unseeded(self, study: Study, cell: Cell) -> RunConfig:
+        run = study.paper_config(cell, self.profile)
+        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
+        named = study.named(cell, self.profile)
+        return vary(run, {path: value for path, value in named.items() if path in UNSCALED})
 
     def configs(self, study: Study, cell: Cell, seeds: int) -> list[RunConfig]:
         """The runs of a cell under seeds 0 … seeds-1."""
@@ -66,8 +71,8 @@ class Setup:
         if (why := unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)) is not None:
             return why
         # another one's model needs the hub, the run's own encoder a masked-word head
-        run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
-        model = run.rewriting.model if run.rewriting is not None else None
+        text = self._unseeded(study, cell).rewriting
+        model = text.model if text is not None else None
         if model == OWN_ENCODER and not self.sources.encoder_masked_words:
             name = self.sources.encoder_name or "at hand"
             return f"needs a masked-word head, which the encoder {name} does not have"

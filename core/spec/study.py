@@ -106,7 +106,7 @@ class Study(Typed):
             return self
         place = self.axes.index(axis)
         labels = (*names, *(("avg",) if "avg" in axis.labels else ()))
-        there = {cell.labels: cell for cell in self.cells}
+        stated = {cell.labels: cell for cell in self.cells}
         rows: dict[tuple[str, ...], Cell] = {}  # a cell of each row, by its labels along the other axes
         for cell in self.cells:
             rows.setdefault(cell.labels[:place] + cell.labels[place + 1 :], cell)
@@ -117,7 +117,7 @@ class Study(Typed):
                 task = self.metric.task if label == "avg" else label
                 metric = replace(self.metric_of(pattern), task=task)
                 made = replace(pattern, labels=wanted, published=None, published_runs=(), metric=metric)
-                cells.append(there.get(wanted, made))
+                cells.append(stated.get(wanted, made))
         axes = (*self.axes[:place], replace(axis, labels=labels), *self.axes[place + 1 :])
         return replace(self, axes=axes, cells=tuple(cells), claims=_claims_on(cells, self.claims))
 
@@ -181,9 +181,9 @@ def short(suffix: str) -> str:
 
 def _claims_on(cells: Iterable[Cell], claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """The claims of which every cell is among these."""
-    there = [cell.labels for cell in cells]
+    present = [cell.labels for cell in cells]
     return tuple(
         claim
         for claim in claims
-        if all(any(matches(wanted, labels) for labels in there) for wanted in claim.cells())
+        if all(any(matches(wanted, labels) for labels in present) for wanted in claim.cells())
     )

@@ -122,8 +122,8 @@ def unknown(run: RunConfig, path: str) -> UserError:
     """What to say of a path that a run does not have: the nearest path, or those that there are."""
     head, dot, _ = path.partition(".")
     by_name: dict[str, list[str]] = {}
-    for known in paths(run):
-        by_name.setdefault(known if dot else known.rpartition(".")[2], []).append(known)
+    for candidate in paths(run):
+        by_name.setdefault(candidate if dot else candidate.rpartition(".")[2], []).append(candidate)
     near = difflib.get_close_matches(path, by_name, n=1, cutoff=0.75)
     if near:
         hint = f"did you mean {' or '.join(by_name[near[0]])}?"
