@@ -44,7 +44,7 @@ def image(figure: Figure, kind: str) -> bytes:
 
 def sheet(title: str, panels: int, height: float, **options) -> tuple[Figure, list[Axes]]:
     """A figure with its finding as title, and axes for so many panels."""
-    columns = panels if panels <= 4 else 3 if panels <= 6 else 4
+    columns = min(panels, 4)
     deep, lines = -(-panels // columns), textwrap.fill(title, LETTERS)
     figure = Figure(figsize=(WIDTH, deep * height + 0.9 + 0.17 * lines.count("\n")))
     figure.suptitle(lines, x=0.01, ha="left")
@@ -58,15 +58,8 @@ def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
     """One legend below the axes, each label once, under the setting of the runs."""
     pairs = [pair for panel in axes for pair in zip(*panel.get_legend_handles_labels(), strict=True)]
     handles = {label: handle for handle, label in pairs}
-    columns = max(1, min(5, 105 // (8 + max(map(len, handles), default=1))))
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower left",
-        ncols=columns,
-        title=setting,
-        alignment="left",
-    )
+    shown, labels = list(handles.values()), list(handles)
+    figure.legend(shown, labels, loc="outside lower left", ncols=3, title=setting, alignment="left")
 
 
 def as_numbers(labels: Iterable[str]) -> pd.Series:

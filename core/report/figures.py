@@ -128,10 +128,6 @@ def _named(study: Study, labels: Sequence[str | None]) -> str:
     return ", ".join(_titled(axis, label) for axis, label in named if label not in (None, "avg"))
 
 
-def _amount(value: float, unit: str) -> str:
-    return number(value, 1 if unit in POINTS else 3)
-
-
 def _difference(study: Study, rows: pd.DataFrame) -> str:
     """The largest significant difference from the reference along one axis, and how many rows differ; empty
     if there is none to state."""
@@ -146,8 +142,9 @@ def _difference(study: Study, rows: pd.DataFrame) -> str:
         return ""
     row = rows.loc[rows["paired_difference"].abs().idxmax()]
     size, unit = row["paired_difference"], "points" if row["unit"] in POINTS else row["unit"]
+    amount = number(abs(size), 1 if unit == "points" else 3)
     name = _named(study, [row[axis.name] for axis in study.axes]) or "the average"
-    text = f"{name} is {_amount(abs(size), row['unit'])} {unit} {'above' if size > 0 else 'below'} {base}"
+    text = f"{name} is {amount} {unit} {'above' if size > 0 else 'below'} {base}"
     tests = f"{len(different)} of {tested} tested rows differ" if tested else "too few seeds to test"
     return f"{text[0].upper()}{text[1:]}; {tests}"
 
