@@ -89,13 +89,11 @@ class Found:
 
     def own_data(self) -> str:
         """Your own text and pairs by name and content, for the names of tables; "" without any."""
-        parts = []
-        if self.places.own_text:
-            parts.append(_labelled("text", self.sources.corpus_name, self.sources.corpus_digest))
-        if self.places.pairs:
-            names = "+".join(_word(name) for name, _ in self.places.pairs)
-            parts.append(f"pairs={names}~{self.sources.evaluation_digest[:8]}")
-        return ",".join(parts)
+        names = "+".join(_word(name) for name, _ in self.places.pairs)
+        text = _labelled("text", self.sources.corpus_name, self.sources.corpus_digest)
+        pairs = f"pairs={names}~{self.sources.evaluation_digest[:8]}"
+        own = {text: self.places.own_text, pairs: bool(names)}
+        return ",".join(part for part, is_own in own.items() if is_own)
 
 
 def demo_sources() -> Found:

@@ -87,8 +87,7 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
 
 def used_files(transfer: bool = False) -> tuple[str, ...]:
     """The files that can move a run's number, sorted: seven tests, all of STS-B, transfer tasks."""
-    parts = [(name, subset) for name, subsets in STS_YEARS.items() for subset in subsets]
-    names = [file for part in parts for file in year_files(*part)]
+    names = [file for name, parts in STS_YEARS.items() for part in parts for file in year_files(name, part)]
     names += [*(file for file, _ in SPLITS["STS-B"].values()), SPLITS["SICK-R"]["test"][0]]
     return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
 

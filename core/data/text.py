@@ -85,16 +85,13 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
     Raises UserError if it is not UTF-8, is a table, has a line too long for a sentence, or has no sentence.
     """
     text = decoded(content, name, "convert the file")
-    longest = max(map(len, text.split("\n"))) if reader == "lines" else 0
-    if longest > LONGEST:
-        hint = "give a file with one sentence a line"
-        raise UserError(f"The training text {name} has a line of {longest} characters; {hint}.")
-    if table := _table(text):
-        hint = "give one sentence a line, or a .jsonl or .parquet file"
-        raise UserError(f"The training text {name} {table}, so it is a table; {hint}.")
     rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
-    if not rows:
-        raise UserError(f"The training text {name} has no sentences; give a file with one sentence a line.")
+    problem, longest = _table(text) or ("" if rows else "has no sentences"), max(map(len, rows), default=0)
+    if reader == "lines" and longest > LONGEST:
+        problem = f"has a line of {longest} characters"
+    if problem:
+        hint = "give one sentence a line, or a .jsonl or .parquet file"
+        raise UserError(f"The training text {name} {problem}; {hint}.")
     return rows
 
 
