@@ -24,7 +24,7 @@ from core.runner.cli import Options
 from core.runner.launch import PROJECT, environment
 from core.runner.plan import PlannedRun, checks, cost, tokens
 from core.runner.progress import WEEKS, spoken
-from core.spec.errors import UserError, say
+from core.spec.errors import UserError, counted, say
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
 from core.store.store import Store
@@ -103,7 +103,7 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
 
     longer = [] if elsewhere else list(_longer(store, scale, resources, encoders, rate))
     basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
-    basis = f"from {len(longer)} finished ones on this machine" if longer else basis
+    basis = f"from {counted(len(longer), 'finished run')} on this machine" if longer else basis
     factor = statistics.median(longer or [1.0])
     jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
     where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"

@@ -77,25 +77,22 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     """The function from sentences to vectors, and its pooling in words. Prints what was read."""
     from core.engine.evaluation import encoding
 
-    folder, pooling, longest, why, note = options.model, options.pooling, None, "as asked", ""
-    if pooling is None and not (folder / "modules.json").is_file():
-        pooling, why = "cls", "since the folder names none; choose another with --pooling"
-    elif pooling is None and encoding.installed():
-        modules = encoding.load_modules(folder, options.device, options.allow_pickle)
+    folder, device, pickle = options.model, options.device, options.allow_pickle
+    own = options.pooling is None and (folder / "modules.json").is_file()  # as the folder says
+    if own and encoding.installed():
+        modules = encoding.load_modules(folder, device, pickle)
         pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
         _say_read(folder, modules[0].auto_model, modules.max_seq_length)
-        say(f"Pooling {pooling}, as the folder says, by sentence-transformers. {encoding.unfollowed(folder)}")
+        say(f"Pooling {pooling}, by sentence-transformers. {encoding.unfollowed(folder)}".rstrip())
         return lambda texts: modules.encode(list(texts), show_progress_bar=False), pooling
-    elif pooling is None:
-        (pooling, longest), note = encoding.stated(folder), encoding.unfollowed(folder)
-        why = "as the folder says"
-    checkpoint = encoding.load_checkpoint(
-        folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
-    )
-    checkpoint = replace(checkpoint, max_length=min(checkpoint.max_length, longest or checkpoint.max_length))
-    _say_read(folder, checkpoint.model, checkpoint.max_length)
-    say(f"Pooling {pooling}, {why}. {note}".rstrip())
-    return lambda texts: encoding.sentence_vectors(checkpoint, texts, pooling), pooling
+    wanted: Any = options.pooling or "cls"
+    pooling, longest = encoding.stated(folder) if own else (wanted, None)
+    loaded = encoding.load_checkpoint(folder, pooling=pooling, device=device, allow_pickle=pickle)
+    loaded = replace(loaded, max_length=min(loaded.max_length, longest or loaded.max_length))
+    _say_read(folder, loaded.model, loaded.max_length)
+    note = encoding.unfollowed(folder) if own else "Choose another with --pooling."
+    say(f"Pooling {pooling}. {note}".rstrip())
+    return lambda texts: encoding.sentence_vectors(loaded, texts, pooling), pooling
 
 
 def _say_read(folder: Path, model: Any, longest: int | None) -> None:

@@ -93,9 +93,6 @@ def test_a_plan_says_what_training_would_refuse(capsys):
         assert run_study.main(["table3", *DEMO, "--set", setting]) == 0
         out = capsys.readouterr().out
         assert sentence in out and (sentence or "would be refused" not in out) and "18 runs: none done" in out
-    assert run_study.main(["mocose-kmeans", "esimcse-table3", *DEMO]) == 0
-    out = capsys.readouterr().out
-    assert out.count("No cell of") == out.count("0 runs"), out
 
 
 def test_what_is_published_takes_no_runs_of_your_own(capsys):

@@ -59,7 +59,7 @@ def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, m
     known = expectation(options, DEMO, FOUND, store)
     for other in (run, config("esimcse-table11", place=2)):
         assert known.seconds(other) == pytest.approx(3.0 * cost(other))
-    assert "(from 3 finished ones on this machine)" in known.where
+    assert "(from 3 finished runs on this machine)" in known.where
     assert expectation(Namespace(**vars(options) | {"cluster": "tcp://x"}), DEMO, FOUND, store).jobs == 1
 
 
@@ -88,18 +88,15 @@ def test_a_step_s_work_in_forward_passes():  # a backward pass is two; without g
 
 
 def test_a_run_on_an_h100_takes_its_steps_its_checks_and_its_scoring():
-    for method, profile, step, scored in (  # sentences of a check over those of the development set
-        ("mocose", "paper", 0.01348, 1), ("mocose", "repaired", 0.0097, 1),
-        ("mocose", "released", 0.01348, 29_205 / 2_909), ("simcse", "paper", 0.01088, 1),
-    ):  # fmt: skip
-        run = paper(method, profile)
-        count = run.train.steps // run.eval.every + 2
-        expected = run.train.steps * step + count * scored * 0.075 + 20
-        assert gpu_seconds(run, BERT_BASE) == pytest.approx(expected)
-        assert gpu_seconds(vary(run, {"eval.transfer": True}), BERT_BASE) == pytest.approx(expected + 1800)
+    for profile, step, scored in (("paper", 0.01348, 1), ("released", 0.01348, 29_205 / 2_909)):
+        run = paper("mocose", profile)  # `released` checks on the test sets, too
+        expected = run.train.steps * step + (run.train.steps // run.eval.every + 2) * scored * 0.075 + 20
+        assert gpu_seconds(run) == pytest.approx(expected)
+    run = paper("simcse")
+    assert gpu_seconds(vary(run, {"eval.transfer": True})) == pytest.approx(gpu_seconds(run) + 1800)
     mini, large = gpu_seconds(run, MINI), gpu_seconds(run, Shape(24, 1024, 4096, 16))
     assert mini == pytest.approx(15_625 * 0.00131 + (125 + 2) * 0.023 + 5)
-    assert 3 < large / gpu_seconds(run, BERT_BASE) < 4  # 3.6 times the products
+    assert 3 < large / gpu_seconds(run) < 4  # 3.6 times the products
     assert gpu_seconds(run, Shape(2, 128, 512, 4, 800)) == pytest.approx(mini)  # both wait for launches
 
 
@@ -117,20 +114,15 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, caps
     estimate.token_seconds.cache_clear()
 
 
-PLAN = ["table7", "--plan", "--scale", "paper"]
-
-
-def plan(capsys, folder, *words: str) -> str:
-    assert run_study.main([*PLAN, *words, "--results-dir", str(folder / "results")]) == 0
-    return next(line for line in capsys.readouterr().out.splitlines() if line.startswith("About"))
-
-
 def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(estimate, "token_seconds", lambda *_: 0.014)  # of one core of an AMD EPYC
-    said = plan(capsys, tmp_path, "--device", "cpu", "--jobs", "2")
-    assert " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1" in said
-    said = plan(capsys, tmp_path, "--gpus", "4")
-    assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in said
-    assert f"--plan --gpus 4\n{said}\n" in (ROOT / "docs" / "using.md").read_text()
     monkeypatch.setattr("core.runner.devices.visible_gpus", dict)  # the plan is for another machine
-    assert plan(capsys, tmp_path, "--gpus", "4") == said
+    lines = []
+    for words in (("--device", "cpu", "--jobs", "2"), ("--gpus", "4")):
+        folder = ("--results-dir", str(tmp_path / "results"))
+        assert run_study.main(["table7", "--plan", "--scale", "paper", *words, *folder]) == 0
+        lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("About")]
+    cpu, gpus = lines
+    assert " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1" in cpu
+    assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in gpus
+    assert f"--plan --gpus 4\n{gpus}\n" in (ROOT / "docs" / "using.md").read_text()

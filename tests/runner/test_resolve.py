@@ -16,8 +16,6 @@ from fake_store import config_of as config_at
 from fake_store import made_setup as setup_at
 from known_jobs import ONE, TWO
 
-from core.report import verdicts
-from core.report.comparability import Comparability
 from core.report.results import gather
 from core.report.verdicts import judge
 from core.runner import resolve as resolving
@@ -61,9 +59,6 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     assert "4 of 5 claims settled." in done.stdout
     assert "drew nothing" in done.stdout  # then it renders as ever
     assert {"first", "a"} == set(re.findall(r"Next: \S+ \S+ \((first|a) ch", done.stdout))
-    again = resolve(desk)
-    assert again.returncode == 0 and "Next:" not in again.stdout
-    assert len(desk.started()) == len(desk.store.runs())
 
 
 def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
@@ -152,9 +147,3 @@ def test_simcse_runs_before_any_check_and_a_method_that_does_not_learn_gets_noth
     assert not choices(store, named)
     add_simcse(store, setup(3), 53.0, 54.0, 55.0, untrained=52.0)
     assert {choice.why for choice in choices(store, named)} == {"first check"}
-
-
-def test_a_claim_without_a_verdict_is_given_nothing(choices, monkeypatch):
-    monkeypatch.setattr(verdicts, "comparability", lambda result: Comparability((), {"K4": "two checks"}, {}))
-    found = choices(filled(dict.fromkeys("abcd", 5)))
-    assert "mocose-one K4" not in [choice.name for choice in found]

@@ -1,7 +1,7 @@
-"""--verify-published: what it says of the runs that it trains anew, and that nothing of it is kept."""
+"""--verify-published: what it says of the runs that it trains again, and that nothing of it is kept."""
 
+import math
 import os
-import re
 
 import pandas as pd
 from desk import Desk
@@ -16,54 +16,41 @@ def files(desk: Desk) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in (desk.folder / "home").rglob("*") if path.is_file()}
 
 
-def verify(desk: Desk, count: int, status: int, job: str = "on_cpu") -> str:
-    before, fake = files(desk), {"FAKE_JOB": f"tests.support.known_jobs:{job}"}
-    done = desk.do("mocose-one", "--verify-published", str(count), **KNOWN | fake)
-    assert done.returncode == status and "Traceback" not in done.stderr and files(desk) == before, done.stderr
-    return done.stdout
-
-
-def scratch(desk: Desk) -> list[str]:
-    return [path for path in os.listdir(desk.folder / "tmp") if path.startswith("verify-published-")]
-
-
-def test_published_runs_are_trained_anew_and_compared(desk):
+def test_published_runs_are_trained_again_and_compared(desk):
     """Two as they were, one all but for a little on each kind of device, and one with a failure."""
-    assert (
-        desk.do("mocose-one", "--publish", "--jobs", "3", "--cell", "a", "--cell", "b", **KNOWN).returncode
-        == 0
-    )
+    train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2", "--publish")
+    assert desk.do(*train, **KNOWN).returncode == 0
     for identity in desk.store.runs():
         (desk.results / "runs" / f"{identity}.parquet").unlink()
-    started = len(desk.started())
-    out = verify(desk, 2, 0)
-    assert out.count("at most 0.000000 points apart over") == 2
-    assert sorted(desk.started()[started:]) == sorted(desk.store.runs())[:2] and not scratch(desk)
-    assert "at most 0.020000 points apart" in verify(desk, 1, 1, "off")
-    out = verify(desk, 1, 0, "on_gpu")
-    assert "0.020000 points apart" in out and "whose dropout masks differ" in out and not scratch(desk)
+    before, started = files(desk), len(desk.started())
+
+    def verify(count: int, status: int, job: str) -> str:
+        fake = KNOWN | {"FAKE_JOB": f"tests.support.known_jobs:{job}"}
+        done = desk.do("mocose-one", "--verify-published", str(count), **fake)
+        assert done.returncode == status and not done.stderr and files(desk) == before, done.stderr
+        kept = [path for path in os.listdir(desk.folder / "tmp") if path.startswith("verify-published-")]
+        assert bool(kept) == ("FAILED" in done.stdout)  # logs of failures stay
+        return done.stdout
+
+    assert verify(2, 0, "on_cpu").count("at most 0.000000 points apart.") == 2
+    assert sorted(desk.started()[started:]) == sorted(desk.store.runs())[:2]
+    assert "at most 0.020000 points apart." in verify(1, 1, "off")
+    assert "0.020000 points apart; of different kinds of device" in verify(1, 0, "on_gpu")
     desk.behave_all("raise")
-    (log,) = re.findall(r"  log: (\S+)", verify(desk, 1, 1))
-    assert os.path.exists(log)  # the folder stays then
-
-
-def frame(*rows: tuple) -> pd.DataFrame:
-    return pd.DataFrame([Row(*row) for row in rows], columns=Row._fields)
+    assert "the job broke on purpose" in verify(1, 1, "on_cpu")
 
 
 def test_differences_by_hand():
-    nan = float("nan")
-    one = frame(
-        ("selected", "avg", "spearman_all", 100, 50.0), ("selected", "dev", "spearman_all", 100, nan),
-        ("curve", "dev", "spearman_all", 50, 40.0), ("curve", "dev", "spearman_all", 100, 44.0),
-        ("curve", "train", "loss", 50, 1.0), ("selected", "avg_transfer", "accuracy_test", 100, 70.0),
-    )  # fmt: skip
-    other = frame(
-        ("selected", "avg", "spearman_all", 150, 50.5), ("selected", "dev", "spearman_all", 150, nan),
-        ("curve", "dev", "spearman_all", 50, 40.25), ("curve", "dev", "spearman_all", 150, 90.0),
-        ("curve", "train", "loss", 50, 9.0), ("selected", "avg_transfer", "accuracy_test", 150, 69.0),
-    )  # fmt: skip
-    assert difference(one, other) == (1.0, 4)
-    assert difference(one, frame(("curve", "train", "loss", 50, 1.0))) == (0.0, 0)
-    broken = frame(("selected", "avg", "spearman_all", 100, nan))
-    assert difference(one, broken) == difference(broken, one) == (float("inf"), 1)
+    def rows(step: int, *values: float) -> pd.DataFrame:
+        places = (
+            ("selected", "avg", "spearman_all", step), ("selected", "dev", "spearman_all", step),
+            ("curve", "dev", "spearman_all", 50), ("curve", "dev", "spearman_all", step),
+            ("curve", "train", "loss", 50), ("selected", "avg_transfer", "accuracy_test", step),
+        )  # fmt: skip
+        made = [Row(*place, value) for place, value in zip(places, values, strict=True)]
+        return pd.DataFrame(made, columns=Row._fields)
+
+    one = rows(100, 50.0, math.nan, 40.0, 44.0, 1.0, 70.0)
+    assert difference(one, rows(150, 50.5, math.nan, 40.25, 90.0, 9.0, 69.0)) == 1.0
+    assert difference(one, rows(150, 50.0, 50.0, 40.0, 44.0, 1.0, 70.0)) == math.inf
+    assert difference(one, one.iloc[:0]) == 0.0

@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import senteval_folder
+from safetensors.numpy import save_file
 
 import studies
 from core.data.sources import Found, local_places, local_sources
@@ -46,11 +47,7 @@ def encoder(folder: Path, **changes) -> None:
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config | changes))
     (folder / "tokenizer.json").write_text('{"model": {"type": "WordLevel", "vocab": {}, "unk_token": "x"}}')
-    header, end = {}, 0
-    for name, (rows, columns) in shapes.items():
-        header[name] = {"dtype": "F16", "shape": [rows, columns], "data_offsets": [end, end := end + 2 * rows * columns]}
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(end))
+    save_file({name: np.zeros(shape, np.float16) for name, shape in shapes.items()}, folder / "model.safetensors")
 
 
 @dataclass
@@ -93,16 +90,18 @@ class Desk:
         (self.cache / "behaviour.json").write_text(json.dumps(by_id))
 
     def behave_all(self, what: str) -> None:
-        (self.cache / "behaviour.json").write_text(json.dumps({"*": what}))
+        self.behave(**{"*": what})
 
     def started(self) -> list[str]:
         """Ids in the order in which the fake job started them."""
-        file = self.cache / "started"
-        return [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
+        return [run for run, *_ in self._notes()]
 
     def pids(self) -> list[int]:
+        return [int(pid) for _, pid, *_ in self._notes()]
+
+    def _notes(self) -> list[list[str]]:
         file = self.cache / "started"
-        return [int(line.split()[1]) for line in file.read_text().splitlines()] if file.exists() else []
+        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
 
     def environment(self, **more: str) -> dict[str, str]:
         return {
