@@ -108,14 +108,10 @@ assert "scipy.stats" not in sys.modules, "two seconds of imports at every start;
 def test_rendering_works_with_a_poisoned_torch(tmp_path):
     for name in TORCH - {"safetensors"}:  # which brings no torch
         (tmp_path / "poison" / name).mkdir(parents=True)
-        (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned: imported ' + __name__)\n")
+        (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned')\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "poison"), str(ROOT)])}
-
-    def run(code, *words):
-        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=environment, check=False)
-
-    assert "poisoned" in run("import torch").stderr  # the poison works
-    done = run(CODE, str(tmp_path), str(ROOT / "results" / "published"))
+    words, streams = (sys.executable, "-c"), {"capture_output": True, "text": True, "env": environment, "check": False}
+    assert "poisoned" in subprocess.run([*words, "import torch"], **streams).stderr  # the poison works
+    done = subprocess.run([*words, CODE, str(tmp_path), str(ROOT / "results" / "published")], **streams)
     assert done.returncode == 0, done.stderr
-    drawn = {path.name for path in tmp_path.rglob("demo/paper/*")}
-    assert drawn >= {f"mocose-table6b{end}" for end in (".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf")}
+    assert (tmp_path / "figures/demo/paper/mocose-table6b.pdf").exists() and (tmp_path / "results/demo/paper/mocose-table6b.tex").exists()

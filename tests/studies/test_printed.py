@@ -1,10 +1,11 @@
 """The studies' printed numbers are those of studies/reference/tables, which agree with one another."""
 
+import csv
 import statistics
 
 import pytest
 from mocose_cells import MOCOSE, printed
-from printed import printed_rows
+from places import ROOT
 
 from core.spec.identity import run_id
 from studies import STUDIES, find
@@ -48,6 +49,12 @@ OF_ESIMCSE = {  # by study: a row of the reference table as the labels of its ce
     ),
     "table11": lambda row: (row["queue_over_batch"],),
 }  # fmt: skip
+
+
+def printed_rows(name: str) -> list[dict[str, str]]:
+    """The rows of a table of the papers' printed numbers ("mocose_table3")."""
+    with (ROOT / "studies" / "reference" / "tables" / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def reference(name: str) -> list[dict[str, str]]:
