@@ -110,8 +110,8 @@ def test_rendering_works_with_a_poisoned_torch(tmp_path):
         (tmp_path / "poison" / name).mkdir(parents=True)
         (tmp_path / "poison" / name / "__init__.py").write_text("raise SystemExit('poisoned')\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "poison"), str(ROOT)])}
-    words, streams = (sys.executable, "-c"), {"capture_output": True, "text": True, "env": environment, "check": False}
-    assert "poisoned" in subprocess.run([*words, "import torch"], **streams).stderr  # the poison works
-    done = subprocess.run([*words, CODE, str(tmp_path), str(ROOT / "results" / "published")], **streams)
+    words, streams = (sys.executable, "-c"), {"capture_output": True, "text": True, "env": environment}
+    assert "poisoned" in subprocess.run([*words, "import torch"], check=False, **streams).stderr  # the poison works
+    done = subprocess.run([*words, CODE, str(tmp_path), str(ROOT / "results" / "published")], check=False, **streams)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figures/demo/paper/mocose-table6b.pdf").exists() and (tmp_path / "results/demo/paper/mocose-table6b.tex").exists()

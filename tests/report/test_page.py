@@ -1,4 +1,4 @@
-"""The page: its form, its links, that its numbers stand in the CSV files beside it, and that no name is markup."""
+"""The page: its form, its links, its numbers in the CSV files beside it, and that no name is markup."""
 
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
