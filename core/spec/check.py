@@ -92,10 +92,7 @@ def _check_cells(study: Study, laid: list[int]) -> None:
     changes += [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
     for path in {path for each in changes for path in each}:
         option = "method=" if path == "method" else settled_for_cells(path)
-        refuse(
-            option,
-            f"{study.name} changes {path}, which {option} settles; leave it out.",
-        )
+        refuse(option, f"{study.name} changes {path}, which {option} settles; leave it out.")
     for place, axis in enumerate(study.axes):
         for label in axis.labels:
             refuse(

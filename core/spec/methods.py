@@ -95,10 +95,9 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> M
     def check(self: RunConfig) -> None:
         parent.run.check(self)
         usual = parent.paper.loss.temperature
-        refuse(
-            not reads and self.loss.temperature != usual,
-            f"{place(model, '    def contrast')}: no line reads loss.temperature; leave it {usual}.",
-        )
+        if not reads and self.loss.temperature != usual:
+            where = place(model, "    def contrast")
+            raise UserError(f"{where}: no line reads loss.temperature; leave it {usual}.")
 
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
@@ -149,10 +148,8 @@ def method(name: str) -> Method:
         ) from error
     sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
     own = [section for section in sections if section.__module__ == f"{PACKAGE}.{name}.settings"]
-    refuse(
-        trouble := _trouble(folders[name], tuple(field for each in own for field in public_names(each))),
-        trouble,
-    )
+    trouble = _trouble(folders[name], tuple(field for each in own for field in public_names(each)))
+    refuse(trouble, trouble)
     return stated
 
 
@@ -220,10 +217,7 @@ def base(name: str, profile: str) -> RunConfig:
 
 def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     """What a profile changes in a configuration of `paper`, as far as the run has the sections."""
-    refuse(
-        profile not in PROFILES,
-        f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.",
-    )
+    refuse(profile not in PROFILES, f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
     stated = method(run.method)
     steps = {"paper": {}, "repaired": stated.repaired, "released": over(stated.repaired, stated.released)}
     changes = {}
