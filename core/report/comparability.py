@@ -114,12 +114,14 @@ def _of_configurations(cells: Sequence[CellResult], result: StudyResult) -> list
     """Lag, length, queue and slow branch of the cells that have a queue or a slow branch: the worst cell of
     each."""
     study, checks = result.study, list[Check]()
-    runs = [(cell, result.setup.config(study, cell.cell, 0)) for cell in cells]
-    runs = [(cell, run) for cell, run in runs if run.memory]
-    for kind, number, limit, words in LIMITS if runs else ():
-        numbers = [
-            (number(run, study.paper_config(cell.cell, result.profile)), cell.name) for cell, run in runs
-        ]
+    runs = {cell.name: (cell.cell, result.setup.config(study, cell.cell, 0)) for cell in cells}
+    pairs = {
+        name: (run, study.paper_config(cell, result.profile))
+        for name, (cell, run) in runs.items()
+        if run.memory
+    }
+    for kind, number, limit, words in LIMITS if pairs else ():
+        numbers = [(number(*pair), name) for name, pair in pairs.items()]
         value, name = min(numbers) if kind == "length" else max(numbers)
         met = value >= limit - ROUNDING if kind == "length" else value <= limit + ROUNDING
         text = words.format(value).replace("%", " %").replace("  ", " ")
@@ -206,15 +208,14 @@ def _learning(cell: CellResult, result: StudyResult) -> Check:
     command = "`run_study.py {} --scale " + result.scale.name
     command += "`" if result.profile == "paper" else f" --profile {result.profile}`"
     if not own.n or not bar.n:
-        no_run = f"{cell.name} has no run: {command.format(result.study.name)} trains it"
-        words = f"train SimCSE first: {command.format(SIMCSE.name)}" if own.n else no_run
+        words = f"{cell.name} has no run: {command.format(result.study.name)} trains it"
+        words = f"train SimCSE first: {command.format(SIMCSE.name)}" if own.n else words
         return Check("gain", math.nan, math.nan, None, words)
     above, half = against_bar(own, bar)
     met = None if abs(above) <= half else above > 0
     words = f"{cell.name} gains {_spoken(own)} over the untrained [CLS], SimCSE {_spoken(bar)}"
-    words += "; a third is required"
-    words += ", which is too close to call" if met is None else ""
-    return Check("gain", own.mean, own.mean - above, met, words)
+    close = ", which is too close to call" if met is None else ""
+    return Check("gain", own.mean, own.mean - above, met, f"{words}; a third is required{close}")
 
 
 def _spoken(of: Estimate) -> str:

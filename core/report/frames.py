@@ -199,27 +199,25 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     """
     kind = result.study.figure.kind if result.study.figure else ""
     rows: dict[tuple, list[tuple]] = {}
-    for cell in result.cells if kind in ("curve", "spectrum") else ():
+    for _, cell, run in _stored([result]) if kind in ("curve", "spectrum") else ():
         at = cell.metric.checkpoint
-        for run in (run for run in cell.runs if run.rows is not None):
-            head = *_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id
-            points = [(*head, *point) for point in _points(run, kind, at, result.aggregate)]
-            rows.setdefault((at, run.run_id), points)
+        points = run.rows.curve(result.aggregate) if kind == "curve" else _shares(run.rows.spectrum(at))
+        head = *_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id
+        rows.setdefault((at, run.run_id), [(*head, *point) for point in points.items()])
     return _frame(itertools.chain(*rows.values()), "seed run_id x value", _axes(result))
 
 
-def _points(run: RunResult, kind: str, checkpoint: str, aggregate: str) -> Iterable[tuple[int, float]]:
-    if run.rows is None or kind == "curve":
-        return () if run.rows is None else run.rows.curve(aggregate).items()
-    values = run.rows.spectrum(checkpoint)
-    return enumerate(values / values[0], 1) if len(values) and values[0] > 0 else ()
+def _shares(values: np.ndarray) -> pd.Series:
+    """Singular values over the largest, by index from 1."""
+    shares = values / values[0] if len(values) and values[0] > 0 else values[:0]
+    return pd.Series(shares, index=range(1, len(shares) + 1))
 
 
 def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
     rows: dict[str, Row] = {}
     for result, cell, run in _stored(results):
-        if run.run_id in rows or run.rows is None:
+        if run.run_id in rows:
             continue
         numbers = {
             name: value(run.rows, metric, result.aggregate, result.scale) for name, metric in SUMMARY.items()

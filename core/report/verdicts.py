@@ -94,11 +94,10 @@ def _verdict(claim: Claim, readings: Readings, checks: Comparability) -> Verdict
     outcome: Outcome = "no verdict" if barred else "not run" if waiting else decision.outcome
     notes = [barred or (_out_of_reach(claim, readings.result) if waiting else "")]
     weakest = turning(claim.predicate, _strengths(seeds, decision.n, readings), decision)
-    every = readings.samples(weakest, seeds[weakest])
-    printed, margin = printed_value(weakest, readings.result), claim.margin
+    every, printed = readings.samples(weakest, seeds[weakest]), printed_value(weakest, readings.result)
     if claim.key in checks.provisional and outcome not in ("undecided", "not run"):
         notes.append(f"provisional: {checks.provisional[claim.key]}")
-    if outcome == "equivalent" and printed is not None and abs(printed) < (margin or 0.0) - ROUNDING:
+    if outcome == "equivalent" and printed is not None and abs(printed) < (claim.margin or 0.0) - ROUNDING:
         notes.append(AS_PRINTED)
     return Verdict(
         claim=claim,
@@ -176,8 +175,7 @@ def _strengths(seeds: Mapping[Contrast, int], n: int, readings: Readings) -> dic
 def why_unmarked(result: Judged) -> str:
     """Why a figure marks no row: none of the claims that have run has a verdict here, or, without claims, the
     method does not learn; else ""."""
-    gains = (check for check in result.checks.checks if check.kind == "gain" and check.met is False)
-    whys = [check.words for check in gains]
+    whys = [check.words for check in result.checks.checks if check.kind == "gain" and check.met is False]
     if result.study.claims:
         outcomes = {verdict.outcome for verdict in result.verdicts} - {"not run"}
         every = result.checks.no_verdict.values() if outcomes == {"no verdict"} else ()
