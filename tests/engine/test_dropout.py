@@ -135,13 +135,6 @@ def test_the_mask_multiplies_the_gradient_too(dtype):
     assert torch.equal(x.grad, towards) and torch.allclose(y.grad.double(), towards.double() * mask, rtol=near)
 
 
-def test_nothing_is_drawn_in_evaluation_or_at_rate_zero():
-    x = torch.randn(3, 4)
-    for layer in (Dropout(0.0), Dropout(0.5).eval()):
-        give(layer, stream())
-        assert torch.equal(layer(x), x) and torch.equal(layer.added(x, x), 2 * x) and int(layer.streams[0].position) == 0
-
-
 @pytest.mark.parametrize("method, changes", [
     ("mocose", {}), ("mocose", {"target__embeddings": "ema"}), ("mocose", {"fgsm__gradient": "current", "fgsm__views": "online_only"}),
     ("mocose", {"fgsm__gradient": "current"}), ("esimcse", {"momentum__dropout": "on"}), ("simcse", {}),

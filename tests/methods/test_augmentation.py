@@ -7,7 +7,7 @@ import torch
 
 from core.engine.encoder.packing import pack
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
-from core.methods.mocose.fgsm import StaleGradient, changed_share
+from core.methods.mocose.fgsm import changed_share
 from core.methods.mocose.model import MoCoSE
 from core.methods.mocose.settings import Augmentation
 
@@ -54,19 +54,6 @@ def test_position_shuffle_per_sentence_of_real_tokens_stays_within_each():
     orders = [places[PACKED.row == row].tolist() for row in range(3)]
     assert [sorted(order) for order in orders] == [list(range(n)) for n in LENGTHS]
     assert orders[1][:4] != orders[0]
-
-
-def test_stale_signs_follow_slots_and_are_zero_where_padding_was():
-    stale, first = StaleGradient(), pack([np.arange(2), np.arange(3)])
-    words = torch.zeros(5, 2, requires_grad=True) * 1.0
-    words.retain_grad()
-    (words * torch.tensor([[1.0, -1.0]] * 5)).sum().backward()
-    assert stale.sign_for(first) is None
-    stale.watch(words, first)
-    stale.keep()
-    signs = stale.sign_for(pack([np.arange(4), np.arange(3), np.arange(2)]))
-    assert signs[:, 0].tolist() == [1, 1, 0, 0, 1, 1, 1, 0, 0]
-    assert signs[:, 1].tolist() == [-1, -1, 0, 0, -1, -1, -1, 0, 0]
 
 
 @pytest.mark.parametrize("epsilon,expected", [(1e-9, 0.566), (5e-9, 0.998), (1e-8, 1.0)])
