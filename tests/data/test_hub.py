@@ -4,8 +4,6 @@ import dataclasses
 import hashlib
 import io
 import socket
-import subprocess
-import sys
 import tarfile
 import time
 from pathlib import Path
@@ -122,13 +120,6 @@ def test_what_is_not_what_the_hub_declares_or_is_pinned_is_not_kept(served, tmp_
     assert text(tmp_path).read_bytes() == TEXT  # fetched again, and stays when the hub moves on
     served.commit, served.files[DATA.name, CORPUS_FILE] = "d" * 40, b"other\n"
     assert text(tmp_path).read_bytes() == TEXT
-
-
-def test_two_at_once_fetch_the_same(served, tmp_path):
-    script = "import sys, core.data.hub as hub; print(hub.fetch(hub.DATA, hub.CORPUS_FILE, sys.argv[1]))"
-    both = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    paths = [process.communicate(timeout=60)[0].splitlines()[-1] for process in both]
-    assert paths[0] == paths[1] and Path(paths[0]).read_bytes() == TEXT
 
 
 @pytest.mark.parametrize("fault", ["stopped", "503", "page", "truncated", "corrupt"])
