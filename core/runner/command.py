@@ -149,9 +149,6 @@ class Command:
             studies, setup, self.store, use_published=options.use_published, force=options.force,
             labels=options.cells, keep_models=options.keep_models,
         )  # fmt: skip
-        for study in [] if options.all else studies:
-            if why := planning.without_runs(study, setup):
-                print(why)
         if options.mode == "plan":
             return self.tell(plan, studies, setup, found)
         status = self.training.train(plan, setup.scale, found)

@@ -33,7 +33,7 @@ TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
 GPU = "NVIDIA H100"
 DEFAULT_SPEED = 5e10  # operations a second of one thread, where a CPU cannot be timed
 STEP = 1.5e11  # operations of a timed step at most: a second or two on a core
-ENOUGH = 200  # runs read; more would not move a median
+ENOUGH = 100  # runs read; more would not move a median
 
 
 class Shape(NamedTuple):

@@ -52,7 +52,10 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
             none = f"No run of scale {scale.name} is stored here"
             raise UserError(f"{none}; train some, or give --data-dir and --encoder.")
         return recorded
-    places = finding.local_places(options.data_dir, encoder, options.other_encoders, *_own_data(options))
+    cache, fetch = cache_folder(), not looking
+    text = None if options.text is None else data_file(options.text, "text", cache, fetch=fetch)
+    pairs = [(name, data_file(place, "pairs", cache, fetch=fetch)) for name, place in options.pairs]
+    places = finding.local_places(options.data_dir, encoder, options.other_encoders, text, pairs)
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
     # Your own encoder has no relatives on the hub.
     others = sorted(used) if scale.name == "paper" and not options.encoder else []
@@ -85,13 +88,6 @@ def on_data(
             f"are named after {other}."
         )
     return scale, [study.on(other, own=False) if other else study for study in studies]
-
-
-def _own_data(options: Options) -> tuple[Path | None, list[tuple[str, Path]]]:
-    """Your own text and pairs as files of lines."""
-    cache, fetch = cache_folder(), options.mode not in LOOKING
-    text = None if options.text is None else data_file(options.text, "text", cache, fetch=fetch)
-    return text, [(name, data_file(place, "pairs", cache, fetch=fetch)) for name, place in options.pairs]
 
 
 def _announced(found: finding.Found) -> finding.Found:

@@ -154,12 +154,6 @@ def sound(store: Store, identity: str, use_published: bool) -> bool:
     return store.verified(identity) or (use_published and store.has(identity, use_published=True))
 
 
-def without_runs(study: Study, setup: Setup) -> str:
-    """Why no cell of a study can be run here, in a sentence; empty if some cell can."""
-    why = dict.fromkeys(setup.unavailable(study, cell) for cell in study.at(setup.scale).cells)
-    return "" if None in why else f"No cell of {study.name} can be run here: {'; '.join(map(str, why))}."
-
-
 def lacks_model(store: Store, identity: str, config: RunConfig) -> bool:
     """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
     if not config.keepable or store.has_model(identity):
