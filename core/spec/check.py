@@ -7,7 +7,7 @@ import re
 from operator import contains
 
 from core.spec import methods
-from core.spec.claim import POINT, ROUNDING, Labels
+from core.spec.claim import POINT, Labels
 from core.spec.errors import UserError, refuse
 from core.spec.methods import PROFILES, settled_for_cells
 from core.spec.result import TASKS, unit
@@ -115,18 +115,13 @@ def check_runs(study: Study) -> None:
     for claim in study.claims:
         for contrast in claim.predicate.contrasts():
             names = " and ".join(dict.fromkeys(_joined(term.cell) for term in contrast.terms))
-            units: set[str] = set()
-            weights: dict[object, float] = {}  # of each number
-            for term in contrast.terms:
-                cells = study.matching(term.cell)
-                for cell in cells:
-                    metric = contrast.metric or study.metric_of(cell)
-                    runs = [study.paper_config(cell, profile) for profile in PROFILES if not cell.copied]
-                    number = (metric, cell.encoder, *(runs or cell.labels))
-                    weights[number] = weights.get(number, 0.0) + term.weight / len(cells)
-                    units.add(unit(metric))
+            numbers: set[tuple] = set()
+            for cell in (cell for term in contrast.terms for cell in study.matching(term.cell)):
+                runs = [study.paper_config(cell, profile) for profile in PROFILES if not cell.copied]
+                numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *(runs or cell.labels)))
+            units = {unit(number[0]) for number in numbers}
             refuse(
-                all(abs(weight) < ROUNDING for weight in weights.values()),
+                len(numbers) == 1 and len(contrast.terms) > 1,
                 f"Claim {claim.key} compares {names}, one number of one run; name cells that differ.",
             )
             refuse(
