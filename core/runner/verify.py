@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from core.runner.plan import batch, plan
 from core.runner.train import Training
 from core.spec.errors import are
-from core.spec.result import device_kind
 from core.store.store import Store
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def verify(options, argv, around, published, studies, setup, found) -> int:
         old, new = packs.load(run.run_id), store.load(run.run_id)
         gap, kinds = (
             difference(old.rows, new.rows),
-            {device_kind(old.provenance), device_kind(new.provenance)},
+            {str(each.provenance.get("device", "")).partition(":")[0] for each in (old, new)},
         )
         other = (
             "; of different kinds of device, whose dropout masks differ" if kinds == {"cpu", "cuda"} else ""

@@ -47,7 +47,7 @@ step.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
 
@@ -167,9 +167,3 @@ class Result:
     rows: tuple[Row, ...]
     pairs: tuple[PairBlock, ...] = ()
     provenance: dict[str, object] = field(default_factory=dict)
-
-
-def device_kind(provenance: Mapping[str, object]) -> str:
-    """The kind of device that made a run, `cpu` or `cuda`; empty if that is not recorded."""
-    kind = str(provenance.get("device", "")).partition(":")[0]
-    return kind if kind in ("cpu", "cuda") else ""

@@ -96,7 +96,7 @@ class Setup:
         for make, texts in ((with_settings, settings), (with_axes, fields)):
             cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
             runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
-            refuse(not runs, f"No cell of {study.name} can be run or varied at scale {self.scale.name}.")
+            refuse(not runs, f"{study.name} has no cell for scale {self.scale.name}; choose another --scale.")
             study = make(study, texts, runs) if texts else study
         return study
 
