@@ -5,7 +5,7 @@
 Each line is a Spearman correlation with the average of the test sets, over all stored and published runs of a
 scale that stand in a table, with a 95 % interval from 1,000 resamples of cells and, within them, of seeds. A
 cell is a configuration but for its seeds, and counts once, by its mean. The correlations are over all cells;
-within tables (the mean over tables with at least four cells); and within cells (of the seeds' differences from
+within tables (the mean over tables with four cells or more); and within cells (of the seeds' differences from
 their cell's mean).
 
 `effective rank` is exp of the entropy of the shares of variance of the centred unit vectors of the

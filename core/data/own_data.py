@@ -161,7 +161,6 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
             has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
             raise UserError(f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
 
-
         def line(row: Mapping[str, Any]) -> bytes:
             texts = [_text(row[column], column) for column in columns]
             if kind == "pairs":

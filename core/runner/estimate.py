@@ -116,7 +116,7 @@ def _longer(
     store: Store, scale: Scale, resources: devices.Resources, encoders: dict[str, Shape],
     rate: Callable[[RunConfig], float],
 ) -> Iterator[float]:  # fmt: skip
-    """How many times as long as by the rates your runs of this scale, these encoders and this machine took."""
+    """How many times as long as by the rates your runs of this scale, encoders and machine took."""
     for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:  # ids are hashes: a fair sample
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)

@@ -166,8 +166,8 @@ def settle(log: str, slot: str) -> None:
 
 
 def failure(error: Exception) -> dict[str, str]:
-    """Cause and detail of a failure. torch has no class of its own for the CPU's memory, nor for the memory of
-    CUDA's libraries."""
+    """Cause and detail of a failure. torch has no class for the memory of the CPU, nor for that of CUDA's
+    libraries."""
     words = f"{type(error).__name__}: {error}"
     short = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in SHORT)
     if (

@@ -25,7 +25,7 @@ HARMED = [  # what is changed, how, and the sentence; tests/data has every way i
     (f"data/{TEXT}", Path.unlink, "STS.input.FNWN.txt cannot be read"),
     ("data/STS/STSBenchmark/sts-dev.csv", lambda p: p.write_bytes(p.read_bytes().split(b"\n", 1)[1]),
         "sts-dev.csv has 1499 examples, but 1500 are published"),
-    (WIKI, lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), "has 2 text files"),
+    (WIKI, lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), "2 text files"),
     (WIKI, lambda p: p.write_text("a b\n" + "word " * 300_000), "a line of 1499999 characters"),
     (WIKI, lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), "line 2 is not UTF-8"),
     ("encoder", shutil.rmtree, "holds no config.json"),
@@ -35,7 +35,7 @@ HARMED = [  # what is changed, how, and the sentence; tests/data has every way i
     ("encoder", lambda p: encoder(p, vocab_size=9), r"word_embeddings.weight is \[5, 384\], not \[9, 384\]"),
     ("encoder/tokenizer.json", Path.unlink, "has no tokenizer"),
     (WEIGHTS, Path.unlink, "model.safetensors is no whole safetensors file"),
-    (WEIGHTS, lambda p: p.rename(p.with_name("pytorch_model.bin")), "only pickled weights, which can run code"),
+    (WEIGHTS, lambda p: p.rename(p.with_name("pytorch_model.bin")), "only pickled weights, which can run"),
     (WEIGHTS, lambda p: p.write_bytes(p.read_bytes()[:-10]), "is no whole safetensors file"),
 ]
 # fmt: on

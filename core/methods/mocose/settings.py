@@ -221,7 +221,7 @@ class MoCoSERun(RunConfig):
         RunConfig.check(self)
         why = "method mocose needs eval.vector and takes no eval.head."
         refuse(self.eval.vector is None or self.eval.head is not None, why)
-        why = "loss.in_batch_negatives=false needs queue.init_size of at least 1: the first step has no negatives."
+        why = "loss.in_batch_negatives=false needs queue.init_size of at least 1: step 1 has no negatives."
         refuse(not self.loss.in_batch_negatives and self.queue.init_size == 0, why)
         why = "fgsm.gradient=stale_online needs data.drop_last=true: a ragged batch has other slots (D20)."
         refuse(self.fgsm.gradient == "stale_online" and not self.data.drop_last, why)

@@ -15,7 +15,7 @@ def check_two_views(run: RunConfig) -> None:
     """The rules of every method that contrasts two views by one encoder and its head."""
     why = f"method {run.method} needs eval.head and takes no eval.vector."
     refuse(run.eval.head is None or run.eval.vector is not None, why)
-    why = f"method {run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true."
+    why = f"{run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true."
     refuse(not run.loss.in_batch_negatives and run.kept == 0, why)
     why = "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21)."
     refuse(run.eval.apply_augmentation, why)
