@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from core.engine.encoder.bert import Embeddings
 from core.engine.encoder.dropout import DeviceDropout
@@ -34,7 +35,7 @@ class Step:
         self,
         train: Train,
         model: Contrastive,
-        optimiser: torch.optim.Optimizer,
+        optimiser: Optimizer,
         copied: torch.dtype | None,
         captures: bool,
     ):
@@ -157,9 +158,7 @@ def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Param
     return {p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in others}
 
 
-def step_for(
-    train: Train, model: Contrastive, optimiser: torch.optim.Optimizer, device: torch.device
-) -> Step:
+def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: torch.device) -> Step:
     """The step of a run on this device, with the arithmetic that `train.precision` names, as far as the
     device has it."""
     if device.type != "cuda":

@@ -17,6 +17,8 @@ from core.spec.result import Row
 
 WIDTHS = 8  # a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
 Batch = Packed | Tensor  # without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
+Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `batcher`
+Maker = Callable[[Sequence[int]], tuple[Batch, ...]]  # makes the arguments of `loss` for places of the text
 
 
 class TrainingText(NamedTuple):
@@ -72,9 +74,7 @@ class Contrastive(nn.Module):
         return ()
 
     @classmethod
-    def batches(
-        cls, config: Any, text: TrainingText, batch: Callable[..., Batch], rng: random.Random
-    ) -> Callable[[Sequence[int]], tuple[Batch, ...]]:
+    def batches(cls, config: Any, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
         """A function that makes the arguments of `loss` for the sentences at these places of the text. It
         draws from `rng` and puts token-id arrays together with `batch`."""
         raise NotImplementedError
@@ -138,7 +138,7 @@ def followed(pairs: Iterable[tuple[nn.Module | None, nn.Module]]) -> tuple[list,
     return targets, sources
 
 
-def batcher(device: torch.device, longest: int) -> Callable[..., Batch]:
+def batcher(device: torch.device, longest: int) -> Batcher:
     """The function that makes this device's batches of token-id arrays, of at most `longest` tokens each.
     With `exact` a padded batch is as wide as its longest sentence."""
 

@@ -149,17 +149,12 @@ class Encoder(nn.Module):
     hidden)."""
 
     def __init__(
-        self,
-        embeddings: Embeddings,
-        stack: Stack,
-        pooler: nn.Linear | None,
-        hidden: int,
-        norm_eps: float,
-        max_positions: int,
+        self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, config: Any, offset: int
     ):
         super().__init__()
         self.embeddings, self.stack = embeddings, stack
-        self.hidden, self.norm_eps, self.max_positions = hidden, norm_eps, max_positions
+        self.hidden, self.norm_eps = config.hidden_size, config.layer_norm_eps
+        self.max_positions = config.max_position_embeddings - offset
         self.pretrained_pooler = [pooler]  # in a list: a source of initial weights, not a part of this module
 
     def forward(self, packed: Packed) -> Tensor:
@@ -175,11 +170,5 @@ def from_pretrained(model: Any, *, hidden_dropout: float, attention_dropout: flo
     config, pooler = model.config, getattr(model, "pooler", None)
     offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
     layers = [Layer(source, config, hidden_dropout, attention_dropout) for source in model.encoder.layer]
-    return Encoder(
-        Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset),
-        Stack(layers),
-        None if pooler is None else pooler.dense,
-        config.hidden_size,
-        config.layer_norm_eps,
-        config.max_position_embeddings - offset,
-    )
+    embeddings = Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset)
+    return Encoder(embeddings, Stack(layers), None if pooler is None else pooler.dense, config, offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batch, TrainingText, followed
+from core.methods.contrastive import Batch, Batcher, Maker, TrainingText, followed
 from core.methods.esimcse.repetition import repeater
 from core.methods.esimcse.settings import ESimCSERun
 from core.methods.heads import INITIAL_SPREAD
@@ -78,9 +78,7 @@ class ESimCSE(TwoViews):
         )
 
     @classmethod
-    def batches(
-        cls, config: ESimCSERun, text: TrainingText, batch: Callable[..., Batch], rng: random.Random
-    ) -> Callable[[Sequence[int]], tuple[Batch, ...]]:
+    def batches(cls, config: ESimCSERun, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
         """Each sentence of a batch twice, the second time with repetitions; and what goes into the queue."""
         queue, repeated = config.queue, repeater(config, text, rng)
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 import copy
 import math
 import random
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batch, Contrastive, Kept, TrainingText, followed
+from core.methods.contrastive import Batcher, Contrastive, Kept, Maker, TrainingText, followed
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions, summarised
@@ -83,9 +83,7 @@ class MoCoSE(Contrastive, Kept):
         return self
 
     @classmethod
-    def batches(
-        cls, config: MoCoSERun, text: TrainingText, batch: Callable[..., Batch], rng: random.Random
-    ) -> Callable[[Sequence[int]], tuple[Batch, ...]]:
+    def batches(cls, config: MoCoSERun, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
         """Each batch once, and beside it the target branch's own text if there is one. Augmentations depend
         on the longest sentence where padding is dynamic (D22, D24)."""
         tables = [table for table in (text.table, text.rewritten) if table is not None]
@@ -211,14 +209,12 @@ class MoCoSE(Contrastive, Kept):
             weight.requires_grad_(True)
         return sign
 
-    def _sign(
-        self, batch: Packed, keys: Tensor, negatives: Tensor, drawing: torch.Generator | None
-    ) -> Tensor:
+    def _sign(self, batch: Packed, keys: Tensor, negatives: Tensor, drawing: Generator | None) -> Tensor:
         loss, words = self._contrast(batch, keys.detach(), negatives, None, drawing)
         with torch.autocast("cpu", enabled=False):  # as the step's own gradient
             return torch.autograd.grad(loss, words)[0].sign()
 
-    def _keys(self, batch: Packed, sign: Tensor | None, drawing: torch.Generator | None) -> Tensor:
+    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Generator | None) -> Tensor:
         """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T, hidden)."""
         embeddings = self.target_embeddings or self.encoder.embeddings  # D8
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
@@ -227,12 +223,7 @@ class MoCoSE(Contrastive, Kept):
             return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
 
     def _contrast(
-        self,
-        batch: Packed,
-        keys: Tensor,
-        negatives: Tensor,
-        sign: Tensor | None,
-        drawing: torch.Generator | None,
+        self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None, drawing: Generator | None
     ) -> tuple[Tensor, Tensor]:
         """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
         words = self.encoder.embeddings.lookup(batch)
@@ -249,7 +240,7 @@ class MoCoSE(Contrastive, Kept):
         return words if sign is None else words + self.config.fgsm.epsilon * sign
 
     def _augmented(
-        self, words: Tensor, batch: Packed, drawing: torch.Generator | None, padded: int | None = None
+        self, words: Tensor, batch: Packed, drawing: Generator | None, padded: int | None = None
     ) -> tuple[Tensor, Tensor]:
         """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh:
         from `drawing`, or for a padded batch from its device's own, as its dropout; without it none.

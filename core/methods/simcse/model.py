@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batch, Contrastive, TrainingText
+from core.methods.contrastive import Batch, Batcher, Contrastive, Maker, TrainingText
 from core.methods.heads import new_linear, training_head
 from core.methods.losses import info_nce, whole
 
@@ -79,9 +79,7 @@ class TwoViews(Contrastive, ABC):
         return [module for name, module in self.named_children() if name not in ("encoder", "dropping")]
 
     @classmethod
-    def batches(
-        cls, config: Any, text: TrainingText, batch: Callable[..., Batch], rng: random.Random
-    ) -> Callable[[Sequence[int]], tuple[Batch, ...]]:
+    def batches(cls, config: Any, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
         """Both views of each sentence of a batch, as 2B sentences."""
 
         def make(indices: Sequence[int]) -> tuple[Batch, ...]:
