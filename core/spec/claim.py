@@ -8,10 +8,9 @@ is false if one is false, true if all are true).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from operator import mul
 from typing import Annotated, Literal
 
 from core.spec.errors import refuse
@@ -237,39 +236,8 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
     return False if len(parts) - parts.count(False) < predicate.needed else None
 
 
-def holds_as_printed(
-    predicate: Predicate, printed: Mapping[Labels, float | None], read_to: float = 0.0
-) -> bool | None:
-    """Whether a predicate holds on plain numbers, by their sign alone; None if a number that it needs is
-    missing, or if each number is read off a figure to ± `read_to` and that could turn the sign.
-
-    `printed` has every cell of the study, None where the paper prints nothing; a wildcard is the mean over
-    its cells, all of them.
-    """
-
-    def of(contrast: Contrast) -> bool | None:
-        if contrast.metric is not None or contrast.of != "value":
-            return None  # a paper prints what its tables show
-        means = [_mean(term.cell, printed) for term in contrast.terms]
-        values = [mean for mean in means if mean is not None]
-        weights = [term.weight for term in contrast.terms]
-        lead = sum(map(mul, weights, values)) - contrast.above
-        error = read_to * sum(map(abs, weights))
-        if len(values) < len(means) or (error and abs(lead) <= error + ROUNDING):
-            return None
-        return lead > ROUNDING
-
-    return truth(predicate, of)
-
-
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
     return len(wanted) == len(labels) and all(
         want is None or want == have for want, have in zip(wanted, labels, strict=True)
     )
-
-
-def _mean(wanted: Labels, printed: Mapping[Labels, float | None]) -> float | None:
-    values = [value for labels, value in printed.items() if matches(wanted, labels)]
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
