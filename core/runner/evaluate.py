@@ -90,7 +90,7 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     loaded = encoding.load_checkpoint(folder, pooling=pooling, device=device, allow_pickle=pickle)
     loaded = replace(loaded, max_length=min(loaded.max_length, longest or loaded.max_length))
     _say_read(folder, loaded.model, loaded.max_length)
-    note = encoding.unfollowed(folder) if own else "Choose another with --pooling."
+    note = encoding.unfollowed(folder) if own else "" if options.pooling else "Choose another with --pooling."
     say(f"Pooling {pooling}. {note}".rstrip())
     return lambda texts: encoding.sentence_vectors(loaded, texts, pooling), pooling
 
