@@ -87,9 +87,10 @@ def page_files(
             ],
             "words": " ".join((study.paper_name, study.title, study.name, study.caption, *axes)),
         })  # fmt: skip
+    names = ("mtd", "uniformity", "rank")
     scatters = {
         f"{COLUMNS[scale]}, profile {profile}": _links(
-            [figures / scale / profile / f"{name}.png" for name in ("mtd", "uniformity", "rank")], folder
+            {name: figures / scale / profile / f"{name}.png" for name in names}, folder
         )
         for scale, profile in order
     }
@@ -102,10 +103,10 @@ def page_files(
             "Environment of the runs": made["environment.csv"],
         },
         "csv_files": CSV_FILES,
-        "scatters": {name: links for name, links in scatters.items() if links},
+        "scatters": scatters,
         "lede": _lede(claims, [result for result in every if result.profile == DEFAULT]),
-        "links": {name: _link(HOME / name, folder) for name in DOCS if (HOME / name).is_file()},
-        "older": _link(folder / "archive" / "README.md", folder),
+        "links": _links({name: HOME / name for name in DOCS}, folder),
+        "older": _links({"archive": folder / "archive" / "README.md"}, folder).get("archive", ""),
         "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
         "script": (TEMPLATES / "page.js").read_text(encoding="utf-8"),
     }  # fmt: skip
@@ -179,21 +180,20 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     scale, profile, name = result.scale.name, result.profile, result.study.name
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
-    pictures = [figures / scale / profile / f"{name}{ending}.png" for ending in ("", "-differences")]
+    pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}
     return {
         "scale": scale, "profile": profile, "name": f"{COLUMNS[scale]}, profile {profile}", "grid": table,
         "notes": (reading(result), *marks(table), *of_runs(result)), "figures": _links(pictures, folder),
-        "files": {kind: _link(path, folder) for kind, path in files.items() if path.is_file()},
+        "files": _links(files, folder),
     }  # fmt: skip
 
 
-def _link(path: Path, folder: Path) -> str:
-    """A path as a link from a page in `folder`, with no letter that is syntax; "" if no file is there."""
-    return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()) if path.is_file() else ""
-
-
-def _links(paths: Sequence[Path], folder: Path) -> list[str]:
-    return [_link(path, folder) for path in paths if path.is_file()]
+def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
+    """The paths of files that are there, as links from a page in `folder`, with no letter that is syntax."""
+    there = {name: path.resolve() for name, path in paths.items() if path.is_file()}
+    return {
+        name: quote(Path(os.path.relpath(path, folder.resolve())).as_posix()) for name, path in there.items()
+    }
 
 
 def _lede(claims: pd.DataFrame, results: Sequence[Judged]) -> str:

@@ -71,20 +71,17 @@ def grid(study: Study, cells: pd.DataFrame) -> Grid:
     down = study.axis(study.rows) if study.rows else None if columns else study.axes[0]
     groups = [*study.axes[len(study.axes) - len(study.varied) :], *([down] if down else [])]
     headers, body = [axis.title for axis in groups], list[list[str]]()
-    before = [""] * len(groups)
     for labels in itertools.product(*(axis.labels for axis in groups)):
         members = _at(rows, {axis.name: label for axis, label in zip(groups, labels, strict=True)})
         names = [*labels[:-1], _label(labels[-1], members)] if down else list(labels)
-        changed = [names[: place + 1] != before[: place + 1] for place in range(len(names))]
-        shown, before = [name if new else "" for name, new in zip(names, changed, strict=True)], names
         if columns is None:
-            body.append([*shown, *(_entry(members[0], line, usual) for line in lines)])
+            body.append([*names, *(_entry(members[0], line, usual) for line in lines)])
             continue
         copied = all(row["status"] == "copied" for row in members)
         for line in [PAPER] if copied else lines:
             found = [_at(members, {columns.name: label})[:1] for label in columns.labels]
-            body.append([*shown, line, *(_entry(cell[0], line, usual) if cell else "" for cell in found)])
-            shown = [""] * len(shown)
+            body.append([*names, line, *(_entry(cell[0], line, usual) if cell else "" for cell in found)])
+            names = [""] * len(names)
     if columns is None:
         return Grid([*headers, *lines], body, len(headers))
     titles = [_label(label, _at(rows, {columns.name: label})) for label in columns.labels]
