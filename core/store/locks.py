@@ -25,16 +25,20 @@ PATIENCE = 10.0  # seconds of waiting before a line is printed
 
 def hold(path: Path) -> int | None:
     """A descriptor that holds the lock at `path`, or None if it is held. Raises UserError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        hint = "make its folder writable or choose another"
-        raise UserError(f"{path} cannot be made ({error.strerror}); {hint}.") from error
-    if _locked(descriptor, fcntl.LOCK_EX):
-        return descriptor
-    os.close(descriptor)
-    return None
+    while True:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            hint = "make its folder writable or choose another"
+            raise UserError(f"{path} cannot be made ({error.strerror}); {hint}.") from error
+        locked = _locked(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):  # a cleaner may remove the file before it is locked
+            if locked and os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)
+        if not locked:
+            return None
 
 
 def held(path: Path) -> bool:
@@ -66,7 +70,7 @@ def waiting(path: Path, what: str) -> Iterator[None]:
     while (descriptor := hold(path)) is None:
         if not printed and time.monotonic() - began > PATIENCE:
             printed = True
-            say(f"Waiting for another command to end with {what}.")
+            say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
         time.sleep(POLL)
     try:
         yield

@@ -20,6 +20,7 @@ SETTINGS = {
     "loss.temperature": "--set takes FIELD=VALUE",
     "loss.temprature=1": "did you mean loss.temperature",
     "loss.temperature=nan": "loss.temperature .*must be a finite number",
+    "train.learning_rate=1e-400": "train.learning_rate .*must be a finite number",
     "train.batch_size=60000": "training text has only 21000 sentences",
     "train.precision=tf32": "needs a GPU",
     "data.max_length=100000": "the encoder has only 40 positions",

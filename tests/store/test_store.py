@@ -153,8 +153,25 @@ def test_one_holds_and_the_others_do_not(tmp_path):
     locks.release(again)
 
 
+def test_a_lock_whose_file_a_cleaner_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    path, real = tmp_path / "a.lock", locks._locked
+
+    def removed(descriptor, kind):
+        monkeypatch.setattr(locks, "_locked", real)
+        path.unlink()
+        return real(descriptor, kind)
+
+    monkeypatch.setattr(locks, "_locked", removed)
+    first = locks.hold(path)
+    assert locks.held(path) and locks.hold(path) is None
+    locks.release(first)
+
+
 def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
-    for patience, said in ((30.0, ""), (0.1, "Waiting for another command to end with the files of x.\n")):
+    for patience, said in (
+        (30.0, ""),
+        (0.1, "Waiting for another command to end with the files of x; if it was suspended, let it go on or end it.\n"),
+    ):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
         threading.Timer(0.4, locks.release, [held]).start()
