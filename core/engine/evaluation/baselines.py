@@ -118,8 +118,8 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
         "whitening": {name: whitened_score(pairs, first) for name, pairs in scorer.sets.items()},
     }
     rows = []
-    for name, found in scores.items():
-        values = {task: score["all"] for task, score in found.items()}
+    for name, by_set in scores.items():
+        values = {task: score["all"] for task, score in by_set.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
         rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
     lengths = length_rows(untrained.pairs, "untrained", scorer.sets["dev"].name, 0)

@@ -168,7 +168,7 @@ def _modules(folder: Path) -> list[tuple[str, Path]]:
         raise UserError(f"{folder} holds a {kind}, which gives no sentence vectors; {ALONE}.")
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        modules = [(str(one["type"]).rpartition(".")[2], folder / one["path"]) for one in listed]
+        modules = [(str(part["type"]).rpartition(".")[2], folder / part["path"]) for part in listed]
         dict(modules)["Transformer"]
         return modules
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -54,15 +54,17 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
     """
     sentences = distinct_sentences([*sets.values(), *geometry_of])
     places = {text: place for place, text in enumerate(sentences)}
-    found, blocks = Evaluation({}, (), {}, encode(sentences), places), []
+    evaluation, blocks = Evaluation({}, (), {}, encode(sentences), places), []
     for name, pairs in sets.items():
-        cosine = metrics.cosines(found.of(pairs.a), found.of(pairs.b))  # (pairs,)
-        found.scores[name] = metrics.aggregates(pairs, cosine)
+        cosine = metrics.cosines(evaluation.of(pairs.a), evaluation.of(pairs.b))  # (pairs,)
+        evaluation.scores[name] = metrics.aggregates(pairs, cosine)
         for subset in dict.fromkeys(pairs.subset):  # a block a subset, in file order
             rows = np.flatnonzero(np.array(pairs.subset) == subset)
             words = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
             blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], *words))
-    return found._replace(pairs=tuple(blocks), geometry=_geometry(found, geometry_of) if geometry_of else {})
+    return evaluation._replace(
+        pairs=tuple(blocks), geometry=_geometry(evaluation, geometry_of) if geometry_of else {}
+    )
 
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
@@ -70,7 +72,7 @@ def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
     return list(dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side))
 
 
-def _geometry(found: Evaluation, sets: Sequence[StsSet]) -> dict[str, float]:
+def _geometry(evaluation: Evaluation, sets: Sequence[StsSet]) -> dict[str, float]:
     """Alignment and uniformity of the sets' pairs together, in both modes of D43.
 
     alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all, dissimilar ones too.
@@ -78,13 +80,13 @@ def _geometry(found: Evaluation, sets: Sequence[StsSet]) -> dict[str, float]:
     distinct sentences of both sides. Sentences are not cut at 32 tokens.
     """
     a, b = [text for pairs in sets for text in pairs.a], [text for pairs in sets for text in pairs.b]
-    x, y = found.of(a), found.of(b)
+    x, y = evaluation.of(a), evaluation.of(b)
     positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > metrics.POSITIVE)
     values = {}
     for mode in metrics.MODES:
         values[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
         values[f"alignment_all_{mode}"] = metrics.alignment(x, y, mode)
-    values["uniformity_global"] = metrics.uniformity(found.of(list(dict.fromkeys(a + b))), "global")
+    values["uniformity_global"] = metrics.uniformity(evaluation.of(list(dict.fromkeys(a + b))), "global")
     return values | {"uniformity_batched64": metrics.uniformity(x, "batched64")}
 
 
@@ -121,15 +123,15 @@ class Scorer:
         places = np.array([self.index[text] for text in sentences])
         return table_vectors(model, self.table, places, self.device)
 
-    def rows(self, found: Evaluation, checkpoint: str, step: int) -> list[Row]:
+    def rows(self, evaluation: Evaluation, checkpoint: str, step: int) -> list[Row]:
         """Result rows of all sets: three Spearmans a set, their `avg` over the tests, and the geometry."""
         rows = []
         for aggregate in AGGREGATES:
-            values = {name: score[aggregate] for name, score in found.scores.items()}
-            values["avg"] = found.average(self.tests, aggregate)
+            values = {name: score[aggregate] for name, score in evaluation.scores.items()}
+            values["avg"] = evaluation.average(self.tests, aggregate)
             rows += [Row(checkpoint, task, f"spearman_{aggregate}", step, x) for task, x in values.items()]
         task = "STS-B" if len(self.geometry_of) > 1 else "dev"
-        return rows + [Row(checkpoint, task, metric, step, x) for metric, x in found.geometry.items()]
+        return rows + [Row(checkpoint, task, metric, step, x) for metric, x in evaluation.geometry.items()]
 
 
 def table_vectors(model: Contrastive, table: TokenTable, places: np.ndarray, device: torch.device) -> Vectors:

@@ -68,9 +68,9 @@ def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list
 
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's mean."""
-    found = rows(scorer, Untrained(encoder), "untrained", 0)
-    found += rows(scorer, TokenMean(encoder, (1,)), "untrained_first_last", 0)
-    return found + rows(scorer, TokenMean(encoder), "untrained_last", 0)
+    untrained = rows(scorer, Untrained(encoder), "untrained", 0)
+    untrained += rows(scorer, TokenMean(encoder, (1,)), "untrained_first_last", 0)
+    return untrained + rows(scorer, TokenMean(encoder), "untrained_last", 0)
 
 
 def transfer_accuracies(
