@@ -70,7 +70,8 @@ def waiting(path: Path, what: str) -> Iterator[None]:
     while (descriptor := hold(path)) is None:
         if not printed and time.monotonic() - began > PATIENCE:
             printed = True
-            say(f"Waiting for another command to end with {what}; if it was suspended, let it go on or end it.")
+            hint = "if it was suspended, let it go on or end it"
+            say(f"Waiting for another command to end with {what}; {hint}.")
         time.sleep(POLL)
     try:
         yield
