@@ -205,8 +205,8 @@ def whole(text: str) -> int | None:
 
 
 def decimal(text: str) -> float | None:
-    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9; None for others, and
-    for a number that is too small to be another than 0."""
+    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9. None for any other
+    text, and for a number that is too small to be another than 0."""
     value = float(text) if len(text) <= 100 and DECIMAL.fullmatch(text.strip()) else math.nan
     vanished = value == 0.0 and re.search("[1-9]", text.lower().partition("e")[0])
     return value if math.isfinite(value) and not vanished else None
