@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import real
 import senteval_folder
-import transfer_folder
 
 from core.data.digests import evaluation_digest
 from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, senteval_root, year_files
@@ -24,7 +23,7 @@ FNWN = year_files("STS13", "FNWN")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A whole folder of made-up pairs and tasks."""
-    return transfer_folder.build(senteval_folder.build(tmp_path_factory.mktemp("whole") / "senteval"))
+    return senteval_folder.transfer(senteval_folder.build(tmp_path_factory.mktemp("whole") / "senteval"))
 
 
 @pytest.fixture

@@ -90,6 +90,8 @@ def test_a_failure_is_named_by_its_cause(desk, launcher):
         assert not desk.store.claimed(run.run_id)
         assert len(failure.log_tail) <= 12 and all(len(line) <= 400 for line in failure.log_tail)
         assert way != "raise" or any("on purpose" in line for line in failure.log_tail)
+    (desk.store.root / "failures" / f"{runs[0].run_id}.json").write_text("{")
+    assert desk.store.failure(runs[0].run_id).cause == "unknown"
     desk.behave_all("")
     assert launch(launcher, runs[0]).state == "done" and desk.store.failure(runs[0].run_id) is None
 

@@ -12,23 +12,13 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from small_runs import run
+from small_runs import planned, run
 from small_runs import small as small_run
 
 from core.runner.launch import Ending
-from core.runner.plan import PlannedRun
 from core.runner.progress import Display, spoken
-from core.spec.identity import run_id
-from core.spec.methods import base
 from core.spec.run import Execution
-from core.spec.vary import vary
 from core.store.store import Failure
-
-
-def planned(seed: int) -> PlannedRun:
-    """A run of 160 steps; all cost the same."""
-    config = vary(base("mocose", "paper"), {"scale": "mini", "train.steps": 160, "seed.model": seed})
-    return PlannedRun(run_id=run_id(config), config=config, cells=("made-up a",), seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +41,7 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
 
 
 def test_lines_tell_count_score_and_time_left():
-    first, second, third = planned(0), planned(1), planned(2)
+    first, second, third = planned(160), planned(161), planned(162)  # all cost the same
     out = io.StringIO()
     shown = Display([first, second, third], lambda config: 40.0, 1, out, heartbeat=0.05)
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's

@@ -12,11 +12,10 @@ from places import ROOT
 import core.methods
 from core.data.sources import demo_sources
 from core.engine import job
-from core.methods.simcse.model import TwoViews
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, run_id
-from core.spec.methods import HOOKS, base
+from core.spec.methods import base
 from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
 from core.spec.vary import parse_setting, vary
@@ -145,9 +144,3 @@ def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, ch
     methods._folders.cache_clear()
     with pytest.raises(UserError, match="core/methods/wrong/"):
         methods.method("wrong")
-
-
-def test_every_hook_is_the_base_s_with_its_parameters():
-    for name, parameters in HOOKS.items():
-        code = getattr(TwoViews, name).__code__
-        assert code.co_varnames[: code.co_argcount] == parameters, name

@@ -63,13 +63,10 @@ def test_set_and_vary_go_together():
 REFUSED = {
     ("fgsm.epsilon=1e-9,1e-8",): "fgsm.epsilon is what mocose-table9 varies",
     ("dup.rate=0.1,0.2",): "method mocose has no section dup",
-    ("queue.siz=64,128",): "did you mean queue.size",
     ("train.learning_rate=3e-4,fast",): "train.learning_rate is 'fast', but it must be a finite number",
     ("queue.size=512,1.5",): "queue.size is",
-    ("train.learning_rate=1e-3,-1",): "must be at least 0",
     ("train.learning_rate=3e-4",): "gives one value; use --set for one value",
     ("train.learning_rate=3e-4,",): "--vary takes FIELD=a,b,c",
-    ("train.learning_rate",): "--vary takes FIELD=a,b,c",
     ("=1,2",): "--vary takes FIELD=a,b,c",
     (RATES, RATES): "gives train.learning_rate twice",
     ("seed.model=1,2",): "--seeds settles it",

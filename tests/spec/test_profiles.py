@@ -3,11 +3,15 @@
 import hashlib
 
 from made_scales import PAPER_SOURCES, cell_run
+from places import ROOT
 
+from core.data.sources import recorded
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES, base
-from core.spec.scale import PAPER
+from core.spec.scale import MINI, PAPER
+from core.spec.setup import Setup
 from core.spec.vary import read
+from core.store.store import Store
 from studies import STUDIES, find
 
 SAID = {  # the values that the papers' text gives; their words stand in the settings
@@ -80,3 +84,14 @@ def digest(study, profile):
 def test_no_run_of_a_paper_study_has_moved():
     studies = [study for study in STUDIES if study.paper in ("mocose", "esimcse")]
     assert {study.name: " ".join(digest(study, profile) for profile in PROFILES) for study in studies} == PINNED
+
+
+def test_published_runs_are_runs_of_cells(tmp_path):
+    """Of scale mini, trained over many versions."""
+    store = Store(tmp_path, ROOT / "results" / "published")
+    sources = recorded(store)["mini"].sources
+    setups = [Setup(profile=profile, scale=MINI, sources=sources, seeds=3) for profile in PROFILES]
+    cells = {run_id(run) for at in setups for study in STUDIES for _, runs in at.asked(study.at(MINI)) for run in runs}
+    mini = [run for run in store.runs() if store.scale_of_pack(run) == "mini"]
+    published = {run for run in mini if store.load(run).config.seed.model < 3}
+    assert len(published) >= 19 and published <= cells

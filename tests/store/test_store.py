@@ -24,7 +24,7 @@ from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store import locks
-from core.store.records import CorruptRun, Failure, OtherVersion
+from core.store.records import CorruptRun, OtherVersion
 from core.store.store import Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
@@ -56,16 +56,6 @@ def test_what_is_saved_is_what_is_loaded(store):
     assert stored.provenance == {"seconds": {"train": 1.5}} and list(stored.rows.columns) == list(Row._fields)
     assert stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
     assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
-
-
-def test_success_forgets_the_failure(store):
-    failure = Failure(cause="exception", detail="ValueError: x", log_tail=("a", "b"), log="x.log")
-    store.record_failure(RUN, failure)
-    assert store.failure(RUN) == failure
-    store.save(CONFIG, made_result(CONFIG))
-    assert store.failure(RUN) is None
-    (store.root / "failures" / f"{RUN}.json").write_text("{")
-    assert store.failure(RUN).cause == "unknown"
 
 
 def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(store, tmp_path):
@@ -140,17 +130,6 @@ def test_pairs_of_another_attempt_are_refused(store):
     path(store, "pairs").write_bytes(first)
     with pytest.raises(CorruptRun, match="another attempt"):
         store.load_pairs(RUN)
-
-
-def test_one_holds_and_the_others_do_not(tmp_path):
-    lock = tmp_path / "a.lock"
-    first = locks.hold(lock)
-    assert first is not None and locks.hold(lock) is None and locks.held(lock)
-    locks.release(first)
-    assert not locks.held(lock)
-    again = locks.hold(lock)
-    assert again is not None
-    locks.release(again)
 
 
 def test_a_lock_whose_file_a_cleaner_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):

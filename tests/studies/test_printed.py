@@ -4,7 +4,7 @@ import csv
 import statistics
 
 import pytest
-from mocose_cells import MOCOSE, printed
+from made_scales import MOCOSE, printed
 from places import ROOT
 
 from core.spec.identity import run_id

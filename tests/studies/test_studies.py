@@ -4,8 +4,7 @@ import ast
 
 import pytest
 from fake_store import SOURCES
-from made_scales import PAPER_SOURCES, cell_run
-from mocose_cells import MOCOSE, config
+from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
 from places import ROOT
 
 from core.spec.identity import run_id
@@ -20,21 +19,6 @@ STANDARD = [
     ("table3", "0.85"), ("table4", "1", "2"), ("table5", "FGSM 5e-9"), ("table6a", "768"), ("table6b", "64"), ("table9", "5e-9"),
     ("table7", "quarter", "512"), ("figure2", "64", "14.67"), ("figure3", "64", "14.67"), ("figure5", "standard", "last"), ("kmeans", "normal"),
 ]  # fmt: skip
-EQUAL = [
-    (("table6b", "128"), ("figure3", "128", "10.67")), (("table6b", "256"), ("figure3", "256", "8.67")),
-    (("table7", "half", "256"), ("figure3", "64", "10.67")), (("table9", "none"), ("table5", "Dropout only")),
-    (("figure4", "uniformity", "12"), ("figure3", "256", "12")), (("figure2", "256", "21"), ("figure3", "256", "21")),
-    (("figure7", "SimCSE", "at 50"), ("table1", "SimCSE-BERT-base", "STS16")),
-    (("figure7", "MoCoSE", "at 50"), ("table1", "BERT (first-last avg.)", "avg")),
-    (("table1", "MoCoSE-BERT-base", "avg"), ("table1", "BERT-whitening", "STS12")),
-    (("table2", "MoCoSE-BERT-base", "dev", "MR"), ("table2", "BERT-[CLS] embedding", "test", "MR")),
-    (("table4", "1", "0"), ("figure5", "no predictor, usual decay", "last")),
-]  # fmt: skip
-OWN_METHOD = [("table4", "ESimCSE", "BERT-base"), ("table5", "ESimCSE-BERT-base", "avg"), ("table6", "ESimCSE"), ("table7", "ESimCSE", "STS12"),
-              ("table8", "0.1"), ("table9", "0.32"), ("table10", "sub-word repetition"), ("table11", "2.5")]  # fmt: skip
-SIMCSE = [("table1", "at most 3", "STS12"), ("table2", "deletion"), ("table3", "test", "STS12"), ("figure2", "64"),
-          ("table4", "unsup-SimCSE", "BERT-base"), ("table5", "unsup-SimCSE-BERT-base", "STS-B"), ("table6", "unsup-SimCSE"),
-          ("table7", "unsup-SimCSE", "avg"), ("table8", "SimCSE"), ("table9", "SimCSE"), ("table10", "none")]  # fmt: skip
 
 
 def files():
@@ -81,37 +65,13 @@ def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(p
 
 
 def test_what_is_the_same_setting_is_the_same_run():
+    """That no run moves (tests/spec/test_profiles.py) holds the other equal settings."""
     for profile in PROFILES:
         for scale, sources in PLACES:
             ids = [run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources)) for name, *labels in STANDARD]
             assert len(set(ids)) == 1 and ids[0] == run_id(config(find("noise"), "standard", profile=profile, scale=scale, sources=sources))
-        for cells in (OWN_METHOD, SIMCSE):
-            assert len({run_id(config(ESIMCSE[name], *labels, profile=profile)) for name, *labels in cells}) == 1
-    for (one, *here), (other, *there) in EQUAL:
-        assert run_id(config(MOCOSE[one], *here)) == run_id(config(MOCOSE[other], *there))
-    for method in ("unsup-SimCSE", "ESimCSE"):
-        for backbone in ESIMCSE["table4"].axis("backbone").labels:
-            table5 = config(ESIMCSE["table5"], f"{method}-{backbone}", "STS13")
-            assert run_id(config(ESIMCSE["table4"], method, backbone)) == run_id(table5)
-
-
-def test_mocose_s_settings_that_are_easy_to_get_wrong():
-    run = config(MOCOSE["table8"], "without 256~768")
-    assert config(MOCOSE["table8"], "all", profile="repaired").eval.every == 175
-    assert run.queue.slice == ((0, 256), (768, 1024)) and run.fgsm.epsilon == 5e-9
     assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == ((512, 1024),)
-    revival = config(MOCOSE["figure5"], "predictor, η from 0", "last")
-    assert (revival.heads.predictor_layers, revival.ema.schedule, revival.ema.start) == (2, "released_cosine", 0.0)
-    dropout, shuffled = config(MOCOSE["table5"], "Dropout only"), config(MOCOSE["table5"], "Position shuffle", profile="released")
-    assert dropout.fgsm.gradient == "none" and not dropout.aug.active() and dropout.text is None
-    assert shuffled.eval.apply_augmentation and shuffled.aug.position_shuffle == "per_batch" and shuffled.fgsm.epsilon == 0
     assert config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size == SOURCES.encoder_hidden
-    large = config(MOCOSE["table1"], "MoCoSE-BERT-large", "avg")
-    assert (large.train.batch_size, large.train.learning_rate, large.queue.size, large.heads.out_size) == (32, 1e-5, 512, 1024)
-    assert config(MOCOSE["table1"], "SimCSE-RoBERTa-large", "avg", profile="released").train.batch_size == 512
-    sizes = {cell.labels: (cell.changes["queue.size"], cell.changes["queue.init_size"]) for cell in MOCOSE["table7"].cells}
-    assert [sizes[row, "1024"] for row in ("none", "quarter", "half", "all")] == [(1024, 1), (1024, 256), (1024, 512), (1024, 1024)]
-    assert (config(MOCOSE["figure12"], "128").queue.size, config(MOCOSE["figure12"], "128").queue.init_size) == (4096, 128)
 
 
 def test_the_distance_in_a_label_is_that_of_its_setting():

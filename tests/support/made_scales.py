@@ -1,10 +1,11 @@
-"""Two scales with round numbers, for tests of what a configuration becomes, and sources such as the papers had."""
+"""Two scales with round numbers, sources such as the papers had, and what studies become on them."""
 
 from dataclasses import replace
 
-from core.spec.scale import EncoderSource, Scale, Sources
+from core.spec.scale import PAPER, EncoderSource, Scale, Sources
 from core.spec.setup import Setup
 from core.spec.table import ENCODERS
+from studies import STUDIES
 
 SOURCES = Sources(
     corpus_digest="corpus", corpus_rows=40_000, corpus_name="text", encoder_digest="encoder", encoder_hidden=128,
@@ -29,3 +30,15 @@ FULL = replace(
 def cell_run(study, cell, *, profile="paper", scale, sources, seed=0):
     """The run of a cell under one seed."""
     return Setup(profile=profile, scale=scale, sources=sources, seeds=1).config(study, cell, seed)
+
+
+MOCOSE = {study.name.removeprefix("mocose-"): study for study in STUDIES if study.paper == "mocose"}
+
+
+def printed(study):
+    return {cell.labels: cell.published for cell in study.cells if cell.published is not None}
+
+
+def config(study, *labels, profile="paper", scale=PAPER, sources=PAPER_SOURCES):
+    """The run of the cell with these labels."""
+    return cell_run(study, next(cell for cell in study.cells if cell.labels == labels), profile=profile, scale=scale, sources=sources)
