@@ -92,12 +92,14 @@ class Display:
 
         lines = [f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"]
         for run, report in list(self._going.items()):
-            what = f"train {report['step']}/{report['total']}"
+            share = report["step"] / max(1, report["total"])
+            bar = f"{'#' * int(10 * share):.<10}" if self._console.is_terminal else "train"
+            what = f"{bar} {report['step']}/{report['total']}"
             parts = [what if report["phase"] == "train" else report["phase"]]
             parts += [f"{report['rate']:.1f} steps/s"] if "rate" in report else []
             parts += [f"dev {report['dev']:.2f}"] if "dev" in report else []
             lines.append(printable(f"{self._runs[run].label}: {', '.join(parts)}"))
-        return Text("\n".join(lines))
+        return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
         """Seconds that the open runs still need, by their estimates, corrected by what finished runs took."""

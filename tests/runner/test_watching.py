@@ -87,5 +87,5 @@ def test_a_terminal_shows_every_running_run():
         with contextlib.suppress(OSError):  # the other side is closed
             while part := os.read(master, 65_536):
                 text += part
-    for words in (b"60.00, 1.0 s", b"train 5/20, 2.5 steps/s, dev 61.00", b"0 of 1 run", b"\x1b"):
+    for words in (b"60.00, 1.0 s", b"##........ 5/20, 2.5 steps/s, dev 61.00", b"0 of 1 run", b"\x1b"):
         assert words in text, text
