@@ -165,10 +165,13 @@ def lines(
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
     named = [result.study for result in results if any(cost.study == result.study.name for cost in every)]
-    spreads = dict.fromkeys(map(spread_of, named))
-    sources = "; ".join(f"{spread:.2f} points ({source})" for spread, source in spreads)
+    spreads: dict[str, list[float]] = {}
+    for spread, source in map(spread_of, named):
+        spreads.setdefault(source, []).append(spread)
+    ends = {source: (f"{min(of):.2f}", f"{max(of):.2f}") for source, of in spreads.items()}
+    sources = "; ".join(f"{' to '.join(dict.fromkeys(of))} points ({source})" for source, of in ends.items())
     return [
-        f"To settle what is printed, with 80 % power; a run varies over seeds by {sources}:",
+        f"What settles the printed effects with 80 % power. Spread of a run over seeds: {sources}.",
         *(f"  {cost.study} {cost.words}" for cost in every),
         f"In all {summary(every)}; {counted(devices, 'GPU')} at once.",
     ]

@@ -204,6 +204,6 @@ def judged_at(studies: Sequence[Study], setup: Setup) -> list[str]:
     for study in (study for study in studies if study.claims):
         result, every = study_result(study, setup), len(study.claims)
         able = every - len(result.checks.no_verdict)
-        lines.append(f"{study.name}: scale {setup.scale.name} can judge {able} of {every} claims.")
+        lines.append(f"{study.name}: {able} of {every} claims can be judged at scale {setup.scale.name}.")
         lines += [f"  {reason}" for reason in reasons(result)]
     return lines

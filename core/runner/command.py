@@ -64,8 +64,9 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
             raise UserError(str(wrong[0]))
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
-        if others := [s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group]:
-            print(f"{name} is {group[0].name}; {' and '.join(others)} must be named in full.")
+        others = [s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group]
+        if others and name not in catalogue.groups:
+            print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
     for study in studies.values():
         catalogue.check(study)
     for fault in catalogue.faults:
@@ -170,7 +171,8 @@ class Command:
             say(*prospects.lines(studies, setup, gpu_seconds, self.options.gpus or 1))
         elif not self.options.all:
             verdicts = importlib.import_module("core.report.verdicts")
-            say(*verdicts.judged_at([study.at(setup.scale) for study in studies], setup))
+            for line in verdicts.judged_at([study.at(setup.scale) for study in studies], setup):
+                say(line)
         return 0
 
     def menu(self, studies: list[Study], setup: Setup, found: Found) -> int:

@@ -27,7 +27,7 @@ def scale_of(options: Options) -> Scale:
     name = options.scale or ("paper" if gpus else "demo")
     why = f"for {counted(gpus, 'GPU')}" if gpus else "without a GPU"
     print(
-        f"Scale {name}, {'as asked' if options.scale else f'the default {why}; choose another with --scale'}."
+        f"Scale {name}, {'as named' if options.scale else f'the default {why}; choose another with --scale'}."
     )
     return SCALES[name]
 

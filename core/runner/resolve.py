@@ -96,7 +96,7 @@ class Resolving:
         for choice in choices[:SHOWN]:
             print(choice.words())
         count = sum(outcome in OPEN for outcome in outcomes)
-        print(f"{are(count, 'claim')} open; runs may settle {len(choices)}.")
+        print(f"{are(count, 'claim')} undecided; more runs may settle {len(choices)}.")
         return 0
 
     def runs(self) -> list[str]:

@@ -67,7 +67,7 @@ def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     assert done.returncode == 0 and "The shortest step left takes" in done.stdout and not desk.started()
     plan = resolve(desk, *BOTH, "--resolve", "--plan").stdout
     assert "mocose-one K1 (first check): 6 runs, about" in plan and not desk.started()
-    assert "5 claims are open; runs may settle 5." in plan
+    assert "5 claims are undecided; more runs may settle 5." in plan
 
 
 def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(alone, tmp_path):
