@@ -27,12 +27,14 @@ TRAINABLE = ("bert", "roberta")
 TOKENIZERS = (
     "tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "spm.model",
 )  # fmt: skip
+LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
 # Settings of config.json that nothing here follows, and what they make of the model.
 UNFIT = {
     "auto_map": "model code of its own, which is never run",
     "is_decoder": "a decoder, in which [CLS] sees no other token",
     "add_cross_attention": "a decoder",
     "quantization_config": "quantised weights",
+    "position_embedding_type": "relative positions, which transformers passes over",
 }
 
 
@@ -88,8 +90,11 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
     if (folder / "adapter_config.json").is_file():  # passed over by transformers without peft
         raise UserError(f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.")
     for name, what in UNFIT.items():
-        if config.get(name):
+        if config.get(name) not in (None, False, {}, "absolute", "rotary"):
             raise UserError(f"{folder}/config.json has {name}, which means {what}; give another folder.")
+    for weights in folder.glob("*.safetensors"):
+        if weights.open("rb").read(len(LFS)) == LFS:
+            raise UserError(f"{weights} is a pointer of git-lfs; fetch the weights with git lfs pull.")
     longest = json_object(folder / "tokenizer_config.json").get("model_max_length")
     if longest is not None and (type(longest) not in (int, float) or longest < 3):
         hint = "write at least 3, for [CLS], a word and [SEP]"
@@ -143,7 +148,7 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
         with safe_open(weights, framework="numpy") as tensors:
             return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
     except (OSError, SafetensorError) as error:
-        hint = "save all weights there as one file, or fetch them with git lfs pull"
+        hint = "save all weights there as one file"
         raise UserError(f"{weights} is no whole safetensors file ({error}); {hint}.") from error
 
 

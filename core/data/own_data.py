@@ -145,6 +145,7 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
     import datasets
 
     datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what it cannot read is told below
     # the library's own cache knows a changed file by its time alone
     with tempfile.TemporaryDirectory() as scratch:
         try:

@@ -99,6 +99,8 @@ REFUSED = [  # by both checks: what nothing follows; the rest by that of a train
     (lambda folder: (folder / "adapter_config.json").write_text("{}"), "has an adapter"),
     (setting("is_decoder", True), "is_decoder, which means a decoder"),  # huggingface/transformers#12704
     (setting("auto_map", {"AutoModel": "own.Model"}), "code of its own, which is never run"),
+    (setting("position_embedding_type", "relative_key"), "relative positions"),  # weights that nothing reads
+    (lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"), "a pointer of git-lfs"),
     (setting("quantization_config", {"load_in_8bit": True}), "means quantised weights"),
     (setting("vocab_size", 40), "token ids up to 43, but config.json a vocab_size of 40"),
     # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence

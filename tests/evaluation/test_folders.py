@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tiny_checkpoint
+import torch
 from safetensors.torch import load_file, save_file
 
 from core.data.sts import StsSet
@@ -63,6 +64,8 @@ def test_a_folder_s_own_pooling_and_length_are_used(tmp_path, evaluated, monkeyp
     assert "Pooling cls." in outputs[0] and "Pooling cls." in outputs[2]
     assert "Pooling mean." in outputs[1] and "cut at 9 tokens" in outputs[1]
     rows = (*DEMO.tests, DEMO.dev, "average")
+    (folder / "sentence_bert_config.json").rename(folder / "sentence_roberta_config.json")
+    assert "cut at 9 tokens" in evaluated(folder)[1]
     scores = [[line for line in output.splitlines() if line.startswith(rows)] for output in outputs]
     assert scores[0] == scores[2] != scores[1] and len(scores[0]) == len(rows)
 
@@ -131,6 +134,8 @@ def test_what_a_folder_says_is_followed_or_told(by_library, tmp_path, evaluated,
     status, told = evaluated(sentence_transformer(tmp_path / "long", {"max_seq_length": 512}), words="w1 " * 50)
     assert status == 0 and "sentences are cut at 20 tokens" in told
     file = sentence_transformer(tmp_path / "renamed") / "model.safetensors"
+    save_file(load_file(file) | {"mlp.dense.weight": torch.zeros(16, 16)}, file, metadata={"format": "pt"})
+    assert "outside the encoder are not used: mlp.\n" in evaluated(file.parent)[1]  # SimCSE's trainer
     save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
     status, told = evaluated(file.parent)
     assert status == 2 and "has weights that do not fit its config.json" in told

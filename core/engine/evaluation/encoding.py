@@ -23,7 +23,7 @@ from core.engine.encoder.packing import rows
 from core.engine.evaluation.metrics import array
 from core.engine.evaluation.scoring import in_batches
 from core.engine.tokens import tokenise
-from core.spec.errors import UserError
+from core.spec.errors import UserError, say
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -92,6 +92,10 @@ def load_checkpoint(
     for sentence, applies in refusals.items():
         if applies:
             raise UserError(f"{folder} {sentence}.")
+    encoder = model.base_model_prefix
+    heads = {name.removeprefix(f"{encoder}.").split(".")[0] for name in info["unexpected_keys"]}
+    if heads:
+        say(f"Weights outside the encoder are not used: {', '.join(sorted(heads))[:200]}.")
     longest = min(_positions(model), tokenizer.model_max_length)
     return LoadedEncoder(model.eval().to(device), tokenizer, longest, device)
 
@@ -194,7 +198,8 @@ def stated(folder: Path) -> tuple[Pooling, int | None]:
     Raises UserError for every other folder: `AutoModel` would leave out what it states, and the scores would
     be another model's.
     """
-    settings, listed = json_object(folder / "sentence_bert_config.json"), _modules(folder)
+    files = sorted(folder.glob("sentence_*_config.json"))  # also sentence_roberta_config.json and the like
+    settings, listed = json_object(files[0] if files else folder / "none"), _modules(folder)
     config = json_object(dict(listed).get("Pooling", folder / "none") / "config.json")
     flags = [flag for flag, on in config.items() if flag.startswith("pooling_mode_") and on]
     mode = config.get("pooling_mode", " and ".join(FLAGS.get(flag, flag) for flag in flags))
