@@ -1,10 +1,13 @@
-"""The shipped demo is the one that runs name: its files have the digests of `core.data.sources`."""
+"""What is shipped is what runs name: the demo's files have the digests of `core.data.sources`, and both encoders load offline."""
 
 import hashlib
 
 import pytest
+import torch
+from transformers import AutoTokenizer, BertForMaskedLM
 
 from core.data import sources
+from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, has_masked_words
 from core.data.sts import load_demo, sets_digest
 from core.data.text import DEMO_FOLDER, text_bytes, training_text
 from core.data.transfer import load_probes, probes_digest
@@ -37,3 +40,31 @@ def test_a_shipped_file_that_is_damaged_or_missing_is_named(tmp_path, monkeypatc
             load_demo()
     with pytest.raises(UserError, match="sentences.txt.gz cannot be read"):
         training_text(Data(digest=sources.DEMO_CORPUS_DIGEST, rows=sources.DEMO_CORPUS_ROWS), None)
+
+
+BOTH = pytest.mark.parametrize("folder", [DEMO_ENCODER, MINI_ENCODER], ids=["demo", "mini"])
+
+
+def tokenizer_of(folder):
+    return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+@BOTH
+def test_weights_are_the_ones_of_the_readme(folder):
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    assert digest in (folder / "README.md").read_text() and has_masked_words(folder)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < (25_000_000 if folder == MINI_ENCODER else 6_000_000)
+
+
+@pytest.mark.parametrize("folder, texts, words", [
+    (MINI_ENCODER, ["He was born in the [MASK] of New York."], {"city", "state", "town", "county"}),
+    (DEMO_ENCODER, ["The farmer praised the nurse.", "The nurse was praised by the [MASK]."], {"farmer", "grower"}),
+])  # fmt: skip
+def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
+    tokenizer, encoded = tokenizer_of(folder), tokenizer_of(folder)(*texts, return_tensors="pt")
+    model, report = BertForMaskedLM.from_pretrained(folder, local_files_only=True, output_loading_info=True)
+    assert not report["missing_keys"] and not report["mismatched_keys"]
+    with torch.no_grad():
+        logits = model.eval()(**encoded).logits[0]
+    guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(5).indices[0]
+    assert words & set(tokenizer.convert_ids_to_tokens(guess.tolist()))

@@ -40,15 +40,6 @@ def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys
     assert queue.visible()[:, 0].tolist() == [3.0] * 32 + [2.0] * 32 + [1.0] * 32
 
 
-def test_newest_first_and_unit_random_vectors():
-    queue = KeyQueue(NegativeQueue(size=6, init_size=2), 3, torch.Generator().manual_seed(0), torch.device("cpu"))
-    assert queue.visible().norm(dim=1).tolist() == pytest.approx([1.0, 1.0])
-    for step in range(4):
-        queue.push(torch.full((2, 3), float(step), requires_grad=True))
-    assert queue.visible()[:, 0].tolist() == [3, 3, 2, 2, 1, 1]
-    assert not queue.visible().requires_grad
-
-
 @pytest.mark.parametrize("init", ["paper_grow", "released_2022"])
 def test_slice_applies_once_the_queue_is_full(init):
     config = NegativeQueue(size=8, init=init, init_size=1, slice=((0, 2), (6, 8)))
@@ -57,14 +48,6 @@ def test_slice_applies_once_the_queue_is_full(init):
     for step in range(6):
         queue.push(torch.full((2, 3), float(step)))
     assert queue.visible()[:, 0].tolist() == [5, 5, 2, 2]
-
-
-def test_momentum_queue_keeps_the_newest_with_part_of_a_batch():
-    queue = VectorQueue(MomentumQueue(size=5))
-    assert queue.entries is None
-    for step in range(3):
-        queue.push(torch.full((2, 1), float(step)))
-    assert queue.entries[:, 0].tolist() == [0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("cut,expected", [(True, 3), (False, 5)])

@@ -1,4 +1,4 @@
-"""Packaging: one place for the pins, every import pinned, and nothing pinned that nothing uses."""
+"""Packaging: one place for the pins, every import pinned, nothing pinned that nothing uses; the README's findings are the published CSV's."""
 
 import ast
 import re
@@ -7,6 +7,8 @@ import tomllib
 from importlib.metadata import packages_distributions
 
 from places import ROOT
+
+from core.report.tables import filled
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
@@ -50,3 +52,9 @@ def test_every_import_is_pinned_and_every_pin_imported():
     pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
     assert used - pinned <= {*WITH_ANOTHER, *pins("requirements-evaluate.txt")}
     assert pinned - used == set(NOT_IMPORTED)
+
+
+def test_the_readme_is_as_rendered():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert filled(readme, ROOT / "results" / "published" / "claims.csv") == readme
+    assert "<!-- results " in readme and len(readme.splitlines()) <= 100 and len(readme.encode()) <= 7_000

@@ -81,15 +81,6 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_sh
     assert title_of(figure) == "No verdict: MoCoSE does not learn" and not points(figure.axes[0], "D")
 
 
-def test_panels_of_a_series_share_rows_and_the_panel_of_the_reference_alone_is_left_out():
-    study = find("esimcse-table7").at(result(small(), FakeStore()).scale)
-    made = drawn(result(study, filled(study)))
-    axes = made[study.name].axes
-    titles = [panel.get_title(loc="left") for panel in axes]
-    assert titles == ["+word repetition", "+momentum contrast", "ESimCSE"]
-    assert len({panel.get_ylim() for panel in axes}) == 1
-
-
 @pytest.mark.parametrize("name", ["mocose-figure5", "collapse"])
 def test_curves_have_a_line_for_each_cell_its_seeds_and_the_papers(name):
     study = find(name)
@@ -114,17 +105,6 @@ def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
     assert not drawn(result(curves, filled(curves, skip=skip)))
     alone = small(figure=FigureSpec(), reference=None)
     assert len(drawn(result(alone, stored(alone, a=[50.0, 51.0], b=[52.0, 53.0])))) == 1
-
-
-def test_a_spectrum_is_logarithmic_and_cut_where_the_papers_is():
-    study = find("mocose-figure7")
-    store = filled(study)
-    places = [(at, place) for at in ("selected", "untrained") for place in range(100)]
-    values = [(at, "dev", f"singular_value_{place}", 300, 10 / (1 + place)) for at, place in places]
-    for run in store.runs.values():
-        run.rows = pd.concat([run.rows, pd.DataFrame(values, columns=run.rows.columns)])
-    (axes,) = drawn(result(study, store))[study.name].axes
-    assert axes.get_yscale() == "log" and max(line.get_xdata()[-1] for line in axes.get_lines()) == 50
 
 
 @pytest.mark.parametrize(

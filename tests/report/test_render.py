@@ -1,7 +1,7 @@
 """The files of a report: which there are, when they change, and what a failed write leaves."""
 
 import pytest
-from fake_store import FakeStore, filled, made_setup
+from fake_store import filled, made_setup
 from small_study import result, small, stored
 
 from core.report.render import render
@@ -47,12 +47,6 @@ def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_g
     assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
     summary = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)  # a single row has no figure
     assert summary.results and not list(figures.iterdir())
-
-
-def test_a_study_without_runs_is_named_and_leaves_no_file(tmp_path):
-    summary = draw([TABLE3], FakeStore(), tmp_path)
-    line = "mocose-table3: 0 of 18 runs, 18 missing; nothing to draw yet; No verdict"
-    assert summary.missing == 18 and summary.lines[0].startswith(line) and not list(tmp_path.rglob("*"))
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):

@@ -89,14 +89,6 @@ def test_a_table_of_two_axes_has_the_papers_rows_and_columns():
     assert [bool(row[0]) for row in table.rows] == [True, False, False, False] * 4
 
 
-def test_the_difference_is_of_the_seeds_that_both_cells_have():
-    """Whoever subtracts the means of unequal seeds gets another number, so the seeds stand beside it."""
-    one = result(small(), stored(small(), a=[50.0, 52.0, 51.0], b=[60.0, 61.0, 62.5, 90.0]), seeds=4)
-    assert laid_out(one).rows[2][2].startswith("+10.17")
-    row = cell_frame(one).iloc[1]
-    assert (row["n"], row["paired_n"], row["paired_difference"]) == (4, 3, pytest.approx(10.1667, abs=1e-4))
-
-
 def row_of(line, store, seeds):
     return laid_out(result(small(), store, seeds)).rows[line][1:]
 

@@ -39,9 +39,7 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     for folder in (table, figure, table.parent / "released"):
         folder.mkdir(parents=True)
     gone = [table / "mocose-two.md", table / "mocose-two_curves.csv", figure / "mocose-two-differences.png"]
-    gone.append(
-        table.parent / "released" / "mocose-two.csv"
-    )  # a profile of which nothing is published any more
+    gone.append(table.parent / "released" / "mocose-two.csv")  # nothing of this profile is published any more
     stay = [table / "mocose-table4.csv", table / "own.md"]
     for path in (*gone, *stay):
         path.write_text("x")

@@ -13,7 +13,7 @@ from places import ROOT
 import run_study
 from core.data.sources import HIDDEN, demo_sources, unfetched_sources
 from core.runner import devices, estimate
-from core.runner.estimate import BERT_BASE, MINI, Shape, expectation, gpu_seconds
+from core.runner.estimate import BERT_BASE, Shape, expectation
 from core.runner.plan import cost
 from core.spec.methods import base
 from core.spec.result import Result, Row
@@ -63,16 +63,6 @@ def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, m
     assert expectation(Namespace(**vars(options) | {"cluster": "tcp://x"}), DEMO, FOUND, store).jobs == 1
 
 
-def test_the_work_of_a_demo_run():
-    """FGSM's own gradient makes MoCoSE's step as long as SimCSE's; 160 // 32 checks and two."""
-    run = config("table7")
-    assert cost(run) == pytest.approx(13 * (160 * 64 + 0.25 * (7 * 800 + 1.5 * 4_797)))
-    repaired = vary(run, {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"})
-    assert cost(run) - cost(repaired) == pytest.approx(13 * 160 * 64 / 3)
-    probed = vary(run, {"eval.transfer": True})
-    assert cost(probed) == pytest.approx(cost(run) + 13 * 2_000)
-
-
 def paper(method, profile="paper", **changes):
     run = at_scale(base(method, profile), PAPER, replace(unfetched_sources(HIDDEN), corpus_rows=1_000_000))
     return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
@@ -85,19 +75,6 @@ def test_a_step_s_work_in_forward_passes():  # a backward pass is two; without g
     assert paper("mocose").passes == (1 + 2) + 1 + (1 + 1)
     assert paper("esimcse").passes == pytest.approx((1 + 2) + (1 + 0.32 / 2) * (1 + 2) + 1)
     assert paper("esimcse", queue=None, momentum=None).passes == pytest.approx(6 + 3 * 0.16)
-
-
-def test_a_run_on_an_h100_takes_its_steps_its_checks_and_its_scoring():
-    for profile, step, scored in (("paper", 0.01348, 1), ("released", 0.01348, 29_205 / 2_909)):
-        run = paper("mocose", profile)  # `released` checks on the test sets, too
-        expected = run.train.steps * step + (run.train.steps // run.eval.every + 2) * scored * 0.075 + 20
-        assert gpu_seconds(run) == pytest.approx(expected)
-    run = paper("simcse")
-    assert gpu_seconds(vary(run, {"eval.transfer": True})) == pytest.approx(gpu_seconds(run) + 1800)
-    mini, large = gpu_seconds(run, MINI), gpu_seconds(run, Shape(24, 1024, 4096, 16))
-    assert mini == pytest.approx(15_625 * 0.00131 + (125 + 2) * 0.023 + 5)
-    assert 3 < large / gpu_seconds(run) < 4  # 3.6 times the products
-    assert gpu_seconds(run, Shape(2, 128, 512, 4, 800)) == pytest.approx(mini)  # both wait for launches
 
 
 def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, capsys):

@@ -38,10 +38,7 @@ def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
     [
         (["--fields", "lost"], "did you mean loss?"),
         (["table3", "--fields"], "--fields lists what --set can change"),
-        (["table3", "--plan", "--scale", "demo", "--set", "temprature=0.1"], "did you mean loss.temperature?"),
         (["table3", "--plan", "--scale", "demo", "--set", "dropout=off"], "heads.dropout or target.dropout?"),
-        (["table3", "--plan", "--scale", "demo", "--set", "queue.slice=half"], "ranges such as 0-128"),
-        (["table3", "--plan", "--scale", "demo", "--set", "encoder.digest=0"], "--encoder settles it"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys):

@@ -98,18 +98,13 @@ def test_no_damage_is_ever_read_as_a_number(store):
     store.save(CONFIG, made_result(CONFIG))
     whole, sound = path(store).read_bytes(), store.load(RUN)
     rng, refused = random.Random(0), 0
-    for _ in range(300):
+    for _ in range(200):
         broken = bytearray(whole)
-        kind = rng.choice(("flip", "zero", "cut", "insert"))
-        at = rng.randrange(len(broken))
-        if kind == "flip":
-            broken[at] ^= 1 << rng.randrange(8)
-        elif kind == "zero":
-            broken[at : at + rng.randrange(1, 64)] = bytes(rng.randrange(1, 64))
-        elif kind == "cut":
-            del broken[at:]
+        at, length = rng.randrange(len(broken)), rng.randrange(64)
+        if length:  # longer, shorter or as long as before; else a single bit
+            broken[at : at + length] = rng.choice((b"", bytes(length), rng.randbytes(9)))
         else:
-            broken[at:at] = rng.randbytes(rng.randrange(1, 16))
+            broken[at] ^= 1 << rng.randrange(8)
         path(store).write_bytes(bytes(broken))
         try:
             read = store.load(RUN)
@@ -119,7 +114,7 @@ def test_no_damage_is_ever_read_as_a_number(store):
         else:  # the flip hit what carries nothing, such as the name of the writing library
             assert read.rows.equals(sound.rows) and read.provenance == sound.provenance
             assert read.config == sound.config
-    assert refused > 200
+    assert refused > 130
 
 
 def test_pairs_of_another_attempt_are_refused(store):

@@ -102,12 +102,6 @@ def test_every_shipped_file_is_found_sound_and_belongs_to_its_folder():
     assert list(studies.CATALOGUE.groups) == ["mocose", "esimcse", "simcse", "own"]
 
 
-def test_studies_come_as_tables_figures_and_others_by_number():
-    tables, figures = "1 2 3 4 5 6a 6b 7 8 9", "2 3 4 5 7 12 13"
-    titles = [f"Table {n}" for n in tables.split()] + [f"Figure {n}" for n in figures.split()] + ["K-means"]
-    assert [study.title for study in studies.CATALOGUE.groups["mocose"]] == titles
-
-
 def test_what_is_wrong_with_a_study_is_one_sentence_with_its_line(tmp_path):
     for old, new, line, sentence in WRONG:
         assert old in STUDY

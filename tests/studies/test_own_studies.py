@@ -53,13 +53,6 @@ def test_a_deviation_differs_from_the_paper_s_configuration_in_what_it_names_alo
             assert len({path.partition(".")[0] for path in cell.changes}) <= 1 or cell.labels[0] in WHOLE, cell.labels
 
 
-def test_in_lists_of_deviations_the_profile_moves_the_seed_alone():
-    for study in (*LISTS, find("deviations-d21")):
-        for cell in study.cells:
-            paper, repaired, released = (run_of(study, *cell.labels, profile=profile) for profile in PROFILES)
-            assert paper == repaired and differing(paper, released) == (set() if "seed.data" in cell.changes else {"seed.data"})
-
-
 def test_deviating_is_every_side_of_every_change_and_no_change_is_forgotten():
     for study in LISTS:
         method, sides = methods.method(study.method), deviating(study.method)

@@ -1,12 +1,15 @@
-"""The studies' printed numbers are those of studies/reference/tables, which agree with one another."""
+"""The studies' printed numbers are those of studies/reference/tables, which agree, and every D-number that is named is explained."""
 
 import csv
+import re
 import statistics
+from pathlib import Path
 
 import pytest
 from made_scales import MOCOSE, printed
 from places import ROOT
 
+from core.spec.fields import explanations
 from core.spec.identity import run_id
 from studies import STUDIES, find
 
@@ -172,3 +175,20 @@ def test_single_runs_are_the_figures_and_average_to_what_is_printed():
                 read_to = 0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
                 assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
                 assert statistics.mean(cell.published_runs) == pytest.approx(cell.published, abs=read_to), (study.name, cell.labels)
+
+
+READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")
+        for end in ("py", "md") for path in sorted((ROOT / folder).rglob(f"*.{end}")))]  # fmt: skip
+RANGE = re.compile(r"\bD(\d+) ?[-–…] ?D(\d+)\b")
+
+
+def named(path: Path) -> set[str]:
+    """The D-numbers of a file, those within a range ("D22 - D24") included."""
+    text = path.read_text(encoding="utf-8")
+    ranges = {f"D{n}" for first, last in RANGE.findall(text) if int(last) - int(first) < 10 for n in range(int(first), int(last) + 1)}
+    return set(re.findall(r"\bD\d+\b", text)) | ranges
+
+
+def test_every_number_that_is_named_is_explained():
+    here = {path: named(path) - set(explanations()) for path in READ if path != Path(__file__)}
+    assert not {str(path): numbers for path, numbers in here.items() if numbers}

@@ -15,17 +15,10 @@ from core.spec.scale import DEMO, Scale, Sources
 from core.spec.setup import Setup
 
 SOURCES = Sources(
-    corpus_digest="c" * 8,
-    corpus_rows=40_000,
-    corpus_name="demo text",
-    encoder_digest="e" * 8,
-    encoder_hidden=128,
-    encoder_name="demo_bert 2x128",
-    evaluation_digest="v" * 8,
-    evaluation_name="demo pairs",
-    transfer_digest="t" * 8,
+    corpus_digest="c" * 8, corpus_rows=40_000, corpus_name="demo text", encoder_digest="e" * 8, encoder_hidden=128,
+    encoder_name="demo_bert 2x128", evaluation_digest="v" * 8, evaluation_name="demo pairs", transfer_digest="t" * 8,
     encoder_masked_words=True,
-)
+)  # fmt: skip
 
 
 def made_setup(seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources: Sources = SOURCES) -> Setup:

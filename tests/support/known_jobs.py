@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from core.spec.claim import Claim, all_of, greater
 from core.spec.identity import run_id
-from core.spec.result import Result, Row
+from core.spec.result import Result
 from core.spec.scale import SCALES
 from core.spec.study import Study
 from core.spec.table import Axis, Cell, FigureSpec, Metric
@@ -26,7 +26,7 @@ NAMES = dict(zip("abcd", LEVELS, strict=True))
 def run(config, execution, progress) -> Result:
     """Note the start and behave as the fake job does; then the known score in every place."""
     made = fake_jobs.run(config, execution, progress)
-    return replace(made, rows=tuple(replace_value(row, score(config)) for row in made.rows), provenance={"made": run_id(config)})
+    return replace(made, rows=tuple(row._replace(value=score(config)) for row in made.rows), provenance={"made": run_id(config)})
 
 
 def score(config) -> float:
@@ -34,14 +34,10 @@ def score(config) -> float:
     return LEVELS[config.queue.size] + random.Random(f"{SALT} {DRAWN[config.queue.size]} {config.seed.model}").gauss(0.0, SD)
 
 
-def replace_value(row: Row, value: float) -> Row:
-    return row._replace(value=value)
-
-
 def off(config, execution, progress) -> Result:
     """On a CPU, but for a fiftieth of a point."""
     made = on_cpu(config, execution, progress)
-    return replace(made, rows=tuple(replace_value(row, row.value + 0.02) for row in made.rows))
+    return replace(made, rows=tuple(row._replace(value=row.value + 0.02) for row in made.rows))
 
 
 def on_gpu(config, execution, progress) -> Result:
