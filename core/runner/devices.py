@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,9 +71,14 @@ def memory() -> int:
 
 
 def cache_folder() -> Path:
-    """The folder for downloads and other files that can be made again."""
+    """The folder for downloads and other files that can be made again: a temporary one where the user's own
+    cannot be written, such as with another user's HOME, or with none."""
     named = os.environ.get("XDG_CACHE_HOME", "")  # a relative one is to be ignored, says its specification
-    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "run_study"
+    folder = Path(named if os.path.isabs(named) else os.path.expanduser("~/.cache")) / "run_study"
+    there = next(place for place in (folder, *folder.parents) if os.path.exists(place))
+    if folder.is_absolute() and os.access(there, os.W_OK | os.X_OK):
+        return folder
+    return Path(tempfile.gettempdir()) / f"run_study-{os.getuid()}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

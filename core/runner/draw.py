@@ -27,6 +27,7 @@ from core.spec.study import Study
 from core.store import files, locks
 from core.store.store import Store
 
+MARK = "<title>Which ablations hold?"  # of our page; it and its README.md are written over, and no others
 Key = tuple[str, str]  # scale and profile
 
 
@@ -48,6 +49,10 @@ class Drawing:
     def redraw(self, studies: list[Study], only: str | None = None) -> dict[Key, list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and profiles;
         the results of all."""
+        page, readme = self.results / "index.html", self.results / "README.md"
+        ours = page.is_file() and MARK in page.read_text(encoding="utf-8", errors="replace")[:1000]
+        if not ours and (other := next(filter(Path.exists, (page, readme)), None)):
+            raise UserError(f"{other} was not drawn by this command; give another --results-dir.")
         report, recorded = importlib.import_module("core.report.render"), finding.recorded(self.store)
         results, setups = dict[Key, list](), list[Setup]()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from places import ROOT
 from refusals import check, here, refusing_desk
 
 import run_study
+from core.runner.devices import cache_folder
 from core.runner.train import Training
 from core.spec.identity import run_id
 from core.spec.methods import base
@@ -62,6 +64,30 @@ def test_a_results_folder_of_somebody_else(closed, capfd, monkeypatch):
     said = capfd.readouterr().err
     assert "may not be written (Permission denied); choose a folder of yours" in said
     assert not list(place.iterdir())
+
+
+def test_where_the_home_cannot_be_written_or_is_unknown_the_cache_is_a_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
+    assert cache_folder() == tmp_path / "mine" / "run_study"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    for home in (tmp_path / "new", tmp_path / "new" / "below"):
+        monkeypatch.setenv("HOME", str(home))
+        assert cache_folder() == home / ".cache" / "run_study"
+    monkeypatch.setenv("HOME", "/dev/null")
+    assert cache_folder() == tmp_path / f"run_study-{os.getuid()}"
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user without a home
+    assert cache_folder() == tmp_path / f"run_study-{os.getuid()}"
+
+
+def test_no_page_is_drawn_over_a_file_of_somebody_else(tmp_path, capsys):
+    for name in ("README.md", "index.html"):
+        (tmp_path / name).write_text("# Which ablations hold? This is mine.\n")
+        words = ["--all", "--regenerate-figures", "--scale", "demo", "--results-dir", str(tmp_path)]
+        assert run_study.main(words) == 2
+        assert f"{tmp_path / name} was not drawn by this command" in capsys.readouterr().err
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+        (tmp_path / name).unlink()
 
 
 CONFIG = base("mocose", "paper")
