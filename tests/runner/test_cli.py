@@ -97,4 +97,6 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, mo
     assert "6 runs: none done, 6 to train." in out and f"running {second.run_id}" in out
     assert f"failed  {first.run_id} {first.label}: exception: ValueError: made up" in out
     listed = desk.do("mocose-table3", "--list").stdout
-    assert "18 runs: none done, 18 to train. About" in listed and "claims can be judged at scale mini" in listed
+    assert (
+        "18 runs: none done, 18 to train. About" in listed and "claims can be judged at scale mini" in listed
+    )
