@@ -39,8 +39,7 @@ class Backend(DaskDistributedBackend):
 
 class Cluster:
     """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone. The sign is
-    a file that workers see while the command runs; the command writes into it how often it was asked to
-    stop."""
+    a file that workers see while the command runs; it holds how often the command was asked to stop."""
 
     def __init__(self, address: str, order: Order, scale: str, device: str, jobs: int | None):
         self.address, self.client, self.lost, self.key = address, connected(address), "", uuid.uuid4().hex

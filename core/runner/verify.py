@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.runner.plan import batch, plan
 from core.runner.train import Training
 from core.spec.errors import are
 from core.store.store import Store
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
-SEEDS = 25  # more than any cell has
 
 
 def verify(options, argv, around, published, studies, setup, found) -> int:
     """Train some published runs of these studies again, whatever their seed, and say how far they differ. The
     exit status is 1 if a run fails or differs by more than `SAME` points on the same kind of device."""
     packs, scratch = Store(published / "none", published), Path(tempfile.mkdtemp(prefix="verify-published-"))
-    runs = plan(studies, replace(setup, seeds=SEEDS), packs, use_published=True)
+    runs = plan(studies, replace(setup, seeds=25), packs, use_published=True)
     made = [run for run in runs.runs if packs.has(run.run_id, use_published=True)]
     wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]  # ids are hashes: a fair sample
     store, worst = Store(scratch, None), 0.0
@@ -35,13 +29,9 @@ def verify(options, argv, around, published, studies, setup, found) -> int:
         status = training.train(batch(wanted), setup.scale, found)
     for run in (run for run in wanted if store.has(run.run_id)):
         old, new = packs.load(run.run_id), store.load(run.run_id)
-        gap, kinds = (
-            difference(old.rows, new.rows),
-            {str(each.provenance.get("device", "")).partition(":")[0] for each in (old, new)},
-        )
-        other = (
-            "; of different kinds of device, whose dropout masks differ" if kinds == {"cpu", "cuda"} else ""
-        )
+        gap = difference(old.rows, new.rows)
+        kinds = {str(each.provenance.get("device", "")).partition(":")[0] for each in (old, new)}
+        other = "; of different kinds of device, whose dropout masks differ" * (kinds == {"cpu", "cuda"})
         print(f"{run.run_id} {run.label}: at most {gap:.6f} points apart{other}.")
         worst = max(worst, 0.0 if other else gap)
     if status == 0:
@@ -50,14 +40,11 @@ def verify(options, argv, around, published, studies, setup, found) -> int:
     return status or int(worst > SAME)
 
 
-def difference(published: DataFrame, anew: DataFrame) -> float:
-    """The largest |difference| over the scores that two runs have both, in points: by checkpoint, task and
-    metric, along a curve by step, too. A score that is no number on one side alone is infinitely far."""
-    both = [
-        rows.assign(step=rows["step"].where(rows["checkpoint"] == "curve", 0)) for rows in (published, anew)
-    ]
+def difference(published, anew) -> float:
+    """The largest |difference| over the scores that two runs' frames share, in points: by checkpoint, task
+    and metric, along a curve by step, too. A score that is no number on one side alone is infinitely far."""
+    both = [one.assign(step=one["step"].where(one["checkpoint"] == "curve", 0)) for one in (published, anew)]
     pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric", "step"])
-    pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))].dropna(
-        subset=["value_x", "value_y"], how="all"
-    )
-    return float((pairs["value_x"] - pairs["value_y"]).abs().fillna(math.inf).max()) if len(pairs) else 0.0
+    pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))]
+    gaps = (pairs["value_x"] - pairs["value_y"]).abs().fillna(float("inf"))
+    return float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max()) if len(gaps) else 0.0
