@@ -14,7 +14,7 @@ from core.data.own_data import DEV, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.runner import devices
 from core.runner.cli import Parser
-from core.spec.errors import UserError, say
+from core.spec.errors import UserError, counted, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
 
     encode, pooling = _encoder(options)
     pairs = {name: len(one) for name, one in sets.items()}
-    say(f"Read {len(tests)} test sets and {dev or 'no development set'}, {sum(pairs.values())} pairs.")
+    say(f"Read {counted(len(tests), 'test set')} and {dev or 'no development set'}, {sum(pairs.values())} pairs.")
     evaluation = scoring.evaluate(sets, encode, geometry_of)
     average = {of: evaluation.average(tests, of) for of in AGGREGATES}
     rows: list[tuple[str, str, float, object]] = []
@@ -49,7 +49,8 @@ def main(argv: Sequence[str]) -> int:
         rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]
     for metric in GEOMETRY:
         whole, batched = (evaluation.geometry[f"{metric}_{over}"] for over in ("global", "batched64"))
-        say(f"{metric.replace('_', ', ')}: {whole:.4f}, in batches of 64 {batched:.4f}")
+        part = "" if math.isnan(batched) else f", in batches of 64 {batched:.4f}"  # a set may be smaller
+        say(f"{metric.replace('_', ', ')}: {whole:.4f}{part}")
     rows += [(geometry_of[-1].name, metric, value, "") for metric, value in evaluation.geometry.items()]
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
     if options.csv is not None:
