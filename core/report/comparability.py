@@ -213,7 +213,8 @@ def _learning(cell: CellResult, result: StudyResult) -> Check:
         return Check("gain", math.nan, math.nan, None, words)
     above, half = against_bar(own, bar)
     met = None if abs(above) <= half else above > 0
-    words = f"{cell.name} gains {_spoken(own)} over the untrained [CLS], SimCSE {_spoken(bar)}"
+    where = f"over the untrained [CLS] on {'the test average' if task == 'avg' else task}"
+    words = f"runs of {cell.name} gain {_spoken(own)} {where}, SimCSE {_spoken(bar)}"
     close = ", which is too close to call" if met is None else ""
     return Check("gain", own.mean, own.mean - above, met, f"{words}; a third is required{close}")
 

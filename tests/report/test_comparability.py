@@ -110,7 +110,9 @@ def test_each_claim_has_its_own_gates():
     assert set(poor.checks.no_verdict) == {"AB", "AS"}  # not SimCSE's own, nor collapse
     row = claim_frame([poor]).set_index("claim").loc["AB"]  # what is not judged is still shown
     assert row["estimate"] == pytest.approx(0.0) and row["ci95_low"] < 0 < row["ci95_high"]
-    gains = "a gains +2.0 ± 1.2 (n = 3) over the untrained [CLS], SimCSE +10.0 ± 2.5 (n = 3); a third"
+    gains = (
+        "runs of a gain +2.0 ± 1.2 (n = 3) over the untrained [CLS] on the test average, SimCSE +10.0 ± 2.5"
+    )
     assert row["verdict"] == "no verdict" and gains in row["reason"]
     exempt = dataclasses.replace(study().claims[0], gate="none")
     assert not filled(study(claims=(exempt,)), **{**FAR, "a": around(52.0, 0.5)}).checks.no_verdict
@@ -122,7 +124,7 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     assert set(close.checks.provisional) == {"AB", "AS"}
     assert "too close to call" in close.checks.provisional["AB"]
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
-    assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: a gains +3.7")
+    assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: runs of a gain +3.7")
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
     one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))  # no interval: nothing is certain
     assert "AB" in one_run.checks.provisional
