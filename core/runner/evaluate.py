@@ -35,7 +35,8 @@ def main(argv: Sequence[str]) -> int:
 
     encode, pooling = _encoder(options)
     pairs = {name: len(one) for name, one in sets.items()}
-    say(f"Read {counted(len(tests), 'test set')} and {dev or 'no development set'}, {sum(pairs.values())} pairs.")
+    read = f"{counted(len(tests), 'test set')} and {dev or 'no development set'}"
+    say(f"Read {read}, {sum(pairs.values())} pairs.")
     evaluation = scoring.evaluate(sets, encode, geometry_of)
     average = {of: evaluation.average(tests, of) for of in AGGREGATES}
     rows: list[tuple[str, str, float, object]] = []
