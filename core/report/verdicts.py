@@ -203,7 +203,14 @@ def judged_at(studies: Sequence[Study], setup: Setup) -> list[str]:
     lines = []
     for study in (study for study in studies if study.claims):
         result, every = study_result(study, setup), len(study.claims)
-        able = every - len(result.checks.no_verdict)
+        able = sum(
+            claim.key not in result.checks.no_verdict
+            and all(
+                any(setup.unavailable(result.study, cell) is None for cell in result.study.matching(labels))
+                for labels in claim.cells()
+            )
+            for claim in study.claims
+        )
         lines.append(f"{study.name}: {able} of {every} claims can be judged at scale {setup.scale.name}.")
         lines += [f"  {reason}" for reason in reasons(result)]
     return lines

@@ -34,9 +34,8 @@ WARM = (
     "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta",
     "pyarrow.parquet",
 )  # fmt: skip
-COLLECT_EVERY = (
-    100_000  # new objects; to look through a report's millions more often took a quarter of its time
-)
+# New objects; to look through a report's millions more often took a quarter of its time.
+COLLECT_EVERY = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

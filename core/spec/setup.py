@@ -81,7 +81,7 @@ class Setup:
         return f"needs {model}, which scale {self.scale.name} does not have"
 
     def seeds_of(self, study: Study) -> int:
-        """How many seeds each cell of a study is asked for."""
+        """How many seeds each cell of a study has."""
         return max(self.seeds, study.least_seeds)
 
     def asked(self, study: Study) -> Iterator[tuple[Cell, list[RunConfig]]]:

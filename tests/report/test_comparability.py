@@ -12,7 +12,7 @@ from small_study import small
 from core.report.comparability import against_bar, initial_share, lag, length, turnover
 from core.report.frames import claim_frame
 from core.report.statistics import over_seeds
-from core.report.verdicts import reasons, study_result, why_unmarked
+from core.report.verdicts import judged_at, reasons, study_result, why_unmarked
 from core.report.words import of_runs
 from core.spec.check import check_study
 from core.spec.claim import Claim, collapsed, greater
@@ -165,3 +165,10 @@ def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row
     assert best.checks.checks[-1].value == pytest.approx(9.0)
     with pytest.raises(UserError, match="must_learn speaks of d, which is no cell"):
         check_study(study(must_learn=(("d",),)))
+
+
+def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():
+    lines = judged_at([find(name).at(DEMO) for name in ("mocose-figure13", "esimcse-table2")], made_setup())
+    assert [line.partition(" claims")[0] for line in lines if not line.startswith(" ")] == [
+        "mocose-figure13: 0 of 2", "esimcse-table2: 1 of 1"
+    ]  # fmt: skip
