@@ -3,10 +3,11 @@ name."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from traceback import extract_tb
 from typing import TextIO
@@ -20,6 +21,25 @@ def refuse(wrong: object, sentence: str) -> None:
     """Raise UserError with this sentence if something is wrong."""
     if wrong:
         raise UserError(sentence)
+
+
+def refuse_any(rules: Mapping[str, object]) -> None:
+    """Raise UserError with the first of these sentences whose condition holds."""
+    for sentence, wrong in rules.items():
+        refuse(wrong, sentence)
+
+
+@contextlib.contextmanager
+def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Within this context errors of these kinds, or of every kind, become a UserError of one sentence: what
+    went wrong, the error's own words in brackets, and what to do. A UserError stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, UserError) or (kinds and not isinstance(error, kinds)):
+            raise
+        words = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
+        raise UserError(f"{what} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}.") from error
 
 
 HOME = Path(__file__).resolve().parents[2]
