@@ -25,7 +25,7 @@ import pyarrow as pa
 import studies
 from core.data import sources as finding
 from core.report import frames, verdicts
-from core.spec.errors import UserError
+from core.spec.errors import UserError, refuse, refuse_any
 from core.spec.identity import NUMERICS, canonical_json
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
@@ -44,8 +44,7 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
     Raises UserError if the folder is not there.
     """
     folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
-    if not folder.is_dir():
-        raise UserError(f"{folder} is no results folder; give the one that --results-dir named.")
+    refuse(not folder.is_dir(), f"{folder} is no results folder; give the one that --results-dir named.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
 
 
@@ -61,23 +60,20 @@ class Results:
 
         Study, cell, profile and seed are those of `runs.csv`: empty for runs that have not been drawn.
         """
-        if scale is not None and scale not in SCALES:
-            raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
+        wanted = SCALES if scale is None else (scale,)
+        refuse(not {*wanted} <= {*SCALES}, f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows: dict[str, dict] = {}
-        for name in SCALES if scale is None else (scale,):  # thousands, so none is loaded by itself
-            footers, averages = self.store.published_averages(name) or ([], None)
-            scores = {} if averages is None else _averages(averages)
-            rows |= {footer["run_id"]: _run_row(footer, "published", scores) for footer in footers}
-        for run in self._each(own=True):
-            footer = {"run_id": run.run_id, "config": canonical_json(run.config), "status": run.status}
-            footer["provenance"] = json.dumps(run.provenance, default=str)
-            rows[run.run_id] = _run_row(footer, "own", _averages(run.table, run.run_id))
+        for packed in filter(
+            None, map(self.store.published_averages, wanted)
+        ):  # thousands of runs in one table
+            scores = _averages(packed[1])
+            rows |= {run["run_id"]: _run_row(run, "published", scores) for run in packed[0]}
+        for own in self._each(own=True):
+            footer = {"run_id": own.run_id, "config": canonical_json(own.config), "status": own.status}
+            footer["provenance"] = json.dumps(own.provenance, default=str)
+            rows[own.run_id] = _run_row(footer, "own", _averages(own.table, own.run_id))
         frame = pd.DataFrame(
-            [
-                row
-                for row in rows.values()
-                if row.pop("numerics") == NUMERICS and scale in (None, row["scale"])
-            ]
+            [row for row in rows.values() if row.pop("numerics") == NUMERICS and row["scale"] in wanted]
         )
         if not len(frame):
             return frame
@@ -87,12 +83,10 @@ class Results:
     def _drawn(self) -> pd.DataFrame:
         """Study, cell, profile and seed of each run by the `runs.csv` of both folders; profiles that share it
         are joined."""
-        roots = [root for root in (self.store.root, self.store.published) if root is not None]
-        files = [
-            path for root in roots for name in SCALES for path in sorted((root / name).glob("*/runs.csv"))
-        ]
+        folders = [root / name for root in (self.store.root, self.store.published) if root for name in SCALES]
+        files = [path for folder in folders for path in sorted(folder.glob("*/runs.csv"))]
         parts = [pd.read_csv(path, usecols=list(DRAWN), dtype=DRAWN) for path in files]
-        joined = pd.concat(parts or [pd.DataFrame(columns=list(DRAWN))]).drop_duplicates()
+        joined = pd.concat([pd.DataFrame(columns=list(DRAWN)), *parts])
         each = dict.fromkeys(list(DRAWN)[1:], "first")
         return joined.groupby("run_id").agg(each | {"profile": lambda names: " ".join(dict.fromkeys(names))})
 
@@ -126,10 +120,10 @@ class Results:
         return frames.value_frame(self.study(study, scale, **setup))
 
     def compare(self, study: str, a: str, b: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
-        """Row `a` of a study minus row `b`, paired by seed: over all common seeds with a 95 % interval, and
-        the interval that verdicts are tested with. A row is a label, or all labels of a cell as in
-        `half/512`; one frame's row for each pair of cells that differ in that label alone. Raises UserError
-        for a label that the study has not."""
+        """Row `a` of a study minus row `b`, paired by seed, with the columns of the study's CSV file. A row
+        is a label, or all labels of a cell as in `half/512`; one frame's row for each pair of cells that
+        differ in that label alone, the average over the test sets first. Raises UserError for a label that
+        the study has not."""
         return frames.pair_frame(self.study(study, scale, **setup), a, b)
 
     def study(
@@ -147,23 +141,23 @@ class Results:
 
         Raises UserError for names that are not there, and for settings that the command would refuse.
         """
-        if scale not in SCALES or profile not in PROFILES:
-            hint = f"scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}"
-            raise UserError(f"There is no scale {scale!r} under {profile!r}; {hint}.")
-        if seeds is not None and seeds < 1:
-            raise UserError(f"{seeds} is no number of seeds; give at least 1, or None for the scale's own.")
-        recorded = finding.recorded_sources(SCALES[scale], self.store)
-        if recorded is None:
-            hint = "train some, and they can be read"
-            raise UserError(f"No run of scale {scale} is stored in {self.store.root}; {hint}.")
-        setup = Setup(
-            profile=profile, scale=SCALES[scale], sources=recorded.sources, seeds=seeds or SCALES[scale].seeds
-        )
-        changes, fields = ((one,) if isinstance(one, str) else tuple(one) for one in (settings, vary))
+        hint = f"scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}"
+        refuse_any({
+            f"There is no scale {scale!r} under {profile!r}; {hint}.":
+                scale not in SCALES or profile not in PROFILES,
+            f"{seeds} is no number of seeds; give at least 1, or None for the scale's own.":
+                seeds is not None and seeds < 1,
+        })  # fmt: skip
+        where, stored = SCALES[scale], finding.recorded_sources(SCALES[scale], self.store)
+        if stored is None:
+            raise UserError(
+                f"No run of scale {scale} is stored in {self.store.root}; train one, and it can be read."
+            )
+        setup = Setup(profile=profile, scale=where, sources=stored.sources, seeds=seeds or where.seeds)
+        changes, fields = ((text,) if isinstance(text, str) else tuple(text) for text in (settings, vary))
         wanted = studies.find(study)
-        if changes or fields:
-            wanted = setup.varied(wanted, changes, fields)
-        return verdicts.study_result(wanted, setup, self.store)
+        varied = setup.varied(wanted, changes, fields) if changes or fields else wanted
+        return verdicts.study_result(varied, setup, self.store)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or your own alone; damaged runs, those of another version of the
@@ -186,7 +180,7 @@ def _averages(table: pa.Table, run: str = "") -> dict[tuple[str, str], float]:
 def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], float]) -> dict:
     """A run's row from its footer."""
     document, provenance = json.loads(footer["config"]), json.loads(footer["provenance"])
-    fields, seconds = document["run"], provenance.get("seconds")
+    fields = document["run"]
     flat = {
         f"{section}.{name}": value
         for section, values in fields.items() if isinstance(values, dict)
@@ -196,7 +190,7 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], 
         "run": footer["run_id"], "scale": fields["scale"], "method": fields["method"],
         "status": footer["status"], "source": source,
         "score": scores.get((footer["run_id"], f"spearman_{flat['sts.aggregate']}")),
-        "seconds": sum(seconds.values()) if isinstance(seconds, dict) else None,
+        "seconds": frames.seconds(provenance),
         "host": provenance.get("host"), "encoder": provenance.get("encoder"),
         "numerics": document["numerics"], **flat,
     }  # fmt: skip

@@ -27,6 +27,7 @@ RC = {
 WIDTH, LETTERS = 7.2, 84  # of a figure in inches, and of a line of its title
 LOG_RANGE = 16.0  # largest over smallest label, from which an axis is logarithmic
 CROWDED = 0.05  # of an axis: labels that are nearer stand slanted
+WIDE_LABEL = 36  # letters, from which a legend has two columns
 
 
 def drawing():
@@ -58,13 +59,13 @@ def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
     """One legend below the axes, each label once, under the setting of the runs."""
     pairs = [pair for panel in axes for pair in zip(*panel.get_legend_handles_labels(), strict=True)]
     handles = {label: handle for handle, label in pairs}
-    shown, labels = list(handles.values()), list(handles)
-    figure.legend(shown, labels, loc="outside lower left", ncols=3, title=setting, alignment="left")
+    look = {"title": setting, "alignment": "left", "ncols": 3 if max(map(len, handles)) < WIDE_LABEL else 2}
+    figure.legend([*handles.values()], [*handles], loc="outside lower left", **look)
 
 
 def as_numbers(labels: Iterable[str]) -> pd.Series:
-    """Labels as numbers; NaN for a word."""
-    return pd.to_numeric(pd.Series(list(labels), dtype=object), errors="coerce").astype(float)
+    """Labels as numbers; NaN for a word. A series keeps its index."""
+    return pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce").astype(float)
 
 
 def number_axis(panel: Axes, labels: Iterable[str], title: str) -> None:

@@ -6,33 +6,26 @@ Every frame begins with `scale, profile, encoder`. `docs/using.md` explains ever
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from core.report.quantities import SPECTRUM, value
-from core.report.results import CellResult, RunResult, RunStatus, StudyResult
+from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Interval, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
-from core.report.words import ENVIRONMENT, OUTCOMES, contrast_here, flattened
-from core.spec.claim import Claim, Contrast
-from core.spec.errors import UserError, shown
+from core.report.words import contrast_here
+from core.spec.claim import Contrast
+from core.spec.errors import refuse
 from core.spec.result import decimals, unit
 from core.spec.study import Study
 from core.spec.table import Metric
 
 Row = dict[str, object]
 SETTING = ("scale", "profile", "encoder")
-FAILED: tuple[RunStatus, ...] = ("collapsed", "diverged")
 # units whose differences are points
 POINTS = ("Spearman × 100", "accuracy × 100", "difference of Spearman × 100")
-PAIRED = {  # columns of a comparison, and what STUDY.csv calls them
-    "n": "paired_n", "difference": "paired_difference", "ci95_low": "paired_ci95_low",
-    "ci95_high": "paired_ci95_high", "tested_low": "tested_low", "tested_high": "tested_high",
-    "tested_n": "tested_n", "different": "different",
-}  # fmt: skip
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -48,6 +41,15 @@ def _frame(rows: Iterable[Sequence | Row], columns: str, axes: Iterable[str] = (
     return pd.DataFrame(list(rows), columns=[*SETTING, *axes, *columns.split()])
 
 
+def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, str]:
+    """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never one."""
+    name = result.sources.encoder_name
+    if cell is not None:
+        encoder = result.sources.encoder(cell.cell.encoder)
+        name = "" if cell.unavailable or encoder is None else encoder.name
+    return {"scale": result.scale.name, "profile": result.profile, "encoder": name}
+
+
 def _axes(result: StudyResult) -> list[str]:
     return [axis.name for axis in result.study.axes]
 
@@ -59,77 +61,73 @@ def base_pattern(study: Study) -> tuple[str | None, ...] | None:
 
 def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
-    if len(parts := result.parts) > 1:
-        return pd.concat(map(cell_frame, parts), ignore_index=True)
-    study, unmarked = result.study, bool(why_unmarked(result))
-    cells, rows = {cell.cell.labels: cell for cell in result.cells}, []
-    pattern = base_pattern(study) or ()
+    if result.by_value:
+        return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
+    study, cells = result.study, {cell.cell.labels: cell for cell in result.cells}
+    pattern, tested = base_pattern(study) or (), dict[Labels, Interval]()
     bases = {
-        labels: tuple(own if one is None else one for own, one in zip(labels, pattern, strict=False))
+        labels: tuple(own if fixed is None else fixed for own, fixed in zip(labels, pattern, strict=False))
         for labels in cells
     }
-    tested = _tested(cells, bases, study.claims)
+    for place in dict.fromkeys(labels for labels in bases.values() if labels in cells):
+        group = {labels: cells[labels] for labels, base in bases.items() if base == place}
+        like = {
+            labels: cell.by_seed
+            for labels, cell in group.items()
+            if not cell.unavailable and _alike(cell, cells[place])
+        }
+        tested |= comparisons(like, place, study.claims) if cells[place].by_seed else {}
+    rows = []
     for labels, cell in cells.items():
-        row: Row = {**_setting(result, cell), **dict(zip(_axes(result), labels, strict=True))}
-        row |= _numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
-        row["different"] = "no verdict" if row["different"] and unmarked else row["different"]
-        rows.append(row)
-    return pd.DataFrame(rows)
+        names = dict(zip(_axes(result), labels, strict=True))
+        numbers = _numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
+        rows.append({**_setting(result, cell), **names, **numbers})
+    frame = pd.DataFrame(rows)
+    if why_unmarked(result):
+        frame["different"] = frame["different"].where(frame["different"] == "", "no verdict")
+    return frame
 
 
-def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, str]:
-    """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never one."""
-    name = result.sources.encoder_name
-    if cell is not None:
-        encoder = result.sources.encoder(cell.cell.encoder)
-        name = "" if cell.unavailable or encoder is None else encoder.name
-    return {"scale": result.scale.name, "profile": result.profile, "encoder": name}
-
-
-def _tested(
-    cells: Mapping[Labels, CellResult], bases: Mapping[Labels, Labels], claims: Sequence[Claim]
-) -> dict[Labels, Interval]:
-    """Each cell against its base, with the interval that verdicts are tested with."""
-    tested: dict[Labels, Interval] = {}
-    for place in dict.fromkeys(bases.values()):
-        base = cells.get(place)
-        group = [
-            cells[labels] for labels in cells if bases[labels] == place and not cells[labels].unavailable
-        ]
-        if base is not None and base.by_seed:
-            like = {
-                cell.cell.labels: cell.by_seed for cell in group if unit(cell.metric) == unit(base.metric)
-            }
-            tested |= comparisons(like, place, claims)
-    return tested
+def _alike(cell: CellResult, base: CellResult) -> bool:
+    return unit(cell.metric) == unit(base.metric)
 
 
 def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row:
-    estimate, places = cell.estimate, decimals(cell.metric) + 2
-    printed, of_base, own, theirs = cell.cell.published, None, cell.by_seed, dict[int, float]()
-    if base is not None and unit(cell.metric) == unit(base.metric):
-        theirs, same = base.by_seed, not cell.unavailable or cell.metric == base.metric
-        of_base = base.cell.published if same else None
-    paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
-    row: Row = {
+    estimate, places, runs = cell.estimate, decimals(cell.metric) + 2, cell.runs
+    row = {
         "mean": estimate.mean, "ci95_low": estimate.low, "ci95_high": estimate.high,
         "n": estimate.n, "sd": estimate.sd,
-        "printed": np.nan if printed is None else printed,
-        "reference": "" if base is None else base.name,
+        "printed": np.nan if cell.cell.published is None else cell.cell.published,
+        "reference": "" if base is None else base.name, **_compared(cell, base, tested),
+        "values": " ".join("-" if run.value is None else f"{run.value:.{places}f}" for run in runs),
+        "failed_seeds": " ".join(str(run.seed) for run in runs if run.status in ("collapsed", "diverged")),
+        "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
+        "status": cell.status,
+        "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
+        "unit": unit(cell.metric), "unavailable": cell.unavailable,
+        "source": "+".join(sorted({run.source for run in runs} - {""})),
+        "run_ids": " ".join(run.run_id for run in runs),
+    }  # fmt: skip
+    return _rounded(row, places)
+
+
+def _compared(cell: CellResult, base: CellResult | None, tested: Interval) -> Row:
+    """The cell minus its base: paired by seed, as printed, and tested."""
+    own, theirs, printed, of_base = cell.by_seed, dict[int, float](), cell.cell.published, None
+    if base is not None and _alike(cell, base):
+        theirs = base.by_seed
+        of_base = None if cell.unavailable and cell.metric != base.metric else base.cell.published
+    paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
+    return {
         "paired_difference": paired.mean, "paired_ci95_low": paired.low, "paired_ci95_high": paired.high,
         "paired_n": paired.n,
         "printed_difference": np.nan if printed is None or of_base is None else printed - of_base,
         "tested_low": tested.low, "tested_high": tested.high, "tested_n": tested.n,
         "different": "" if not tested.n else "yes" if tested.distinguishable else "no",
-        "values": " ".join("-" if run.value is None else f"{run.value:.{places}f}" for run in cell.runs),
-        "failed_seeds": " ".join(str(run.seed) for run in cell.runs if run.status in FAILED),
-        "printed_runs": " ".join(f"{one:g}" for one in cell.cell.published_runs),
-        "status": cell.status,
-        "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
-        "unit": unit(cell.metric), "unavailable": cell.unavailable,
-        "source": "+".join(sorted({run.source for run in cell.runs} - {""})),
-        "run_ids": " ".join(run.run_id for run in cell.runs),
     }  # fmt: skip
+
+
+def _rounded(row: Row, places: int) -> Row:
     return {name: round(entry, places) if isinstance(entry, float) else entry for name, entry in row.items()}
 
 
@@ -144,23 +142,20 @@ def value_frame(result: Judged) -> pd.DataFrame:
 
 
 def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
-    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone.
-
-    Raises UserError if there is no such pair."""
+    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone, the average over
+    the test sets first. Raises UserError if there is no such pair."""
     cells, rows = {cell.cell.labels: cell for cell in result.cells}, []
-    for labels, cell in cells.items():
+    for labels in sorted(cells, key=lambda labels: "avg" not in labels):
+        cell = cells[labels]
         partner = tuple(b.split("/")) if cell.name == a else tuple(b if one == a else one for one in labels)
-        other = None if partner == labels else cells.get(partner)
-        if other is None:
-            continue
-        values = {labels: cell.by_seed, partner: other.by_seed}
-        numbers = _numbers(cell, other, comparisons(values, partner, result.study.claims)[labels])
-        rows.append({"a": cell.name, "b": other.name} | {name: numbers[key] for name, key in PAIRED.items()})
-    if not rows:
-        known = ", ".join(dict.fromkeys(label for labels in cells for label in labels))
-        raise UserError(
-            f"{result.study.name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}."
-        )
+        if partner != labels and (base := cells.get(partner)) is not None:
+            values = {labels: cell.by_seed, partner: base.by_seed}
+            tested = comparisons(values, partner, result.study.claims)[labels]
+            numbers = _rounded(_compared(cell, base, tested), decimals(cell.metric) + 2)
+            rows.append({"a": cell.name, "b": base.name, **numbers})
+    known = ", ".join(dict.fromkeys(itertools.chain(*cells)))
+    name = result.study.name
+    refuse(not rows, f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}.")
     return pd.DataFrame(rows)
 
 
@@ -171,15 +166,15 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     A run without a result keeps one row with an empty value.
     """
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
-    runs: dict[str, tuple] = {}
+    runs: dict[str, list[tuple]] = {}
     for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in ("selected", "last")):
         labels = dict(zip(_axes(result), cell.cell.labels, strict=True))
         for run in cell.runs:
             head = *_setting(result, cell).values(), *(labels[name] for name in axes), run.seed, run.run_id
-            runs.setdefault(run.run_id, ((*head, run.status, run.source), run))
-    rows = [(*head, *number) for head, run in runs.values() for number in _kept(run)]
-    frame = _frame(rows, "seed run_id status source checkpoint task metric step value", axes)
-    return frame.astype({"step": "Int64"})
+            if run.run_id not in runs:
+                runs[run.run_id] = [(*head, run.status, run.source, *number) for number in _kept(run)]
+    columns = "seed run_id status source checkpoint task metric step value"
+    return _frame(itertools.chain(*runs.values()), columns, axes).astype({"step": "Int64"})
 
 
 def _kept(run: RunResult) -> Iterable[tuple]:
@@ -193,7 +188,8 @@ def _kept(run: RunResult) -> Iterable[tuple]:
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a point of a study's curves: development score by step, or singular value by index.
+    """One row a point of a study's curves: development score by step, or singular value over the largest by
+    index from 1.
 
     Empty for a study that draws no curve. Cells that read the same runs stand once.
     """
@@ -208,7 +204,6 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
 
 
 def _shares(values: np.ndarray) -> pd.Series:
-    """Singular values over the largest, by index from 1."""
     shares = values / values[0] if len(values) and values[0] > 0 else values[:0]
     return pd.Series(shares, index=range(1, len(shares) + 1))
 
@@ -217,16 +212,15 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
     rows: dict[str, Row] = {}
     for result, cell, run in _stored(results):
-        if run.run_id in rows:
-            continue
-        numbers = {
-            name: value(run.rows, metric, result.aggregate, result.scale) for name, metric in SUMMARY.items()
-        }
-        rows[run.run_id] = {
-            **_setting(result, cell), "run_id": run.run_id, "study": result.study.name, "cell": cell.name,
-            "method": cell.cell.method or result.study.method, "seed": run.seed, "status": run.status,
-            "source": run.source, **numbers, "seconds": seconds(run),
-        }  # fmt: skip
+        if run.run_id not in rows:
+            of = result.aggregate, result.scale
+            rows[run.run_id] = {
+                **_setting(result, cell), "run_id": run.run_id, "study": result.study.name,
+                "cell": cell.name, "method": cell.cell.method or result.study.method, "seed": run.seed,
+                "status": run.status, "source": run.source,
+                **{name: value(run.rows, metric, *of) for name, metric in SUMMARY.items()},
+                "seconds": seconds(run.provenance),
+            }  # fmt: skip
     frame = _frame(rows.values(), f"run_id study cell method seed status source {' '.join(SUMMARY)} seconds")
     return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
 
@@ -238,10 +232,10 @@ def _stored(results: Iterable[StudyResult]) -> Iterator[tuple]:
             yield from ((result, cell, run) for run in cell.runs if run.rows is not None)
 
 
-def seconds(run: RunResult) -> float:
-    """Seconds that a run took, as it recorded them; 0 without a record."""
-    recorded = run.provenance.get("seconds")
-    return float(sum(recorded.values())) if isinstance(recorded, Mapping) else 0.0
+def seconds(provenance: Mapping[str, object]) -> float | None:
+    """Seconds that a run took, as it recorded them; None without a record."""
+    recorded = provenance.get("seconds")
+    return float(sum(recorded.values())) if isinstance(recorded, Mapping) else None
 
 
 def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
@@ -252,22 +246,20 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
             estimate, tested, share = verdict.estimate, verdict.tested, verdict.contrast.of == "share"
             rows.append((
                 *_setting(result).values(), result.study.name, verdict.claim.key, verdict.claim.text,
-                contrast_here(verdict.contrast, result), unit_of(verdict.contrast, result.study),
+                contrast_here(verdict.contrast, result), _unit_of(verdict.contrast, result.study),
                 verdict.outcome, verdict.reason, estimate.mean, np.nan if share else estimate.low,
                 np.nan if share else estimate.high, estimate.n, tested.low, tested.high, tested.n,
                 np.nan if verdict.printed_effect is None else verdict.printed_effect,
             ))  # fmt: skip
-    return _frame(
-        rows,
-        "study claim text comparison unit verdict reason estimate ci95_low ci95_high n "
-        "tested_low tested_high tested_n printed",
+    columns = (
+        "study claim text comparison unit verdict reason estimate ci95_low ci95_high n tested_low tested_high"
     )
+    return _frame(rows, f"{columns} tested_n printed")
 
 
-def unit_of(contrast: Contrast, study: Study) -> str:
+def _unit_of(contrast: Contrast, study: Study) -> str:
     """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units differ."""
-    cells = [cell for term in contrast.terms for cell in study.matching(term.cell)]
-    metrics = [contrast.metric] if contrast.metric else [study.metric_of(cell) for cell in cells]
+    metrics = [contrast.metric] if contrast.metric else map(study.metric_of, study.cells_of([contrast]))
     units = {"points" if unit(metric) in POINTS else unit(metric) for metric in metrics}
     return units.pop() if len(units) == 1 else ""
 
@@ -281,27 +273,6 @@ def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
         for result in results for check in result.checks.checks
     )  # fmt: skip
     return _frame(rows, "study check value limit met words")
-
-
-def overview_frame(results: Sequence[Judged]) -> pd.DataFrame:
-    """One row for these studies' scale and profile: runs, hours, claims by verdict (overview.csv)."""
-    if not results:
-        return pd.DataFrame()
-    runs = {run.run_id: run for _, _, run in _stored(results)}
-    counts = Counter(verdict.outcome for result in results for verdict in result.verdicts)
-    row = {**_setting(results[0]), "text": results[0].sources.corpus_name, "runs": len(runs)}
-    row |= {"hours": round(sum(map(seconds, runs.values())) / 3600, 2), "claims": sum(counts.values())}
-    return pd.DataFrame([row | {outcome.replace(" ", "_"): counts[outcome] for outcome in OUTCOMES}])
-
-
-def environment_frame(results: Sequence[Judged]) -> pd.DataFrame:
-    """One row for each version of what can move a number and is no part of a run's id (environment.csv)."""
-    runs = {run.run_id: flattened(run.provenance) for _, _, run in _stored(results)}
-    rows: list[tuple] = []
-    for name in ENVIRONMENT:
-        versions = Counter(shown(str(run[name])) for run in runs.values() if name in run)
-        rows += [(*_setting(results[0]).values(), name, *each) for each in sorted(versions.items())]
-    return _frame(rows, "what version runs")
 
 
 def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:

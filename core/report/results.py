@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from core.report.quantities import Rows, counted, value
 from core.report.statistics import Estimate, over_seeds
@@ -31,7 +31,7 @@ class RunResult:
     seed: int
     run_id: str
     status: RunStatus
-    provenance: Mapping[str, object]
+    provenance: Mapping[str, Any]
     value: float | None = None
     source: str = ""
     rows: Rows | None = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from core.report.quantities import worst_value
 from core.report.results import StudyResult
@@ -14,18 +13,16 @@ from core.spec.fields import explained
 from core.spec.result import SCORE, unit
 from core.spec.setup import values
 
-OUTCOMES: tuple[Outcome, ...] = (
-    "supported", "contradicted", "equivalent", "undecided", "not run", "no verdict",
-)  # fmt: skip
-MARKS = dict(zip(OUTCOMES, "✔✘≈?–∅", strict=True))  # beside the word: never colour alone
+MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
+    "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "no verdict": "∅",
+}  # fmt: skip
 READING = (
     "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the "
     "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and at most "
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
 )
-MOST_TERMS = 4  # of a comparison that is spelled out
-MOST_CELLS = 8  # that a note lists
+MOST_TERMS, MOST_CELLS = 4, 8  # of a comparison that is spelled out; that a note lists
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
     "python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device",
@@ -134,21 +131,18 @@ def _failed(result: StudyResult) -> Iterator[str]:
         "collapsed": f"with vectors of one direction (‡), without a number of their own {counts}",
     }
     for status, sentence in sentences.items():
-        cells = {"/".join(cell.cell.labels): cell.count(status) for cell in result.cells}
+        cells = {cell.name: cell.count(status) for cell in result.cells}
         if any(cells.values()):
             n = sum(run.status == status for run in result.runs)
-            where = _listed([f"{name}: {count}" for name, count in cells.items() if count])
-            yield f"{n} of {counted(len(result.runs), 'run')} {sentence} ({where})."
+            where = [f"{name}: {count}" for name, count in cells.items() if count]
+            listed = "; ".join(where[:MOST_CELLS]) + ("; …" if len(where) > MOST_CELLS else "")
+            yield f"{n} of {counted(len(result.runs), 'run')} {sentence} ({listed})."
     yield from (f"Not counted: {run.trouble}" for run in result.runs if run.trouble)
 
 
 def _unavailable(result: StudyResult) -> Iterator[str]:
-    cells = [cell for cell in result.cells if not cell.cell.copied]
-    for why in dict.fromkeys(cell.unavailable for cell in cells if cell.unavailable):
-        others = {cell.cell.labels[0] for cell in cells if cell.unavailable != why}  # else a whole row
-        labels = [cell.cell.labels for cell in cells if cell.unavailable == why]
-        names = dict.fromkeys("/".join(one) if one[0] in others else one[0] for one in labels)
-        yield f"Unavailable (n/a): {why} ({_listed(list(names))})."
+    whys = dict.fromkeys(cell.unavailable for cell in result.cells if not cell.cell.copied)
+    yield from (f"Unavailable (n/a): {why}." for why in whys if why)
     if any(cell.cell.copied for cell in result.cells):
         yield "Entries without a number of ours are the paper's copies from elsewhere, never run."
 
@@ -163,18 +157,8 @@ def _origin(result: Judged) -> Iterator[str]:
         own = len(runs) - result.published
         rest = f", {own} from this machine." if own else "."
         yield f"From the project's published results: {counted(result.published, 'run')} of those shown{rest}"
-    environments = [flattened(run.provenance) for run in runs]
-    counts = {name: Counter(str(one[name]) for one in environments if name in one) for name in ENVIRONMENT}
-    if differing := [name for name, versions in counts.items() if len(versions) > 1]:
+    environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
+    versions = {name: {str(of[name]) for of in environments if name in of} for name in ENVIRONMENT}
+    if differing := [name for name in ENVIRONMENT if len(versions[name]) > 1]:
         masks = "; dropout can differ between devices" if "device" in differing else ""
-        yield f"The runs differ in {', '.join(differing)} (environment.csv){masks}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return "; ".join(names[:MOST_CELLS]) + ("; …" if len(names) > MOST_CELLS else "")
-
-
-def flattened(provenance: Mapping[str, object]) -> dict[str, object]:
-    """Provenance with the versions of libraries beside the rest."""
-    versions = provenance.get("versions")
-    return {**provenance, **(versions if isinstance(versions, Mapping) else {})}
+        yield f"The runs differ in {', '.join(differing)}{masks}."

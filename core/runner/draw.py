@@ -67,7 +67,8 @@ class Drawing:
             if started and only in (None, scale.name) and self.options.profile in (None, profile):
                 results[key] = self.render(started, setups[-1])
             elif there:
-                results[key] = report.gathered(started, setups[-1], self.store)
+                stored = report.gathered(started, setups[-1], self.store)
+                results[key] = [result for result in stored if result.begun]
         if not any(results.values()):
             print("No study is started; train one, and it can be redrawn.")
         say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
@@ -126,13 +127,9 @@ class Drawing:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
         os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
         report: Any = importlib.import_module("core.report.render")
-        summary = report.render(studies, setup, self.store, self.results, self.figures, self.small)
-        say(*summary.lines)
-        if summary.missing:
-            print(f"{are(summary.missing, 'run')} missing, and left open.")
-        if summary.published:
-            print(f"{are(summary.published, 'run')} from the published results, not from this machine.")
-        return summary.results
+        lines, results = report.render(studies, setup, self.store, self.results, self.figures, self.small)
+        say(*lines)
+        return results
 
 
 def _unseeded(config: RunConfig) -> str:

@@ -1,7 +1,5 @@
 """Every kind of figure is drawn from its CSV files, its artists are counted, and titles say what is drawn."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from small_study import result, small, stored
 
 from core.report.drawing import DIFFERENT, drawing, image
 from core.report.figures import figures, scatters
-from core.report.frames import cell_frame, csv_text, curve_frame
+from core.report.frames import cell_frame, curve_frame
 from core.spec.claim import greater
 from core.spec.scale import MINI
 from core.spec.table import FigureSpec
@@ -26,12 +24,9 @@ def title_of(figure):
 
 
 def drawn(one):
-    """A study's figures, from what its CSV files hold."""
-    axes = dict.fromkeys([axis.name for axis in one.study.axes], str)
-    frames = cell_frame(one), curve_frame(one)
-    cells, curves = (pd.read_csv(io.StringIO(csv_text(frame)), dtype=axes) for frame in frames)
+    """A study's figures, each of which can be saved."""
     with drawing():
-        made = figures(one.study, cells, curves, "Table and verdicts")
+        made = figures(one.study, cell_frame(one), curve_frame(one), "Table and verdicts")
         for figure in made.values():
             assert image(figure, "png")[:4] == b"\x89PNG"
         return made
@@ -82,7 +77,7 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_sh
 
 
 @pytest.mark.parametrize("name", ["mocose-figure5", "collapse"])
-def test_curves_have_a_line_for_each_cell_its_seeds_and_the_papers(name):
+def test_curves_have_a_line_and_the_bands_of_its_seeds_for_each_cell_and_the_papers_line(name):
     study = find(name)
     one = result(study, filled(study))
     figure = drawn(one)[name]
@@ -93,7 +88,7 @@ def test_curves_have_a_line_for_each_cell_its_seeds_and_the_papers(name):
     groups = frame.groupby(by).ngroups
     papers = sum(label.endswith(", paper") for label in labelled)
     assert papers == len(study.figure.curves) and len(labelled) == groups + papers
-    assert len(axes.get_lines()) == groups + papers + frame["run_id"].nunique()
+    assert len(axes.get_lines()) == groups + papers and len(axes.collections) == 2 * groups
 
 
 def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
@@ -145,3 +140,4 @@ def test_scatters_show_every_run_that_has_both_numbers():
     axes = made["rank"].axes[0]
     assert sum(len(group.get_offsets()) for group in axes.collections) == 19
     assert "rank correlation +1.00 over 19 runs" in title_of(made["rank"])
+    assert axes.get_legend_handles_labels()[1] == ["MoCoSE (10 runs)", "SimCSE (9 runs)"]

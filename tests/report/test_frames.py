@@ -76,8 +76,7 @@ def made():
         "STUDY.csv": cell_frame(one), "STUDY_runs.csv": run_frame(one),
         "STUDY_curves.csv": curve_frame(curved), "runs.csv": summary_frame(both),
         "claims.csv": claim_frame(both),
-        "overview.csv": frames.overview_frame(both), "comparability.csv": frames.check_frame(both),
-        "environment.csv": frames.environment_frame(both),
+        "comparability.csv": frames.check_frame(both),
     }  # fmt: skip
 
 

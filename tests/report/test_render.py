@@ -22,9 +22,9 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
         run.source = "published"
     (both,) = (cell for cell in result(TABLE3, store).cells if cell.cell.labels == ("0.85",))
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
-    summary = draw([TABLE3, TABLE7], store, tmp_path)
-    assert (summary.missing, summary.published) == (1, 4)
-    assert summary.lines[0].startswith("mocose-table3: ")
+    lines, _ = draw([TABLE3, TABLE7], store, tmp_path)
+    assert lines[0].startswith("mocose-table3: ") and lines[2] == "1 run is missing, and left open."
+    assert lines[3] == "4 runs are from the published results, not from this machine."
     tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
     expected = {
@@ -45,8 +45,8 @@ def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_g
         files.append({path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")})
     assert files[0] == files[1]
     assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
-    summary = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)  # a single row has no figure
-    assert summary.results and not list(figures.iterdir())
+    _, results = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)  # a single row has no figure
+    assert results and not list(figures.iterdir())
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):

@@ -113,7 +113,7 @@ def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
         store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
     notes = of_runs(result(study, store))
     assert "From the project's published results: 1 run of those shown, 2 from this machine." in notes
-    assert "The runs differ in torch, device (environment.csv); dropout can differ between devices." in notes
+    assert "The runs differ in torch, device; dropout can differ between devices." in notes
     other = replace(study.cells[1], encoder="bert-large")
     (note,) = (text for text in of_runs(result(small(cells=(study.cells[0], other)), store)) if "n/a" in text)
     assert note.startswith("Unavailable (n/a): scale demo has no encoder in the place of bert-large")
