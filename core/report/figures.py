@@ -1,4 +1,4 @@
-"""Figures from data frames: as the paper draws a study, as paired differences, and over all runs of a scale."""
+"""Figures from data frames: as the paper draws a study, as paired differences, over all runs of a scale."""
 
 from __future__ import annotations
 

@@ -28,7 +28,10 @@ from core.spec.study import Study
 TEMPLATES = Path(__file__).with_name("templates")
 HOME = Path(__file__).resolve().parents[2]
 COLUMNS = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
-PLACES = {"mini": "On English with a small encoder", "demo": "In a made-up language"}  # of the first sentences
+PLACES = {
+    "mini": "On English with a small encoder",
+    "demo": "In a made-up language",
+}  # of the first sentences
 DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
 FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
@@ -57,7 +60,9 @@ def page_files(
     }  # fmt: skip
     words = {(PAPER.name, *key, cost.claim): cost.words for key, each in costs.items() for cost in each}
     places = zip(claims["scale"], claims["profile"], claims["study"], claims["claim"], strict=True)
-    claims["reason"] = [why or words.get(place, "") for why, place in zip(claims["reason"], places, strict=True)]
+    claims["reason"] = [
+        why or words.get(place, "") for why, place in zip(claims["reason"], places, strict=True)
+    ]
     shown, sections = _shown(claims), []
     order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
     for study in studies:
@@ -154,14 +159,18 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}
     return {
         "scale": scale, "profile": profile, "name": f"{COLUMNS[scale]}, profile {profile}", "grid": table,
-        "notes": (setting(result), reading(result), *marks(table), *of_runs(result)), "figures": _links(pictures, folder),
-        "files": _links(files, folder),
+        "notes": (setting(result), reading(result), *marks(table), *of_runs(result)),
+        "figures": _links(pictures, folder), "files": _links(files, folder),
     }  # fmt: skip
 
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
     """The paths of files that are there, as links from a page in `folder`, with no letter that is syntax."""
-    there = {name: os.path.relpath(path.resolve(), folder.resolve()) for name, path in paths.items() if path.is_file()}
+    there = {
+        name: os.path.relpath(path.resolve(), folder.resolve())
+        for name, path in paths.items()
+        if path.is_file()
+    }
     return {name: quote(Path(path).as_posix()) for name, path in there.items()}
 
 

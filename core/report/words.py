@@ -14,7 +14,8 @@ from core.spec.result import SCORE, unit
 from core.spec.setup import values
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
-    "supported": "✔", "contradicted": "✘", "equivalent": "≈", "undecided": "?", "not run": "–", "no verdict": "∅",
+    "supported": "✔", "contradicted": "✘", "equivalent": "≈",
+    "undecided": "?", "not run": "–", "no verdict": "∅",
 }  # fmt: skip
 READING = (
     "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the "

@@ -1,6 +1,7 @@
-"""The published page in a real browser: axe-core finds nothing, at two widths, light and dark, with all cards open.
+"""The published page in a real browser: axe-core finds nothing, at two widths, light and dark, cards open.
 
-Skipped without Chromium, and without axe-core: `npm pack axe-core`, unpack it, and set AXE_CORE to its axe.min.js.
+Skipped without Chromium, and without axe-core: `npm pack axe-core`, unpack it, and set AXE_CORE to its
+axe.min.js.
 """
 
 import html
@@ -17,7 +18,8 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 AXE = os.environ.get("AXE_CORE", "")
 PAGE = ROOT / "results" / "published" / "index.html"
 REPORT = """axe.run().then(found => parent.postMessage(
-  `${found.passes.length} passed; ${found.violations.map(one => one.id + ' x ' + one.nodes.length).join(', ')}`, '*'))"""
+  `${found.passes.length} passed; ` +
+  found.violations.map(one => one.id + ' x ' + one.nodes.length).join(', '), '*'))"""
 FRAME = """<iframe src="page.html" width="{width}" height="2000"></iframe>
 <script>onmessage = event => document.title = 'axe: ' + event.data</script>"""
 
