@@ -17,7 +17,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from transformers import BertConfig, BertModel
 
-from core.engine.encoder.bert import from_pretrained
+from core.engine.encoder.bert import Encoder
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.step import own_stream, step_for
 from core.engine.tokens import TokenTable
@@ -81,7 +81,7 @@ def measured(
         "intermediate_size": intermediate,
     }
     bert = BertModel(BertConfig(**sizes, vocab_size=vocabulary, attn_implementation="eager"))
-    encoder = from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1)
+    encoder = Encoder(bert, hidden_dropout=0.1, attention_dropout=0.1)
     model = methods.model(method).Model(config, encoder, device).train()
     train_step = step_for(config.train, model, adamw(config.train, model, model.new_layers()), device)
     batches = enumerate(training_batches(config, TrainingText(table_of(vocabulary)), device), start=1)

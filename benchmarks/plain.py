@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, BertModel
 from transformers.models.bert.modeling_bert import BertEncoder
 
-from core.engine.encoder.bert import from_pretrained
+from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import Dropout
 from core.engine.optimiser import learning_rate
 from core.engine.streams import torch_stream
@@ -46,7 +46,7 @@ class PlainMoCoSE(nn.Module):
                 module.p = config.encoder.hidden_dropout
         for layer in bert.encoder.layer:
             layer.attention.self.dropout.p = config.encoder.attention_dropout
-        sizes = from_pretrained(bert, hidden_dropout=0.0, attention_dropout=0.0)  # for the heads' widths
+        sizes = Encoder(bert, hidden_dropout=0.0, attention_dropout=0.0)  # for the heads' widths
         weights = torch_stream(config.seed.model, "heads")
         self.bert = bert
         self.pooler = heads.pooler(sizes, weights)

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,22 +22,22 @@ from core.data.text import training_text
 from core.data.transfer import load_probes, load_transfer, probes_digest
 from core.engine import provenance
 from core.engine.checkpoint import CheckpointFile
-from core.engine.encoder.bert import Encoder, from_pretrained
-from core.engine.encoder.packing import on
+from core.engine.encoder.bert import Encoder
+from core.engine.encoder.packing import pack, padded
+from core.engine.encoder.packing import rows as matrix
 from core.engine.evaluation.baselines import baseline_rows, kept_rows
 from core.engine.evaluation.edits import edit_rows, edited_copies
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.scoring import Scorer
 from core.engine.kept_model import keep_model
-from core.engine.measure import check, count_rows, final_evaluation
 from core.engine.optimiser import learning_rate
 from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
-from core.engine.tokens import cached_table, tokenise, unknown
+from core.engine.tokens import TokenTable, cached_table, tokenise, unknown
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.errors import UserError
+from core.spec.errors import refuse
 from core.spec.identity import run_id
 from core.spec.result import Result, Row
 from core.spec.run import Execution, RunConfig
@@ -56,6 +55,12 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
 
     Raises UserError for data or an encoder that is not what the configuration names.
     """
+    if config.eval.transfer:
+        from core.engine.evaluation import transfer  # few runs need scikit-learn
+
+    def note(sentence: str) -> None:
+        progress({"note": sentence})
+
     started = time.monotonic()
     device, steps, cache = torch.device(execution.device), config.train.steps, Path(execution.cache_dir)
     torch.set_num_threads(execution.threads)
@@ -64,55 +69,48 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(config, execution, tokenizer, encoder, device)
     model = methods.model(config.method).Model(config, encoder, device)
-    file = CheckpointFile(config, execution, model, lambda sentence: progress({"note": sentence}))
+    file = CheckpointFile(config, execution, model, note)
     notes = [unknown(text.table, tokenizer), *slower(config.train, model, device)]
     notes += [f"goes on after step {file.step} of {steps}, from its checkpoint"] if file.step else []
     for sentence in filter(None, notes):
-        progress({"note": sentence})
+        note(sentence)
     rows = file.rows
     if not file.step:
-        rows += count_rows(scorer, execution.evaluation_path)
+        rows += scorer.count_rows(execution.evaluation_path)
         rows += kept_rows(config, cache, "baselines", lambda: baseline_rows(scorer, encoder))
         if config.eval.transfer:
             progress({"phase": "transfer tasks"})  # before the first step moves the encoder
-            rows += kept_rows(config, cache, "transfer", lambda: transfer().untrained_rows(scorer, encoder))
-        check(scorer, model, config, rows, 0)
+            rows += kept_rows(config, cache, "transfer", lambda: transfer.untrained_rows(scorer, encoder))
+        scorer.check(model, config, rows, 0)
     report = reporter(config, execution, file.step > 0, progress)
     loaded = time.monotonic()
     with own_stream(device):
         batches = training_batches(config, text, device, file.step)
-        training = train(config, model, batches, partial(check, scorer, model, config, rows), report, file)
+        training = train(config, model, batches, partial(scorer.check, model, config, rows), report, file)
     file.close()
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
-    some = on(device, [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))])
-    numbers = model.diagnostics(some)
+    some = [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))]
+    batch = pack(some) if device.type == "cpu" else padded(matrix(some).to(device))
+    numbers = model.diagnostics(batch)
     rows += [Row("last", "train", name, steps, value) for name, value in numbers.items() if value is not None]
     progress({"phase": "evaluate"})
-    status, pairs = final_evaluation(config, scorer, model, training, rows)
+    status, pairs = scorer.final(model, config, training, rows)
     if status != "diverged" and training.selected is not None:
         step = training.selected.step  # whose weights the model now has
         copies = edited_copies(scorer.sets["dev"], tokenizer, encoder.max_positions)
         rows += edit_rows(model, copies, device, step)
         if config.eval.transfer:
             progress({"phase": "transfer tasks"})
-            rows += transfer().rows(scorer, model, "selected", step)
+            rows += transfer.rows(scorer, model, "selected", step)
         if execution.keep_models:
             keep_model(config, execution, model, encoder_folder(config, execution), step)
-    seconds = {
-        "load": loaded - started,
-        "train": file.earlier_seconds + trained - loaded,
-        "evaluate": time.monotonic() - trained,
-    }
+    train_seconds = file.earlier_seconds + trained - loaded
+    seconds = {"load": loaded - started, "train": train_seconds, "evaluate": time.monotonic() - trained}
     recorded = provenance.gather(config, execution, seconds, text.rewritten)
     more = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}  # times, so no rows
     recorded |= {name: value for name, value in more.items() if value}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
-
-
-def transfer() -> ModuleType:
-    """The module of transfer tasks; few runs need scikit-learn."""
-    return importlib.import_module("core.engine.evaluation.transfer")
 
 
 def reporter(
@@ -121,7 +119,7 @@ def reporter(
     """What takes the training loop's reports: checks are also written for `tail -f` and TensorBoard.
 
     `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that selects),
-    loss (mean since the last check), seconds. A resumed run appends, so it repeats the steps after its
+    loss (mean since the last check), seconds. A resumed run appends, and repeats the steps after its
     checkpoint. If the file cannot be written, the run goes on.
     """
     run, began, board = run_id(config), time.monotonic(), None
@@ -157,15 +155,11 @@ def reporter(
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
     folder, settings = encoder_folder(config, execution), config.encoder
-    if encoder_digest(folder) != settings.digest:
-        raise UserError(f"The encoder in {folder} is not the one that this run {PLANNED}.")
+    wrong = encoder_digest(folder) != settings.digest
+    refuse(wrong, f"The encoder in {folder} is not the one that this run {PLANNED}.")
     checkpoint = load_checkpoint(folder, pooling="cls")
-    encoder = from_pretrained(
-        checkpoint.model,
-        hidden_dropout=settings.hidden_dropout,
-        attention_dropout=settings.attention_dropout,
-    )
-    return encoder, checkpoint.tokenizer
+    rates = {name: getattr(settings, name) for name in ("hidden_dropout", "attention_dropout")}
+    return Encoder(checkpoint.model, **rates), checkpoint.tokenizer
 
 
 def encoder_folder(config: RunConfig, execution: Execution) -> Path:
@@ -187,7 +181,6 @@ def training_text_of(
     )
     if rewriting is None:
         return TrainingText(table, sentences, tokenizer)
-
     rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device)
     online = rewritten(ONLINE) if rewriting.view == "both" else table
     return TrainingText(online, sentences, tokenizer, rewritten(TARGET))
@@ -197,10 +190,8 @@ def scorer_for(
     config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
 ) -> Scorer:
     """The scorer over the run's sets and transfer tasks. Alignment and uniformity are over all of STS-B, or
-    the development set of generated or own pairs (D43).
-
-    Raises UserError if they are not what the configuration names.
-    """
+    the development set of generated or own pairs (D43). Raises UserError for sets that the configuration does
+    not name."""
     root = None if execution.evaluation_path is None else Path(execution.evaluation_path)
     tasks = []
     if config.eval.transfer:
@@ -214,15 +205,17 @@ def scorer_for(
         digest = probes_digest(sets_digest(sets), tasks) if tasks else sets_digest(sets)
     else:
         sets, digest = load_sts(root), evaluation_digest(root, config.eval.transfer)
-    if digest != config.eval.digest:
-        raise UserError(f"The evaluation data is not the one that this run {PLANNED}.")
+    wrong = digest != config.eval.digest
+    refuse(wrong, f"The evaluation data is not the one that this run {PLANNED}.")
     scale = with_own_pairs(SCALES[config.scale], list(own))
     scored = {name: sets[name] for name in scale.tests} | {"dev": sets[scale.dev]}
     geometry_of = [scored["dev"]]
     if root is not None and not own:
         geometry_of = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
 
-    key: list[str | int] = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
-    build = partial(tokenise, tokenizer, max_length=encoder.max_positions)
-    kept = partial(cached_table, Path(execution.cache_dir), key)
-    return Scorer(scored, geometry_of, tasks, lambda texts: kept(partial(build, texts)), device)
+    def tokenised(texts: list[str]) -> TokenTable:
+        key = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
+        build = partial(tokenise, tokenizer, texts, encoder.max_positions)
+        return cached_table(Path(execution.cache_dir), key, build)
+
+    return Scorer(scored, geometry_of, tasks, tokenised, device)

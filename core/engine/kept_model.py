@@ -9,7 +9,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from core.data.encoders import ENCODER_FILES
-from core.engine.encoder.bert import from_pretrained
+from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError, printable
@@ -41,7 +41,7 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
     if not config.keepable:
         return
     kept, run = load_checkpoint(source, pooling="cls"), run_id(config)
-    encoder = from_pretrained(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
+    encoder = Encoder(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
     modules = {"": "Transformer", "1_Pooling": "Pooling"}
     pooling = {"word_embedding_dimension": encoder.hidden, "pooling_mode_cls_token": True}

@@ -13,24 +13,24 @@ from core.spec.run import Train
 
 
 def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> torch.optim.Optimizer:
-    """The optimiser of `train.adamw` over the groups below. On a GPU its rates lie there, so that a CUDA
-    graph can read them."""
+    """The optimiser of `train.adamw`. On a GPU its rates lie there, so that a CUDA graph can read them."""
     groups = parameter_groups(train, model, new_layers)
-    betas, device = (train.beta1, train.beta2), groups[0]["params"][0].device
-    graphed = device.type == "cuda"
-    for group in groups:
-        group["lr"] = torch.full((), train.learning_rate, device=device) if graphed else train.learning_rate
-    settings: dict[str, Any] = {"lr": train.learning_rate, "betas": betas, "eps": train.epsilon}
+    device = groups[0]["params"][0].device
+    settings: dict[str, Any] = {
+        "lr": train.learning_rate, "betas": (train.beta1, train.beta2), "eps": train.epsilon,
+        "capturable": device.type == "cuda",
+    }  # fmt: skip
+    for group in groups if settings["capturable"] else ():
+        group["lr"] = torch.full((), train.learning_rate, device=device)
     if train.adamw == "transformers":
-        return TransformersAdamW(groups, **settings, capturable=graphed)
-    return torch.optim.AdamW(groups, **settings, fused=True, capturable=graphed)
+        return TransformersAdamW(groups, {"weight_decay": 0.0, **settings})
+    return torch.optim.AdamW(groups, **settings, fused=True)
 
 
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
     """What is trained, by weight decay and by `factor`, which multiplies the rate of every step.
 
-    Biases and LayerNorm weights are not decayed (D31); the parameters of new layers have
-    train.new_layer_factor, others 1.
+    Biases and LayerNorm weights are not decayed (D31); new layers have train.new_layer_factor, others 1.
     """
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
     new = {id(p) for layer in new_layers for p in layer.parameters()}
@@ -59,9 +59,6 @@ class TransformersAdamW(torch.optim.Optimizer):
     first step), and decays the weights before the update. With epsilon 0 and no decay both are the same.
     """
 
-    def __init__(self, groups: Iterable[dict], capturable: bool = False, **settings: Any):
-        super().__init__(groups, {"weight_decay": 0.0, "capturable": capturable, **settings})
-
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One update of every parameter that has a gradient."""
@@ -72,7 +69,11 @@ class TransformersAdamW(torch.optim.Optimizer):
 
     def _update(self, group: dict, parameters: list[Tensor], gradients: list[Tensor]) -> None:
         (first, second), rate, decay = group["betas"], group["lr"], group["weight_decay"]
-        states = [self._state(p, group["capturable"]) for p in parameters]
+        states = [self.state[p] for p in parameters]
+        for p, state in zip(parameters, states, strict=True):
+            if not state:  # the step lies where it is read
+                state["step"] = torch.zeros((), device=p.device if group["capturable"] else "cpu")
+                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
         torch._foreach_add_([s["step"] for s in states], 1.0)
         torch._foreach_mul_(means, first)
@@ -93,22 +94,11 @@ class TransformersAdamW(torch.optim.Optimizer):
         if decay:
             torch._foreach_mul_(parameters, 1.0 - rate * decay)
 
-    def _state(self, p: Tensor, capturable: bool) -> dict[str, Tensor]:
-        state = self.state[p]
-        if not state:  # the step lies where it is read
-            state["step"] = torch.zeros((), dtype=torch.float32, device=p.device if capturable else "cpu")
-            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        return state
-
 
 def learning_rate(train: Train, step: int) -> float:
     """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after the last
-    (D31).
-
-    Without warm-up the first step has the full rate, as the released trainers have.
-    """
-    done = step - 1
-    warmup = round(train.warmup_fraction * train.steps)
+    (D31). Without warm-up the first step has the full rate, as in the released trainers."""
+    done, warmup = step - 1, round(train.warmup_fraction * train.steps)
     if done < warmup:
         return train.learning_rate * done / warmup
     return train.learning_rate * max(0.0, (train.steps - done) / (train.steps - warmup))

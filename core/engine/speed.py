@@ -41,7 +41,7 @@ def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, l
     import torch
     from transformers import BertConfig, BertModel
 
-    from core.engine.encoder.bert import from_pretrained
+    from core.engine.encoder.bert import Encoder
     from core.engine.encoder.packing import pack
     from core.engine.optimiser import adamw
     from core.engine.step import step_for
@@ -54,7 +54,7 @@ def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, l
     config = vary(base("simcse", "paper"), {"train.precision": precision})
     cpu, drawn = torch.device("cpu"), np.random.default_rng(0)
     bert = BertModel(BertConfig(**encoder, attn_implementation="eager"))
-    wrapped = from_pretrained(bert, hidden_dropout=0.1, attention_dropout=0.1)
+    wrapped = Encoder(bert, hidden_dropout=0.1, attention_dropout=0.1)
     model = SimCSE(config, wrapped, cpu).train()
     step, taken = step_for(config.train, model, adamw(config.train, model, model.new_layers()), cpu), [0.0]
     while len(taken) < 4 or sum(taken[2:]) < SECONDS:  # the first step warms up

@@ -1,11 +1,9 @@
-"""One training step: loss, gradients, clipping, AdamW and what follows them. On a GPU all of it is one CUDA
-graph.
+"""One training step: loss, gradients, clipping, AdamW and what follows them; on a GPU one CUDA graph.
 
 A step of bert-base launches some 1,500 kernels, for which a GPU waits longer than it computes: 122 ms a step
 became 14 on an H100. So batches are padded to a few shapes. The first step of a shape is done as usual, the
 second is captured, and later ones replay it. With `train.precision=bf16` products read bf16 copies of the
 weights, and the weights themselves, moments, averages, LayerNorm's statistics and the loss stay in float32.
-Without a GPU the same code runs without graphs, on batches without padding.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ BF16_CAPABILITY = (8, 0)  # of the first GPUs that multiply bf16
 
 
 class Step:
-    """The steps of one training. `copied` is the type of the copies that products read, or None; `captures`
-    makes graphs."""
+    """The steps of one training. `copied` is the type of the copies that products read, if any."""
 
     def __init__(
         self,
@@ -54,10 +51,8 @@ class Step:
         self._graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
     def __call__(self, batch: tuple[Batch, ...], rate: float) -> Tensor:
-        """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite.
-
-        After a loss or gradient that is not finite a CPU leaves weights and averages alone.
-        """
+        """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite; a
+        CPU then leaves weights and averages alone."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(group["factor"] * rate)
@@ -104,7 +99,9 @@ class Step:
         """What a graph holds: everything whose operations are the same in each step."""
         # a CPU's forward pass is in float32, or in bf16 with each weight rounded anew where it is used (D34)
         half = self.device.type == "cpu" and self.train.precision == "bf16"
-        with self._lowered():
+        try:
+            for parameters, name, copy, _ in self._slots:  # the model computes with the copies
+                parameters[name] = copy
             with torch.autocast("cpu", torch.bfloat16, enabled=half, cache_enabled=False):
                 loss = self.model.loss(*batch)
             loss.backward()
@@ -116,11 +113,13 @@ class Step:
             self.optimiser.zero_grad(set_to_none=True)
             self.model.weights_moved(self.trained)
             self.model.after_update()
+        finally:
+            for parameters, name, _, weight in self._slots:
+                parameters[name] = weight
         return loss
 
     def _clip(self) -> Tensor:
-        """The gradient's norm (), after the gradient was shortened to `clip_norm`; fused AdamW does it as it
-        reads the gradients."""
+        """The gradient's norm () before clipping, which fused AdamW does as it reads the gradients."""
         if self.device.type != "cuda" or not isinstance(self.optimiser, torch.optim.AdamW):
             return nn.utils.clip_grad_norm_(self.trained, self.train.clip_norm)
         norm = nn.utils.get_total_norm([p.grad for p in self.trained if p.grad is not None])
@@ -138,29 +137,16 @@ class Step:
             for (p, copy), gradient in zip(pairs, gradients, strict=True):
                 p.grad, copy.grad = gradient, None
 
-    @contextlib.contextmanager
-    def _lowered(self) -> Iterator[None]:
-        """Within this context the model computes with the copies."""
-        for parameters, name, copy, _ in self._slots:
-            parameters[name] = copy
-        try:
-            yield
-        finally:
-            for parameters, name, _, weight in self._slots:
-                parameters[name] = weight
-
 
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
-    """A copy in this type of every weight but those of embeddings, whose sum and LayerNorm stay in
-    float32."""
+    """A copy in this type of every weight outside embeddings, whose sum and LayerNorm stay in float32."""
     spared = {p for module in model.modules() if isinstance(module, Embeddings) for p in module.parameters()}
     others = [p for p in model.parameters() if p not in spared]
     return {p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in others}
 
 
 def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: torch.device) -> Step:
-    """The step of a run on this device, with the arithmetic that `train.precision` names, as far as the
-    device has it."""
+    """The step of a run, with the arithmetic that `train.precision` names as far as the device has it."""
     if device.type != "cuda":
         return Step(train, model, optimiser, None, False)
     torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
@@ -187,8 +173,7 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
 @contextlib.contextmanager
 def own_stream(device: torch.device) -> Iterator[None]:
     """Within this context a GPU works on a stream of its own: gradients wait for the stream that their
-    weights were first read on, and a capture may not make the legacy stream wait. Nothing on another
-    device."""
+    weights were first read on, and a capture may not make the legacy stream wait."""
     if device.type != "cuda":
         yield
         return

@@ -26,9 +26,9 @@ NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
 class Training(NamedTuple):
     """What the loop leaves. `losses` are (step, mean training loss since the previous entry).
 
-    `diverged_at` is the first step whose loss or gradient was not finite, or None. After it the weights mean
-    nothing; `selected` is from before. `step_seconds` is of this attempt: the median of single steps on a
-    CPU, and on a GPU, which works on while the clock is read, of means between two checks.
+    `diverged_at` is the first step whose loss or gradient was not finite; `selected` is from before.
+    `step_seconds` is of this attempt: the median of single steps on a CPU, and on a GPU, which works on while
+    the clock is read, of means between two checks.
     """
 
     selected: Checkpoint | None
@@ -45,13 +45,11 @@ def train(
     progress: Callable[[dict], None],
     file: CheckpointFile | None = None,
 ) -> Training:
-    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model
-    as it is.
+    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model.
 
-    Checks come every `eval.every` steps and after the last one (D86). The best score is kept, the earlier one
-    of equals; with select.metric=last the last. A check must not change the training: it draws from none of
-    its streams. `file` writes checkpoints and restores the last one; `batches` must then begin after its
-    step.
+    Checks come every `eval.every` steps and after the last one (D86), and draw from none of the training's
+    streams. The best score is kept, the earlier one of equals; with select.metric=last the last. `file`
+    writes checkpoints and restores the last one; `batches` must then begin after its step.
     """
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
@@ -66,52 +64,42 @@ def train(
     for step, batch in enumerate(batches, start=at.step + 1):
         pending.append(train_step(batch, learning_rate(config.train, step)))
         checks = step % config.eval.every == 0 or step == config.train.steps
-        keeps = file is not None and file.due()
-        if at_once or checks or keeps:  # a GPU finishes the step first
+        due = file if file is not None and file.due() else None
+        if at_once or checks or due:  # a GPU finishes the step first
             latest = pending[-1:] if at_once else pending
             finite = torch.isfinite(torch.stack(latest)).tolist()
             if not all(finite):
                 diverged_at = step - len(finite) + 1 + finite.index(False)
                 break
-        mean_loss = None
         if checks or at_once:
             laps.append((time.monotonic() - lap_began) / (step - lap_step))
         if checks:
-            mean_loss = float(torch.stack(pending).mean())
-            losses.append((step, mean_loss))
+            losses.append((step, float(torch.stack(pending).mean())))
             pending.clear()
             score = check(step)
             better = selected is None or score > selected.score or math.isnan(selected.score)
             if better or config.select.metric == "last":
-                selected = Checkpoint(step, score, kept_state(model))
+                state = model.scored_parts().state_dict().items()
+                selected = Checkpoint(step, score, {name: value.clone() for name, value in state})
             model.train()
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:
             reported, rate = now, (step - at.step) / (now - started)
             progress({
                 "phase": "train", "step": step, "total": config.train.steps,
-                "rate": rate, "dev": score, "loss": mean_loss,
+                "rate": rate, "dev": score, "loss": losses[-1][1] if checks else None,
             })  # fmt: skip
-        if keeps and file is not None:
-            file.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
-        if checks or keeps or at_once:  # neither checks nor checkpoints count
+        if due:
+            due.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
+        if checks or due or at_once:  # neither checks nor checkpoints count
             lap_step, lap_began = step, time.monotonic()
     return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
 
 
-def kept_state(model: Contrastive) -> dict:
-    """A copy of the weights that scoring reads."""
-    return {name: value.detach().clone() for name, value in model.scored_parts().state_dict().items()}
-
-
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
     """Sentence indices of each step, (batch,) or less for a ragged last batch of an epoch (D37), without end.
-
-    Each epoch is a fresh permutation from the stream `order` of seed.data, so order never depends on
-    anything else.
-    """
-    stream = numpy_stream(config.seed.data, "order")
-    size = config.train.batch_size
+    Each epoch is a fresh permutation from the stream `order` of seed.data."""
+    stream, size = numpy_stream(config.seed.data, "order"), config.train.batch_size
     while True:
         order = stream.permutation(rows)
         stop = rows - rows % size if config.data.drop_last else rows
@@ -124,8 +112,7 @@ def training_batches(
 ) -> Iterator[tuple[Batch, ...]]:
     """The arguments of `model.loss` for each training step after the first `done` steps. Batches of skipped
     steps are made, too (0.1 ms each), so that later random draws stay the same."""
-    drawing = python_stream(config.seed.data, "augmentation")
-    model = methods.model(config.method).Model
+    model, drawing = methods.model(config.method).Model, python_stream(config.seed.data, "augmentation")
     make = model.batches(config, text, batcher(device, config.longest), drawing)
     for step, indices in zip(range(config.train.steps), batch_indices(config, len(text.table)), strict=False):
         batch = make(indices)

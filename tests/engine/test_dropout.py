@@ -8,7 +8,7 @@ import tiny
 import torch
 
 from core.engine.encoder import dropout
-from core.engine.encoder.dropout import DeviceDropout, Dropout, DropoutStream, dropped_of_65536, dropping, give, scale
+from core.engine.encoder.dropout import DeviceDropout, Dropout, DropoutStream, dropped_of_65536, dropping, scale
 from core.engine.streams import stream_seed
 from core.spec import methods
 
@@ -117,7 +117,7 @@ def test_masks_drawn_ahead_come_again_and_a_stream_goes_on_from_its_position():
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_the_mask_multiplies_the_gradient_too(dtype):
     layer = Dropout(0.4)
-    give(layer, stream())
+    layer.streams = (stream(),)
     x, y = (torch.randn(6, 50, dtype=dtype, generator=torch.Generator().manual_seed(i)).requires_grad_() for i in range(2))
     towards = torch.randn(6, 50, dtype=dtype, generator=torch.Generator().manual_seed(9))
     out = layer(x)
@@ -128,7 +128,7 @@ def test_the_mask_multiplies_the_gradient_too(dtype):
     assert torch.allclose(out.double(), x.double() * mask, rtol=near) and torch.equal(out == 0, mask == 0)
     assert torch.allclose(x.grad.double(), towards.double() * mask, rtol=near)
     x.grad = None
-    give(layer, stream())
+    layer.streams = (stream(),)
     total = layer.added(x, y)
     total.backward(towards)
     assert torch.allclose(total.double(), x.double() + y.double() * mask, rtol=near, atol=near)

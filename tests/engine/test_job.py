@@ -7,11 +7,11 @@ import pytest
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import measure, rewriting
-from core.engine.evaluation import transfer
+from core.engine import rewriting
+from core.engine.evaluation import scoring, transfer
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.metrics import AGGREGATES
-from core.engine.evaluation.scoring import Evaluation
+from core.engine.evaluation.scoring import Evaluation, Scorer
 from core.spec.errors import UserError
 from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO
@@ -114,7 +114,7 @@ def test_divergence_is_a_result(thin):
 
 
 def test_collapse_is_a_result(thin, monkeypatch):
-    monkeypatch.setattr(measure, "COLLAPSED_SPREAD", 2.0)  # every embedding counts as collapsed: the status must say so
+    monkeypatch.setattr(scoring, "COLLAPSED_SPREAD", 2.0)  # every embedding counts as collapsed: the status must say so
     result = run(small(), thin)
     assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
 
@@ -133,7 +133,7 @@ class StubScorer:
     def score(self, model, names):
         known = {"dev": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
         scores = {name: dict(zip(AGGREGATES, known[name], strict=True)) for name in names}
-        return Evaluation(scores, (), {}, np.eye(2), {"a": 0, "b": 1})
+        return Evaluation(scores, (), {}, lambda texts: np.eye(2))
 
 
 TESTS = {"select.metric": "sts_test_avg"}
@@ -147,5 +147,5 @@ TESTS = {"select.metric": "sts_test_avg"}
 ])  # fmt: skip
 def test_what_selects_a_checkpoint(changes, expected):
     rows = []
-    assert measure.check(StubScorer(), None, vary(small(), changes), rows, 7) == pytest.approx(expected, abs=1e-9)
+    assert Scorer.check(StubScorer(), None, vary(small(), changes), rows, 7) == pytest.approx(expected, abs=1e-9)
     assert rows[0].step == 7 and rows[0].task == "dev" and ("curve", "dev", "mean_cosine", 7, 0.0) in rows

@@ -8,9 +8,9 @@ from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
 from core.engine.evaluation import metrics
-from core.engine.evaluation.length_bias import EXCESS, GAP, length_rows, like_length_excess
+from core.engine.evaluation.metrics import GAP, length_rows, like_length_excess
 from core.engine.evaluation.scoring import evaluate
-from core.spec.result import PairBlock
+from core.spec.result import EXCESS, PairBlock
 
 draw = np.random.default_rng(1)
 

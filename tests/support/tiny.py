@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from core.engine.encoder.bert import from_pretrained
+from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import pack, rows
 from core.spec.methods import base
 from core.spec.vary import vary
@@ -32,7 +32,7 @@ def roberta(seed=0):
 
 
 def encoder(model, dropout=0.0, attention_dropout=0.0):
-    return from_pretrained(model, hidden_dropout=dropout, attention_dropout=attention_dropout)
+    return Encoder(model, hidden_dropout=dropout, attention_dropout=attention_dropout)
 
 
 def sentences(count, seed=0, shortest=3, longest=9):

@@ -1,8 +1,8 @@
 """A BERT or RoBERTa encoder over lines of tokens: Hugging Face's parameters, our forward pass.
 
-A CPU multiplies real tokens only. A GPU gets padded batches, whose one shape a CUDA graph can replay, and
-torch's fused attention. The last layer is computed only for the rows that are read ([CLS] in all methods
-here). With dropout off both give what `transformers` gives, to rounding.
+A CPU multiplies real tokens only; a GPU gets padded batches, whose one shape a CUDA graph can replay, and
+torch's fused attention. The last layer is computed for the rows that are read ([CLS] in all methods here).
+With dropout off both give what `transformers` gives, to rounding.
 """
 
 from __future__ import annotations
@@ -16,22 +16,19 @@ from torch import Tensor, nn
 from transformers.activations import ACT2FN
 
 from core.engine.encoder.dropout import Dropout
-from core.engine.encoder.packing import Layout, Packed, layout
+from core.engine.encoder.packing import Layout, Packed
 from core.engine.encoder.products import batched, linear
 
 ALIGNED = 16  # torch's fused attention copies, in every layer, a bias whose rows are no multiple of it apart
 
 
 class Embeddings(nn.Module):
-    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module of the
-    same parts."""
+    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module."""
 
-    def __init__(self, source: Any, *, dropout: float, position_offset: int):
+    def __init__(self, source: Any, dropout: float, position_offset: int):
         super().__init__()
-        self.word = source.word_embeddings
-        self.position = source.position_embeddings
-        self.token_type = source.token_type_embeddings
-        self.norm = source.LayerNorm
+        self.word, self.position = source.word_embeddings, source.position_embeddings
+        self.token_type, self.norm = source.token_type_embeddings, source.LayerNorm
         self.dropout = Dropout(dropout)
         self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
 
@@ -50,8 +47,7 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
-    """One post-LayerNorm transformer layer over packed tokens; `source` is transformers' layer, `config` that
-    of its model."""
+    """One post-LayerNorm transformer layer; `source` is transformers' layer, `config` that of its model."""
 
     def __init__(self, source: Any, config: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
@@ -64,11 +60,9 @@ class Layer(nn.Module):
         self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
 
     def forward(self, x: Tensor, grid: Layout | Tensor, first: Tensor | None = None) -> Tensor:
-        """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens `first`
-        (B,) alone.
+        """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens `first`.
 
-        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L) in the type
-        of x.
+        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L), typed as x.
         """
         wanted = x if first is None else x.index_select(0, first)  # (Q, hidden), Q is B or R
         sources = [self.query, self.key, self.value] if first is None else [self.key, self.value]
@@ -132,43 +126,35 @@ class Stack(nn.Module):
         return [rows[: len(x)] for rows in outputs]
 
     def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
-        """The line that layers compute with, in the type of their weights, and what their attention needs
-        beside it."""
+        """The line that layers compute with, in their weights' type, and what attention needs beside it."""
         if packed.bias is not None:
             x = x.to(next(self.layers.parameters()).dtype)
             bias = packed.bias.to(x.dtype)  # (B, L)
             if spare := -packed.width % ALIGNED:
                 bias = F.pad(bias, (0, spare))[:, : packed.width]
             return x, bias[:, None, None]
-        grid = layout(packed, self.heads)
+        grid = Layout(packed, self.heads)
         return grid.lengthened(x), grid
 
 
 class Encoder(nn.Module):
-    """Embeddings and stack of one pretrained checkpoint. `forward` gives [CLS] of the last layer, (B,
-    hidden)."""
-
-    def __init__(
-        self, embeddings: Embeddings, stack: Stack, pooler: nn.Linear | None, config: Any, offset: int
-    ):
-        super().__init__()
-        self.embeddings, self.stack = embeddings, stack
-        self.hidden, self.norm_eps = config.hidden_size, config.layer_norm_eps
-        self.max_positions = config.max_position_embeddings - offset
-        self.pretrained_pooler = [pooler]  # in a list: a source of initial weights, not a part of this module
-
-    def forward(self, packed: Packed) -> Tensor:
-        """[CLS] of the last layer, (B, hidden)."""
-        return self.stack(self.embeddings(packed), packed)
-
-
-def from_pretrained(model: Any, *, hidden_dropout: float, attention_dropout: float) -> Encoder:
     """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
 
     Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.
     """
-    config, pooler = model.config, getattr(model, "pooler", None)
-    offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
-    layers = [Layer(source, config, hidden_dropout, attention_dropout) for source in model.encoder.layer]
-    embeddings = Embeddings(model.embeddings, dropout=hidden_dropout, position_offset=offset)
-    return Encoder(embeddings, Stack(layers), None if pooler is None else pooler.dense, config, offset)
+
+    def __init__(self, model: Any, *, hidden_dropout: float, attention_dropout: float):
+        super().__init__()
+        config, pooler = model.config, getattr(model, "pooler", None)
+        offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
+        layers = [Layer(source, config, hidden_dropout, attention_dropout) for source in model.encoder.layer]
+        self.embeddings = Embeddings(model.embeddings, hidden_dropout, offset)
+        self.stack = Stack(layers)
+        self.hidden, self.norm_eps = config.hidden_size, config.layer_norm_eps
+        self.max_positions = config.max_position_embeddings - offset
+        # in a list: a source of initial weights, not a part of this module
+        self.pretrained_pooler: list[nn.Linear | None] = [None if pooler is None else pooler.dense]
+
+    def forward(self, packed: Packed) -> Tensor:
+        """[CLS] of the last layer, (B, hidden)."""
+        return self.stack(self.embeddings(packed), packed)

@@ -1,12 +1,11 @@
-"""Dropout: on a CPU from a stream of our own, whose masks are the same bits on every processor; on a GPU
-torch's.
+"""Dropout: on a CPU from a stream of our own, the same bits on every processor; on a GPU torch's.
 
 The stream is SplitMix64 (Steele, Lea and Flood 2014): word i is a fixed mixing of key + (i + 1) * GAMMA, so
-that any place of it can be computed at once, in integers. A word gives four draws of 16 bits. torch's own
-dropout would draw 64 bits of a Mersenne twister for each element on one thread, and other numbers on other
-makers' processors. An element is dropped where its draw is below `dropped_of_65536`, the rate to the nearest
-2^-16; what is kept is divided by exactly the probability with which it is kept, so the expectation is the
-input. On a GPU such masks would take 45 % of a step's kernels, so torch draws there, from the run's seed.
+any place of it is computed at once, in integers. A word gives four draws of 16 bits; torch's own dropout
+would draw 64 bits of a Mersenne twister for each element on one thread, other ones on other processors. An
+element is dropped where its draw is below `dropped_of_65536`; what is kept is divided by the exact
+probability of being kept, so the expectation is the input. On a GPU such masks would take 45 % of a step's
+kernels, so torch draws there, from the run's seed.
 """
 
 from __future__ import annotations
@@ -31,14 +30,12 @@ _WEYL = np.arange(1, BLOCK + 1, dtype=np.uint64) * np.uint64(GAMMA)  # (BLOCK,)
 
 
 def dropped_of_65536(rate: float) -> int:
-    """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never all of
-    them."""
+    """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never all."""
     return min(round(rate * DRAWS), DRAWS - 1)
 
 
 class DropoutStream(nn.Module):
-    """The stream of one run on a CPU, a part of its model. `position`, a buffer, is the number () of words
-    used so far."""
+    """The stream of one run on a CPU, a part of its model. `position` counts the words used so far."""
 
     position: Tensor
 
@@ -50,9 +47,8 @@ class DropoutStream(nn.Module):
         self._keeps = False
 
     def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype, spare: int = 0) -> Tensor:
-        """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept; in a half
-        type 1, which has no such number, so that the caller must scale. The last `spare` rows hold nothing:
-        they draw nothing and get 0."""
+        """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept, or in a half
+        type 1, so that the caller must scale. The last `spare` rows draw nothing and get 0."""
         whole, start = math.prod(shape), int(self.position)
         count = whole - spare * math.prod(shape[1:])
         words = -(-count // DRAWS_A_WORD)
@@ -68,22 +64,21 @@ class DropoutStream(nn.Module):
 
     @contextlib.contextmanager
     def ahead(self) -> Iterator[None]:
-        """Within this context masks are drawn that come again within `again`."""
+        """Within this context masks are drawn that come again once it is left."""
         mark, self._keeps = self.position.clone(), True
         yield
         self._keeps = False
         self.position.copy_(mark)
 
     def again(self) -> contextlib.AbstractContextManager:
-        """Within this context the masks of `ahead` come again, where there were any."""
+        """No change: the masks of `ahead` come again by their position."""
         return contextlib.nullcontext()
 
 
 class DeviceDropout(nn.Module):
-    """The seeds of torch's own dropout in one run on a GPU, a part of its model. Its states, 16 bytes each,
-    go into checkpoints.
+    """The seeds of torch's own dropout in one run on a GPU, a part of its model.
 
-    Of two generators with one seed each draws what the other drew: the only way to equal masks that a CUDA
+    Two generators have one seed, so each draws what the other drew: the only way to equal masks that a CUDA
     graph allows.
     """
 
@@ -121,7 +116,7 @@ class DeviceDropout(nn.Module):
             usual.graphsafe_set_state(before)
 
     def get_extra_state(self) -> list[Tensor]:
-        """The generators' states, (16,) bytes each."""
+        """The generators' states for a checkpoint, (16,) bytes each."""
         return [generator.get_state() for generator in self.generators]
 
     def set_extra_state(self, state: list[Tensor]) -> None:
@@ -131,11 +126,14 @@ class DeviceDropout(nn.Module):
 
 
 def dropping(seed: int, device: torch.device, model: nn.Module) -> DropoutStream | DeviceDropout:
-    """What the model's dropout draws from on this device, with every dropout of the model set to it."""
+    """What the model's dropout draws from on this device, with every dropout of the model set to it. Copies
+    of a module, made before, then draw for themselves."""
     if device.type != "cpu":
         return DeviceDropout(seed, device)
     stream = DropoutStream(seed)
-    give(model, stream)
+    for module in model.modules():
+        if isinstance(module, Dropout):
+            module.streams = (stream,)
     return stream
 
 
@@ -146,9 +144,7 @@ def scale(rate: float) -> float:
 
 def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int) -> Tensor:
     """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as
-    int16, is `least` or more.
-
-    There is room for `room` elements at least; those behind the masks are anything."""
+    int16, is `least` or more. At least `room` elements; those behind the masks are anything."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     mask = torch.empty(max(words * DRAWS_A_WORD, room), dtype=wide)
     block, aside = np.empty(min(words, BLOCK), np.uint64), np.empty(min(words, BLOCK), np.uint64)
@@ -169,8 +165,7 @@ def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype,
 
 
 class Dropout(nn.Module):
-    """Dropout at a rate, from the stream that `give` has put here, or torch's own; nothing in evaluation or
-    at rate 0."""
+    """Dropout at a rate, from the stream that `dropping` has put here, or torch's own."""
 
     def __init__(self, rate: float):
         super().__init__()
@@ -179,12 +174,11 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
-        """Whether it drops anything now."""
+        """Whether it drops anything now: not in evaluation, nor at rate 0."""
         return self.training and self.rate > 0.0
 
     def forward(self, x: Tensor, spare: int = 0) -> Tensor:
-        """x with elements dropped, and the others over the share kept; the last `spare` rows hold nothing and
-        become 0."""
+        """x with elements dropped, the others over the share kept; the last `spare` rows become 0."""
         if not self.active:
             return x
         if not self.streams:
@@ -193,7 +187,7 @@ class Dropout(nn.Module):
         return x * mask if x.dtype.itemsize > 2 else x * mask * scale(self.rate)
 
     def added(self, x: Tensor, y: Tensor, spare: int = 0) -> Tensor:
-        """x + dropout(y), in one pass where both have the same type; the last `spare` rows hold nothing."""
+        """x + dropout(y), in one pass where both have the same type."""
         if not self.active:
             return x + y
         if not self.streams or x.dtype != y.dtype or y.dtype.itemsize == 2:
@@ -213,11 +207,3 @@ class _Added(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         return grad, grad * ctx.saved_tensors[0], None
-
-
-def give(model: nn.Module, stream: DropoutStream) -> None:
-    """Let every dropout of the model draw from this stream. Copies of a module, made before, then draw for
-    themselves."""
-    for module in model.modules():
-        if isinstance(module, Dropout):
-            module.streams = (stream,)

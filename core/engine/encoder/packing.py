@@ -1,13 +1,10 @@
-"""Batches of sentences: the tokens of all in one line without padding, or with it, so that every batch has
-one shape.
+"""Batches of sentences: the tokens of all in one line without padding, or padded, in one shape for all.
 
-Attention needs a grid: rows move between the line and the grid in one copy each way, and no padding is kept.
-The line ends in up to ROWS - 1 spare rows, so that few lengths occur: for a length that it has not seen
-oneDNN writes new machine code for each product, which took a tenth of a demo step. Nothing reads what spare
-rows hold, so they have no gradient.
-
-Cells of the grid without a token hold the batch's first token instead of zeros, which saves filling them.
-Attention never sees such a key, and nothing reads such a query, so neither has a gradient.
+Attention needs a grid: rows move between the line and the grid in one copy each way. Cells of the grid
+without a token hold the batch's first token, which saves filling them with zeros: attention never sees such a
+key, and nothing reads such a query. The line ends in up to ROWS - 1 spare rows that nothing reads, so that
+few lengths occur: for a new length oneDNN writes new machine code for each product, which took a tenth of a
+demo step. Neither kind of place has a gradient.
 """
 
 from __future__ import annotations
@@ -24,12 +21,11 @@ ROWS = 32  # the line's length is a multiple of it
 
 
 class Packed(NamedTuple):
-    """A batch of sentences in one line of T tokens: real ones alone on a CPU, or padded to T = B * L on a
-    GPU.
+    """A batch of B sentences in a line of T tokens: real ones alone on a CPU, padded to T = B * L on a GPU.
 
-    ids, row, slot: (T,) token id, sentence it belongs to, place in its sentence. first: (B,) index of each
+    ids, row, slot: (T,) token id, its sentence, its place in the sentence. first: (B,) index of each
     sentence's first token ([CLS]). mask: (B, L) True at real tokens. bias: of a padded batch, (B, L) float32,
-    0 at real tokens and -inf at padding; None without padding.
+    0 at real tokens and -inf at padding.
     """
 
     ids: Tensor
@@ -66,11 +62,8 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
 
 
 def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
-    """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, then its tokens and
-    zeros behind them.
-
-    L is `width`, or the longest sentence's number of tokens. `padded` makes a batch of it, on any device.
-    """
+    """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, its tokens, and
+    zeros. L is `width`, or the longest sentence's number of tokens. `padded` makes a batch of it."""
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))  # (B,)
     width = int(lengths.max()) if width is None else width
     matrix = np.zeros((len(lengths), 1 + width), np.int64)
@@ -80,11 +73,8 @@ def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
 
 
 def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
-    """The matrix that `rows` makes of some sentences of a token table, made on its device: (B, 1 + L) int64.
-
-    ids, offsets: the table, as `TokenTable` has it. chosen: (B,) sentences' places in it, none longer than
-    `width`.
-    """
+    """What `rows` makes of the sentences `chosen` (B,) of a token table, none longer than `width`, on its
+    device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
     start, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]  # (B,) each
     slots = torch.arange(width, device=ids.device)
     places = (start[:, None] + slots).clamp(max=len(ids) - 1)  # (B, L)
@@ -96,15 +86,14 @@ Places = tuple[Tensor, Tensor, Tensor]
 
 
 def places(batch: int, width: int, device: torch.device | str) -> Places:
-    """What all padded batches of one shape (B, L) share: row and slot (B * L,), first (B,), as `Packed` has
-    them."""
+    """Row, slot (B * L,) and first (B,), as `Packed` has them, of all padded batches of one shape (B, L)."""
     cells = torch.arange(batch * width, device=device)
     return cells // width, cells % width, torch.arange(batch, device=device) * width
 
 
 def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
-    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0; no real token
-    attends to it and no loss reads it. `shared` saves making the places of this shape again."""
+    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0, which no real token
+    attends to and no loss reads. `shared` are the places of this shape, if made before."""
     batch, width = matrix.shape[0], matrix.shape[1] - 1
     row, slot, first = shared or places(batch, width, matrix.device)
     mask = slot.view(batch, width) < matrix[:, :1]
@@ -112,72 +101,46 @@ def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
     return Packed(matrix[:, 1:].reshape(-1), row, slot, first, mask, bias)
 
 
-def on(device: torch.device | str, sentences: Sequence[np.ndarray]) -> Packed:
-    """A batch of these token-id arrays in the form that this device computes with: without padding on a CPU,
-    padded elsewhere."""
-    if torch.device(device).type == "cpu":
-        return pack(sentences, device)
-    return padded(rows(sentences).to(device))
+class Layout:
+    """The grid of a batch without padding of T tokens, B sentences of up to L; its line has R rows, T and the
+    spare ones.
 
-
-class Layout(NamedTuple):
-    """Row numbers for one batch and number of heads; a row is one head of one token. T tokens, B sentences of
-    up to L tokens; the line has R rows, T and the spare ones.
-
-    token: (B, 1, L) the token of each cell. place: (T, heads) each row's place in the flattened grid (B,
-    heads, L). bias: (B * heads, 1, L) 0 at tokens and -inf at padding, added to attention scores.
+    token: (B, 1, L) the token of each cell. place: (T, heads) where each head of a token lies in the
+    flattened grid (B, heads, L). bias: (B * heads, 1, L) 0 at tokens and -inf at padding.
     """
 
-    token: Tensor
-    place: Tensor
-    bias: Tensor
-
-    @property
-    def spare(self) -> int:
-        """R - T."""
-        return -len(self.place) % ROWS
+    def __init__(self, packed: Packed, heads: int):
+        device, (batch, width) = packed.row.device, packed.mask.shape
+        cells, tokens = packed.row * width + packed.slot, torch.arange(len(packed.row), device=device)
+        token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(0, cells, tokens)
+        head = packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)  # (T, heads)
+        bias = torch.zeros(packed.mask.shape, device=device).masked_fill_(~packed.mask, float("-inf"))
+        self.token, self.place = token.view(batch, 1, width), head * width + packed.slot.unsqueeze(1)
+        self.bias, self.spare = bias.repeat_interleave(heads, 0).unsqueeze(1), -len(tokens) % ROWS  # R - T
 
     def lengthened(self, x: Tensor) -> Tensor:
-        """(T, hidden) with the spare rows behind them, (R, hidden): copies of the first row, since LayerNorm
-        has no use for zeros."""
+        """(T, hidden) to (R, hidden): spare rows copy the first, since LayerNorm has no use for zeros."""
         return torch.cat([x, x[:1].detach().expand(self.spare, -1)]) if self.spare else x
 
     def grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Packed (R, parts * heads * d) as `parts` grids, each (B * heads, L, d)."""
-        heads = self.place.shape[1]
-        batch, _, width = self.token.shape
+        (batch, _, width), heads = self.token.shape, self.place.shape[1]
         numbers = torch.arange(parts * heads, device=x.device).view(parts, 1, heads, 1)
         source = (self.token * (parts * heads) + numbers).flatten()  # (parts * B * heads * L,)
-        target = self.place.unsqueeze(1) + torch.arange(parts, device=x.device).view(1, parts, 1) * (
-            batch * heads * width
-        )
-        rows = _Spread.apply(x.view(len(x) * parts * heads, -1), source, target.flatten())
-        return rows.view(parts, batch * heads, width, -1).unbind()
+        starts = torch.arange(parts, device=x.device).view(1, parts, 1) * (batch * heads * width)
+        target = (self.place.unsqueeze(1) + starts).flatten()  # (T * parts * heads,)
+        cells = _Spread.apply(x.view(len(x) * parts * heads, -1), source, target)
+        return cells.view(parts, batch * heads, width, -1).unbind()
 
     def line(self, grid: Tensor) -> Tensor:
         """(B * heads, L, d) as packed (R, heads * d)."""
         tokens, heads = self.place.shape
-        rows = _Pick.apply(grid.reshape(-1, grid.shape[-1]), self.place.flatten(), self.spare * heads)
-        return rows.view(tokens + self.spare, -1)
-
-
-def layout(packed: Packed, heads: int) -> Layout:
-    """The layout of a batch."""
-    device, batch, width = packed.row.device, packed.batch, packed.width
-    cells, tokens = packed.row * width + packed.slot, torch.arange(len(packed.row), device=device)
-    token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(0, cells, tokens)
-    head = packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)  # (T, heads)
-    bias = torch.zeros(packed.mask.shape, device=device).masked_fill_(~packed.mask, float("-inf"))
-    return Layout(
-        token.view(batch, 1, width),
-        head * width + packed.slot.unsqueeze(1),
-        bias.repeat_interleave(heads, 0).unsqueeze(1),
-    )
+        picked = _Pick.apply(grid.reshape(-1, grid.shape[-1]), self.place.flatten(), self.spare * heads)
+        return picked.view(tokens + self.spare, -1)
 
 
 class _Spread(torch.autograd.Function):
-    """Rows source of x, in which every row of x but the spare ones at its end is found at target; other
-    places have no gradient."""
+    """Rows `source` of x. Each row of x but the spare ones at its end gets the gradient at its `target`."""
 
     @staticmethod
     def forward(ctx, x: Tensor, source: Tensor, target: Tensor) -> Tensor:
@@ -192,7 +155,7 @@ class _Spread(torch.autograd.Function):
 
 
 class _Pick(torch.autograd.Function):
-    """Rows of x at distinct places, and `spare` rows of zeros; the other rows of x get a gradient of zero."""
+    """Rows of x at distinct places, and `spare` rows of zeros."""
 
     @staticmethod
     def forward(ctx, x: Tensor, place: Tensor, spare: int) -> Tensor:

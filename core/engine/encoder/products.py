@@ -1,13 +1,11 @@
 """Products of matrices, in the way that is fastest on this processor.
 
-In float32 torch multiplies with MKL, which on processors of other makers than its own keeps to AVX2; oneDNN,
-which torch brings too, uses AVX-512 wherever it is there (2.2 times as fast on the machine of
-benchmarks/README.md). Both give the same sums in another order, so results agree to rounding.
+In float32 torch multiplies with MKL, which on other makers' processors keeps to AVX2; oneDNN uses AVX-512
+wherever it is there (2.2 times as fast on the machine of benchmarks/README.md). Results agree to rounding.
 
-In bf16 torch multiplies with the processor's instructions for it, or in software. Where that is slower than
-float32, values rounded to bf16 are multiplied in float32 instead: a product of two such values is exact
-there, and sums are kept in float32 either way, so results agree to the order of the sums and the last bit of
-bf16.
+In bf16 torch uses the processor's instructions for it, or software. Where that is slower than float32, values
+rounded to bf16 are multiplied in float32: a product of two such values is exact there, and sums are kept in
+float32 either way, so results agree to the order of the sums and the last bit of bf16.
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ SMALL_BF16_IN_FLOAT32 = not bf16()
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """x weight^T + bias: (rows, out) from x (rows, in), weight (out, in), bias (out,). What F.linear gives,
-    to rounding."""
+    """What F.linear gives, to rounding: (rows, out) of x (rows, in), weight (out, in), bias (out,)."""
     if x.device.type == "cpu":
         if torch.is_autocast_enabled("cpu"):
             if BF16_IN_FLOAT32 and torch.get_autocast_dtype("cpu") == torch.bfloat16:
@@ -42,8 +39,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
-    """multiply(*parts, **given), one of torch's batched products of small matrices: what it gives, to
-    rounding."""
+    """What `multiply`, one of torch's batched products of small matrices, gives of these, to rounding."""
     if not SMALL_BF16_IN_FLOAT32 or parts[-1].device.type != "cpu" or parts[-1].dtype != torch.bfloat16:
         return multiply(*parts, **given)
     with torch.autocast("cpu", enabled=False):
@@ -51,8 +47,8 @@ def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> 
 
 
 class _Linear(torch.autograd.Function):
-    """oneDNN's operator, which has no derivative of its own. With `half` in bf16 as autocast has it, forth
-    and back, each product in float32 and then rounded; autograd widens the gradients again."""
+    """oneDNN's operator with its derivative. With `half` in bf16 as autocast has it, forth and back, each
+    product in float32 and then rounded; autograd widens the gradients again."""
 
     @staticmethod
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, half: bool) -> Tensor:

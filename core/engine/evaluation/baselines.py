@@ -16,12 +16,11 @@ from torch import Tensor
 from core.data.sts import StsSet
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
-from core.engine.evaluation.length_bias import EXCESS, length_rows
-from core.engine.evaluation.metrics import array, direction_rows, mean_of_7, spectrum_rows
+from core.engine.evaluation.metrics import array, direction_rows, length_rows, mean_of_7, spectrum_rows
 from core.engine.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
-from core.spec.result import Row
+from core.spec.result import EXCESS, Row
 from core.spec.run import RunConfig
 from core.store.files import write_whole
 
@@ -42,11 +41,11 @@ class Untrained(Contrastive):
 
 
 class TokenMean(Untrained):
-    """The mean over a sentence's tokens of the mean of an early and the last layer, special tokens included;
-    for each early layer of `early` side by side, (B, layers x hidden).
+    """The mean over a sentence's tokens, special ones included, of the mean of an early and the last layer,
+    for each layer of `early` side by side.
 
-    Layer 0 is the embedding output, 1 the first transformer layer (D77). The last layer alone is Reimers and
-    Gurevych's mean (2019).
+    Layer 0 is the embedding output, 1 the first transformer layer (D77), and -1 gives the last layer alone,
+    Reimers and Gurevych's mean (2019).
     """
 
     def __init__(self, encoder: Encoder, early: Sequence[int] = (-1,)):
@@ -73,10 +72,8 @@ def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
 
 def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
     """(x - mu) W with W = U Lambda^(-1/2), from mean and covariance U Lambda U^T of `fitted_on` (Su et al.
-    2021). vectors (n, dim), fitted_on (m, dim) -> (n, kept) float64.
-
-    All directions are kept but those without variance. NaN for vectors that are not finite.
-    """
+    2021). vectors (n, dim), fitted_on (m, dim) -> (n, directions with variance) float64; NaN for vectors that
+    are not finite."""
     fitted_on = np.asarray(fitted_on, dtype=np.float64)
     if not np.isfinite(fitted_on).all():
         return np.full_like(vectors, np.nan)
@@ -87,11 +84,9 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
 
 
 def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
-    """Spearman x 100 of a set with vectors whitened on its own sentences, as often as they occur.
-
-    This is Su et al.'s "target" variant, which sees no label and needs more sentences than dimensions. The
-    papers' tables copy the variant that is fitted on NLI sentences, which no run here reads.
-    """
+    """Spearman x 100 of a set with vectors whitened on its own sentences, as often as they occur: Su et al.'s
+    "target" variant, which sees no label and needs more sentences than dimensions. The papers' tables copy
+    the variant that is fitted on NLI sentences."""
     fitted_on = encode([*pairs.a, *pairs.b])
     return evaluate({"set": pairs}, lambda texts: whitened(encode(texts), fitted_on)).scores["set"]
 
@@ -100,29 +95,26 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     """Rows of the baselines, at step 0.
 
     By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own [CLS] also
-    how much higher pairs of like length are rated (ESimCSE, Section 1; no row where a set cannot say), how
-    the development sentences' vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
+    how much higher pairs of like length are rated (ESimCSE, Section 1), how the development sentences'
+    vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
     """
-    sentences = distinct_sentences(scorer.sets.values())
-    index = {text: place for place, text in enumerate(sentences)}
-    averages = array(scorer.vectors(TokenMean(encoder, (1, 0)), sentences))  # (n, 2 hidden)
-    first, first_0 = (
-        lambda texts, of=of: of[[index[text] for text in texts]] for of in np.split(averages, 2, axis=1)
-    )
-    untrained = scorer.score(Untrained(encoder), scorer.sets)
+    sets, untrained = scorer.sets, scorer.score(Untrained(encoder), scorer.sets)
+    averages = array(scorer.vectors(TokenMean(encoder, (1, 0)), distinct_sentences(sets.values())))
+    halves = np.split(averages, 2, axis=1)  # of the sentences that `evaluate` asks for, in their order
+    first, first_0 = evaluate(sets, lambda _: halves[0]), evaluate(sets, lambda _: halves[1])
     scores = {
         "untrained": untrained.scores,
-        "bag_of_words": evaluate(scorer.sets, bag_of_words).scores,
-        "untrained_first_last": evaluate(scorer.sets, first).scores,
-        "untrained_first_last_0": evaluate(scorer.sets, first_0).scores,
-        "whitening": {name: whitened_score(pairs, first) for name, pairs in scorer.sets.items()},
+        "bag_of_words": evaluate(sets, bag_of_words).scores,
+        "untrained_first_last": first.scores,
+        "untrained_first_last_0": first_0.scores,
+        "whitening": {name: whitened_score(pairs, first.of) for name, pairs in sets.items()},
     }
     rows = []
     for name, by_set in scores.items():
         values = {task: score["all"] for task, score in by_set.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
         rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
-    lengths = length_rows(untrained.pairs, "untrained", scorer.sets["dev"].name, 0)
+    lengths = length_rows(untrained.pairs, "untrained", sets["dev"].name, 0)
     rows += [row for row in lengths if row.metric == EXCESS]
     vectors = array(untrained.of(scorer.dev_sentences))
     directions = direction_rows(vectors, "untrained", 0)
@@ -130,8 +122,8 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 
 
 def kept_rows(config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]]) -> list[Row]:
-    """The rows that `make` gives for this encoder, untrained, on this evaluation data. The cache keeps them
-    for all its runs; a file that cannot be read is made again."""
+    """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the cache for
+    all its runs; a file that cannot be read is made again."""
     name = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}-{what}-{VERSION}.json"
     path = cache_dir / "baselines" / name
     with contextlib.suppress(OSError, ValueError, TypeError):

@@ -1,7 +1,6 @@
 """How far a small edit moves a sentence: cosines of sentences and their edited copies (ESimCSE, Table 2).
 
-The paper shows one sentence; here are means over 100 of the development set. The edits do not depend on the
-run's seed, so that all runs are compared on the same copies.
+The paper shows one sentence; here are means over 100 of the development set, the same copies in all runs.
 """
 
 from __future__ import annotations
@@ -37,28 +36,16 @@ def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random)
     return [*words[:place], word, *words[place:]]
 
 
-def deletion(words: Sequence[str], stream: random.Random) -> list[str]:
-    """The words without one of them."""
+def written(words: Sequence, times: int, stream: random.Random) -> list:
+    """The words with one of them written so many times: 0 is deletion, 2 repetition."""
     place = stream.randrange(len(words))
-    return [*words[:place], *words[place + 1 :]]
-
-
-def repetition(words: Sequence[str], stream: random.Random) -> list[str]:
-    """The words with one of them written twice."""
-    place = stream.randrange(len(words))
-    return [*words[: place + 1], *words[place:]]
-
-
-def subword_repetition(tokens: np.ndarray, stream: random.Random) -> np.ndarray:
-    """Token ids with one of them, not the first or last ([CLS], [SEP]), written twice: (N,) to (N + 1,)."""
-    place = stream.randrange(1, len(tokens) - 1)
-    return np.insert(tokens, place, tokens[place])
+    return [*words[:place], *[words[place]] * times, *words[place + 1 :]]
 
 
 def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
     """Token ids of n sentences and of their copies by kind of edit in the order of EDITS: 6 n rows.
 
-    `max_length` is the encoder's limit; sentences are cut one token below it, so that one can be repeated.
+    Sentences are cut one token below the encoder's limit `max_length`, so that one can be repeated.
     """
     sentences = edited_sentences(dev)
     if len(sentences) < 2:  # nothing to insert from
@@ -67,11 +54,12 @@ def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
     words = [sentence.split() for sentence in sentences]
     others = (words[(i + stream.randrange(1, len(words))) % len(words)] for i in range(len(words)))
     edited = [[insertion(w, next(others), stream) for w in words]]
-    edited += [[edit(w, stream) for w in words] for edit in (deletion, repetition)]
+    edited += [[written(w, times, stream) for w in words] for times in (0, 2)]
     texts = [*sentences, *sentences, *(" ".join(copy) for copies in edited for copy in copies)]
     table = tokenise(tokenizer, texts, max_length - 1)
     arrays = [table[i] for i in range(len(table))]
-    arrays += [subword_repetition(tokens, stream) for tokens in arrays[: len(sentences)]]
+    for tokens in arrays[: len(sentences)]:  # neither [CLS] nor [SEP] is repeated
+        arrays.append(np.array([tokens[0], *written(list(tokens[1:-1]), 2, stream), tokens[-1]]))
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 

@@ -124,7 +124,7 @@ def sentence_vectors(checkpoint: LoadedEncoder, sentences: Sequence[str], poolin
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
         return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
 
-    return array(in_batches(encoded, np.diff(table.offsets), checkpoint.device, pads=True))
+    return array(in_batches(encoded, np.diff(table.offsets), checkpoint.device, pads=True, in_order=False))
 
 
 def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:

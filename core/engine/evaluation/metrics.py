@@ -1,10 +1,8 @@
-"""Metrics of sentence embeddings: Spearman, its three aggregations, alignment, uniformity, directions.
+"""Metrics of sentence embeddings: Spearman, alignment, uniformity, length bias, and directions, which show
+collapse without graded pairs.
 
 Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them. Correlations are
-x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN,
-never 0.
-
-How the distinct development sentences spread over directions shows collapse without graded pairs.
+x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from core.data.sts import StsSet
-from core.spec.result import Row
+from core.spec.result import EXCESS, PairBlock, Row
 
 Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 Mode = Literal["global", "batched64"]
@@ -27,6 +25,8 @@ AGGREGATES = ("all", "mean", "wmean")
 NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance that is rounding of float32
 BATCH = 64  # of the released alignment and uniformity (D43)
 POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's convention
+GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
+FEWEST_PAIRS = 10  # a rank correlation of fewer says nothing
 _BLOCK = 2048
 _undefined = np.errstate(invalid="ignore", divide="ignore", over="ignore")  # what is not defined becomes NaN
 
@@ -80,9 +80,8 @@ def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
 def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     """The set's Spearman in SentEval's three aggregations (D80), x 100; cosine (pairs,).
 
-    all: one Spearman over all pairs, subsets concatenated. mean: plain mean of the subsets' Spearmans. wmean:
-    their mean weighted by pairs. With one subset the three are equal. A subset without a Spearman makes mean
-    and wmean NaN.
+    all: one Spearman over all pairs. mean: plain mean of the subsets' Spearmans, NaN if a subset has none.
+    wmean: the same weighted by pairs. With one subset the three are equal.
     """
     labels = np.array(pairs.subset)
     parts = [labels == name for name in dict.fromkeys(pairs.subset)]
@@ -97,9 +96,8 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
 def alignment(x: Vectors, y: Vectors, mode: Mode) -> float:
     """Mean over pairs of |x_i - y_i|^2 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
 
-    x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" takes batches of 64 in
-    order, drops the last one if it is not full, and averages the batches' means. NaN without a pair, or
-    without a full batch.
+    x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" is the mean over full
+    batches of 64 in order. NaN without a pair, or without a full batch.
     """
     distance = array(((unit(x) - unit(y)) ** 2).sum(1))  # (n,)
     means = [batch.mean() for batch in _batches(distance, mode)]
@@ -110,8 +108,8 @@ def uniformity(x: Vectors, mode: Mode) -> float:
     """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2) (Wang and Isola 2020, t = 2).
 
     x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is
-    over all pairs; "batched64" (D43; meant for first sentences in file order) is the mean of the logs of
-    batches of 64, the last one dropped if it is not full. NaN with fewer than two vectors, or no full batch.
+    over all pairs; "batched64" (D43) is the mean of the logs of full batches of 64 in order. NaN with fewer
+    than two vectors, or no full batch.
     """
     potentials = [_log_potential(batch) for batch in _batches(unit(x), mode) if len(batch) > 1]
     return float(np.mean(potentials)) if potentials else float("nan")
@@ -124,8 +122,7 @@ def mean_of_7(scores: Sequence[float]) -> float:
 
 def mean_of_8_rounded(scores: Sequence[float]) -> float:
     """The released selection score (D41): the mean of the scores, rounded to 2 decimals each, and of their
-    rounded mean. It differs from mean_of_7 by at most about 0.01. NaN if a score is.
-    """
+    rounded mean. It is within about 0.01 of mean_of_7; NaN if a score is."""
     rounded = [float(f"{score:.2f}") for score in scores]  # as printed, then read back
     rounded.append(float(f"{sum(rounded) / len(rounded):.2f}"))
     return sum(rounded) / len(rounded)
@@ -171,9 +168,9 @@ def effective_rank(vectors: np.ndarray) -> float:
     """In how many directions the unit vectors differ, from 1 to dim. vectors (n, dim), each with a direction.
 
     exp of the Shannon entropy of p_i = s_i^2 / sum of s^2, with s the singular values of the centred vectors
-    of length 1. Roy and Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if nothing
-    is left after centring but rounding. Of a collapsed encoder it describes what little is left: read it
-    beside the mean cosine.
+    of length 1. Roy and Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if centring
+    leaves nothing but rounding. Of a collapsed encoder it describes what little is left: read it beside the
+    mean cosine.
     """
     units = unit(vectors)
     centred = units - units.mean(0)
@@ -202,3 +199,39 @@ def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
     values = enumerate(np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None)))
     return [Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values]
+
+
+def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int) -> list[Row]:
+    """Length bias (ESimCSE, Section 1 and Table 1): of each set Spearman x 100 of the pairs whose sentences
+    differ by at most 3 words (`spearman_gap_le3`) and by more (`spearman_gap_gt3`), and by how much the former
+    are rated higher (`like_length_excess`). The set named `dev` goes under the task `dev`.
+
+    A group of fewer than 10 pairs, or without a rank correlation, has no row; no excess without both groups.
+    """
+    rows = []
+    for task in dict.fromkeys(block.task for block in pairs):
+        _, _, *columns = zip(*(block for block in pairs if block.task == task), strict=True)
+        gold, cosine, words_a, words_b = (np.concatenate(column) for column in columns)  # (pairs,) each
+        like = np.abs(words_a - words_b) <= GAP
+        groups = {"spearman_gap_le3": like, "spearman_gap_gt3": ~like}
+        large = {name: group for name, group in groups.items() if group.sum() >= FEWEST_PAIRS}
+        values = {name: spearman(cosine[group], gold[group]) for name, group in large.items()}
+        if len(values) == 2:
+            values[EXCESS] = like_length_excess(gold, cosine.astype(float), like)
+        name = "dev" if task == dev else task
+        rows += [Row(checkpoint, name, metric, step, x) for metric, x in values.items() if np.isfinite(x)]
+    return rows
+
+
+def like_length_excess(gold: np.ndarray, cosine: np.ndarray, like: np.ndarray) -> float:
+    """How much higher the cosine of a pair of like length is than that of another pair of the same gold
+    score, in SDs of the cosines; (pairs,) each.
+
+    The coefficient of `like` in a least-squares fit of the cosine by 1, gold and `like`, over the SD of the
+    set's cosines. Positive: pairs of like length are taken to be more similar than they are. NaN if cosines
+    or gold are constant or not finite.
+    """
+    if np.ptp(cosine) == 0 or np.ptp(gold) == 0 or not np.isfinite(cosine).all():
+        return float("nan")
+    by = np.stack([np.ones(len(gold)), gold, like], axis=1)  # (pairs, 3)
+    return float(np.linalg.lstsq(by, cosine)[0][2] / cosine.std())

@@ -1,31 +1,39 @@
-"""Scores of sentence vectors on graded pairs: every distinct sentence is encoded once, every pair's cosine is
-kept, and every score is taken from those cosines."""
+"""Scores of sentence vectors on graded pairs, and the rows that a run's evaluations leave.
+
+Every distinct sentence is encoded once, and every score is taken from the pairs' cosines, which are kept.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from core.data.sts import StsSet
+from core.data.sts import StsSet, load_sick
 from core.data.transfer import TransferTask
 from core.engine.encoder.packing import looked_up, pack, padded
 from core.engine.evaluation import metrics
 from core.engine.evaluation.metrics import AGGREGATES, Vectors, array
 from core.engine.streams import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
+from core.engine.trainer import Training
 from core.methods.contrastive import Contrastive
-from core.spec.result import PairBlock, Row
+from core.spec.errors import UserError
+from core.spec.result import PairBlock, Row, Status
+from core.spec.run import RunConfig
 
 Encode = Callable[[Sequence[str]], Vectors]  # n sentences -> (n, dim)
+COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
 
 class Evaluation(NamedTuple):
     """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by metric if
-    computed, and the vectors (distinct sentences, dim) with each sentence's place.
+    computed, and `of`, which gives the vectors of these sets' sentences.
 
     A set whose cosines are all equal, or not all finite, has NaN.
     """
@@ -33,16 +41,11 @@ class Evaluation(NamedTuple):
     scores: dict[str, dict[str, float]]
     pairs: tuple[PairBlock, ...]
     geometry: dict[str, float]
-    vectors: Vectors
-    places: Mapping[str, int]
+    of: Encode
 
     def average(self, tests: Sequence[str], aggregate: str = "all") -> float:
         """The mean over the test sets of one aggregation; NaN if a set has no score."""
         return metrics.mean_of_7([self.scores[name][aggregate] for name in tests])
-
-    def of(self, sentences: Sequence[str]) -> Vectors:
-        """The vectors of these sentences, (sentences, dim)."""
-        return self.vectors[[self.places[text] for text in sentences]]
 
 
 def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()) -> Evaluation:
@@ -54,17 +57,19 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
     """
     sentences = distinct_sentences([*sets.values(), *geometry_of])
     places = {text: place for place, text in enumerate(sentences)}
-    evaluation, blocks = Evaluation({}, (), {}, encode(sentences), places), []
+    vectors, scores, blocks = encode(sentences), {}, []
+
+    def of(texts: Sequence[str]) -> Vectors:
+        return vectors[[places[text] for text in texts]]
+
     for name, pairs in sets.items():
-        cosine = metrics.cosines(evaluation.of(pairs.a), evaluation.of(pairs.b))  # (pairs,)
-        evaluation.scores[name] = metrics.aggregates(pairs, cosine)
+        cosine = metrics.cosines(of(pairs.a), of(pairs.b))  # (pairs,)
+        scores[name] = metrics.aggregates(pairs, cosine)
         for subset in dict.fromkeys(pairs.subset):  # a block a subset, in file order
             rows = np.flatnonzero(np.array(pairs.subset) == subset)
             words = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
             blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], *words))
-    return evaluation._replace(
-        pairs=tuple(blocks), geometry=_geometry(evaluation, geometry_of) if geometry_of else {}
-    )
+    return Evaluation(scores, tuple(blocks), _geometry(of, geometry_of) if geometry_of else {}, of)
 
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
@@ -72,21 +77,21 @@ def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
     return list(dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side))
 
 
-def _geometry(evaluation: Evaluation, sets: Sequence[StsSet]) -> dict[str, float]:
+def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
     """Alignment and uniformity of the sets' pairs together, in both modes of D43.
 
-    alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all, dissimilar ones too.
-    uniformity_batched64 is over first sentences in file order, as released; uniformity_global over the
-    distinct sentences of both sides. Sentences are not cut at 32 tokens.
+    alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all. uniformity_batched64 is
+    over first sentences in file order, as released; uniformity_global over the distinct sentences of both
+    sides. Sentences are not cut at 32 tokens.
     """
     a, b = [text for pairs in sets for text in pairs.a], [text for pairs in sets for text in pairs.b]
-    x, y = evaluation.of(a), evaluation.of(b)
+    x, y = of(a), of(b)
     positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > metrics.POSITIVE)
     values = {}
     for mode in metrics.MODES:
         values[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
         values[f"alignment_all_{mode}"] = metrics.alignment(x, y, mode)
-    values["uniformity_global"] = metrics.uniformity(evaluation.of(list(dict.fromkeys(a + b))), "global")
+    values["uniformity_global"] = metrics.uniformity(of(list(dict.fromkeys(a + b))), "global")
     return values | {"uniformity_batched64": metrics.uniformity(x, "batched64")}
 
 
@@ -113,18 +118,72 @@ class Scorer:
         self.index = {text: place for place, text in enumerate(dict.fromkeys(sentences))}
         self.table = tokenised(list(self.index))
 
-    def score(self, model: Contrastive, names: Iterable[str], geometry: bool = False) -> Evaluation:
-        """Scores on these sets, with alignment and uniformity if `geometry`."""
-        sets = {name: self.sets[name] for name in names}
-        return evaluate(sets, lambda texts: self.vectors(model, texts), self.geometry_of if geometry else ())
-
     def vectors(self, model: Contrastive, sentences: Sequence[str]) -> Vectors:
         """The model's vectors of sentences of the sets, in evaluation mode, (sentences, dim) float32."""
         places = np.array([self.index[text] for text in sentences])
         return table_vectors(model, self.table, places, self.device)
 
-    def rows(self, evaluation: Evaluation, checkpoint: str, step: int) -> list[Row]:
-        """Result rows of all sets: three Spearmans a set, their `avg` over the tests, and the geometry."""
+    def score(self, model: Contrastive, names: Iterable[str], geometry: bool = False) -> Evaluation:
+        """Scores on these sets, with alignment and uniformity if `geometry`."""
+        sets = {name: self.sets[name] for name in names}
+        return evaluate(sets, lambda texts: self.vectors(model, texts), self.geometry_of if geometry else ())
+
+    def count_rows(self, evaluation_path: str | None) -> list[Row]:
+        """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
+
+        A SICK-R split that is missing or not as published has no row, since runs do not read it otherwise.
+        """
+        others = [pairs for pairs in self.geometry_of if pairs.name != self.sets["dev"].name]
+        sets = self.sets | {pairs.name: pairs for pairs in others}
+        for split in ("train", "dev") if evaluation_path is not None else ():
+            with contextlib.suppress(UserError):
+                sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
+        return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
+
+    def check(self, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
+        """One check during training. Adds its rows; the score that selects the checkpoint (D40, D41)."""
+        aggregate = config.sts.aggregate
+        metric, development = f"spearman_{aggregate}", self.score(model, ["dev"])
+        score = development.scores["dev"][aggregate]
+        rows.append(Row("curve", "dev", metric, step, score))
+        rows += metrics.mean_cosine_rows(development.of(self.dev_sentences), "curve", step)
+        if config.select.metric != "sts_test_avg" or not step:
+            return score
+        scores = [score[aggregate] for score in self.score(model, self.tests).scores.values()]
+        rows.append(Row("curve", "avg", metric, step, metrics.mean_of_7(scores)))
+        mean = metrics.mean_of_7 if config.select.score == "mean_of_7" else metrics.mean_of_8_rounded
+        return mean(scores)
+
+    def final(
+        self, model: Contrastive, config: RunConfig, training: Training, rows: list[Row]
+    ) -> tuple[Status, tuple[PairBlock, ...]]:
+        """Status and pairs of the selected checkpoint, whose weights the model has afterwards. Adds the rows
+        of the last and of the selected checkpoint."""
+        steps, chosen = config.train.steps, training.selected
+        if training.diverged_at is not None or chosen is None:
+            rows.append(Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan")))
+            return "diverged", ()
+        step = chosen.step
+        last = selected = self.score(model, self.sets, geometry=step == steps)
+        rows += self._rows(last, "last", steps)
+        rows += metrics.direction_rows(array(last.of(self.dev_sentences)), "last", steps)
+        if step != steps:
+            model.scored_parts().load_state_dict(chosen.state)
+            selected = self.score(model, self.sets, geometry=True)
+        rows += self._rows(selected, "selected", step)
+        vectors = array(selected.of(self.dev_sentences))  # (sentences, dim)
+        if not np.isfinite(vectors).all():
+            return "diverged", ()
+        spread = metrics.spread(vectors)
+        rows += metrics.direction_rows(vectors, "selected", step)
+        rows.append(Row("selected", "dev", "spread", step, spread))
+        rows += metrics.spectrum_rows(vectors, "selected", step)
+        rows += metrics.length_rows(selected.pairs, "selected", self.sets["dev"].name, step)
+        rows += model.method_rows(step)
+        return "collapsed" if spread < COLLAPSED_SPREAD else "ok", selected.pairs
+
+    def _rows(self, evaluation: Evaluation, checkpoint: str, step: int) -> list[Row]:
+        """Three Spearmans a set, their `avg` over the tests, and the geometry."""
         rows = []
         for aggregate in AGGREGATES:
             values = {name: score[aggregate] for name, score in evaluation.scores.items()}
@@ -135,8 +194,8 @@ class Scorer:
 
 
 def table_vectors(model: Contrastive, table: TokenTable, places: np.ndarray, device: torch.device) -> Vectors:
-    """The model's vectors of some sentences of a token table, in evaluation mode, (places, dim) float32, in
-    the order of `places`: an array on a CPU, a tensor on a GPU, which multiplies in TF32.
+    """The model's vectors of the sentences at these places of a token table, (places, dim) float32: an array
+    on a CPU, a tensor on a GPU, which multiplies in TF32.
 
     The model is in evaluation mode afterwards: with dropout the scores would differ (D53). A GPU does not pad
     where scores depend on the batches, which are then the same on every device.
@@ -163,17 +222,13 @@ def table_vectors(model: Contrastive, table: TokenTable, places: np.ndarray, dev
 
 
 def in_batches(
-    encoded: Callable[[np.ndarray], Tensor],
-    lengths: np.ndarray,
-    device: str,
-    pads: bool,
-    in_order: bool = False,
+    encoded: Callable[[np.ndarray], Tensor], lengths: np.ndarray, device: str, pads: bool, in_order: bool
 ) -> Tensor:
     """What `encoded` makes of batches of sentences of near-equal length, (sentences, dim), in the order of
     `lengths`. A batch is given as places in `lengths`, shortest first.
 
-    A batch has at most TOKENS_PER_BATCH tokens or one sentence. Padding takes as much memory as tokens, so it
-    counts where there is any. With `in_order` batches come one after another.
+    A batch has one sentence or at most TOKENS_PER_BATCH tokens, padding included. With `in_order` batches
+    come one after another.
     """
     budget = TOKENS_PER_BATCH["cuda" if pads and device == "cuda" else "cpu"]
     order = np.argsort(lengths, kind="stable")

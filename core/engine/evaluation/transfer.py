@@ -1,23 +1,18 @@
 """Transfer tasks: a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2; D42).
 
 The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of powers of
-two chosen on development data, then a fit on all of the training data. Vectors go in as they are, neither
-centred nor scaled: the grid has its meaning on that scale. A pair's features are |u - v| and u * v.
-
-Where this differs from SentEval:
-- The papers used its torch probe, which stops early and depends on a seed; this one is convex and depends on
-  none. They need not agree: the torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and
-  2.6 on CR.
+two chosen on development data, then a fit on all of the training data. Vectors go in as they are, since the
+grid has its meaning on that scale. A pair's features are |u - v| and u * v. The differences:
+- The papers used SentEval's torch probe, which stops early and depends on a seed; this one is convex. The
+  torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and 2.6 on CR.
 - Sentences stay in file order, where SentEval sorts them by length before it makes the folds.
-- Newton's method on doubles, to the solution: on real vectors lbfgs needs hundreds of steps, and in single
-  precision its line search gives up on the way (a path on MR ended 6 % short of the solution's weights). With
-  more than two classes the Newton step is found by conjugate gradients: for TREC's six the whole matrix of
-  second derivatives has 2,304 rows and took 30 times as long.
-- One multinomial model and an intercept that is not penalised. Accuracies are not rounded before they are
-  averaged.
-- Cross-validated tasks (MR, CR, SUBJ, MPQA) nest ten folds in each of ten. Here the inner folds of a fold are
-  the other nine outer ones, so that the model trained without folds i and j serves both: 45 paths along C
-  instead of 100. The fits of one path start from the solution for the previous, smaller C.
+- Newton's method on doubles, to the solution: lbfgs needs hundreds of steps, and in single precision its line
+  search gives up on the way (a path on MR ended 6 % short of the solution's weights). With more than two
+  classes conjugate gradients find the step: TREC's matrix of second derivatives took 30 times as long.
+- One multinomial model, an intercept that is not penalised, and no rounding before the average.
+- Cross-validated tasks nest ten folds in each of ten. Here a fold's inner folds are the other nine outer
+  ones, so the model without folds i and j serves both: 45 paths along C instead of 100. The fits of a path
+  start from the solution for the previous, smaller C.
 """
 
 from __future__ import annotations
@@ -40,8 +35,7 @@ from core.engine.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive
 from core.spec.result import Row
 
-FOLDS = 10
-FOLD_SEED = 1111  # SentEval's
+FOLDS = StratifiedKFold(10, shuffle=True, random_state=1111)  # SentEval's seed
 WIDE = tuple(2.0**t for t in range(-2, 4))  # C where SentEval cross-validates or has a development part
 HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
 # Of the gradient; with scikit-learn's 1e-4 a warm start can pass for the solution without a step.
@@ -60,9 +54,9 @@ def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list
     """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`."""
     accuracies = transfer_accuracies(scorer.tasks, lambda texts: array(scorer.vectors(model, texts)))
     return [
-        Row(checkpoint, name, f"accuracy_{which}", step, getattr(accuracy, which))
-        for name, accuracy in accuracies.items()
-        for which in ("test", "dev")
+        Row(checkpoint, name, f"accuracy_{which}", step, value)
+        for name, (dev, test) in accuracies.items()
+        for which, value in (("test", test), ("dev", dev))
     ]
 
 
@@ -76,11 +70,8 @@ def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 def transfer_accuracies(
     tasks: Sequence[TransferTask], encode: Callable[[Sequence[str]], np.ndarray]
 ) -> dict[str, Accuracy]:
-    """Accuracies by task, and their plain means as `avg_transfer`.
-
-    `encode` is called once with the distinct sentences of all tasks and returns (sentences, dim). Vectors
-    that are not finite give NaN.
-    """
+    """Accuracies by task, and their plain means as `avg_transfer`; NaN where a vector is not finite.
+    `encode` is called once with the distinct sentences of all tasks and returns (sentences, dim)."""
     texts = list(dict.fromkeys(text for task in tasks for text in task.sentences()))
     vectors = np.asarray(encode(texts), dtype=np.float64)  # (sentences, dim)
     index = {text: place for place, text in enumerate(texts)}
@@ -99,35 +90,31 @@ def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarr
 
 
 def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) -> Accuracy:
-    parts = [part for part in (task.train, task.dev, task.test) if part is not None]
+    parts = task.parts().values()
     examples = [(features(part, vectors, index), np.array(part.labels)) for part in parts]
     if not all(np.isfinite(x).all() for x, _ in examples):
         return Accuracy(float("nan"), float("nan"))
-    fits: list[Callable] = [
-        cross_validated,
-        developed_on_folds,
-        developed_on_part,
-    ]  # by the parts that it has
-    return fits[len(parts) - 1](*(part for example in examples for part in example))
+    fits: dict[int, Callable] = {1: cross_validated, 2: developed_on_folds, 3: developed_on_part}
+    return fits[len(parts)](*(part for example in examples for part in example))
 
 
 def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
     """Ten folds, each tested once by a model of the other nine, C chosen on those nine in turn."""
-    folds = [test for _, test in _folds(x, y)]
+    folds = [test for _, test in FOLDS.split(x, y)]
 
     def without(*left_out: int) -> np.ndarray:
         return np.concatenate([fold for k, fold in enumerate(folds) if k not in left_out])
 
     # [i, j]: accuracy on fold j of models without folds i and j
-    held_out = np.zeros((FOLDS, FOLDS, len(WIDE)))
-    for i, j in combinations(range(FOLDS), 2):
+    held_out = np.zeros((len(folds), len(folds), len(WIDE)))
+    for i, j in combinations(range(len(folds)), 2):
         kept = without(i, j)
         for place, model in enumerate(path(x[kept], y[kept], WIDE)):
             held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
             held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
     dev, test = [], []
     for i, fold in enumerate(folds):
-        scores, kept = held_out[i].sum(0) / (FOLDS - 1), without(i)  # (grid,), (examples,)
+        scores, kept = held_out[i].sum(0) / (len(folds) - 1), without(i)  # (grid,), (examples,)
         dev.append(scores.max())
         test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[fold], y[fold]))
     return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
@@ -135,10 +122,10 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
 
 def developed_on_folds(x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray) -> Accuracy:
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
-    by_fold = [
-        [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)] for kept, out in _folds(x, y)
-    ]
-    scores = np.mean(by_fold, axis=0)  # (grid,)
+    scores = np.mean([
+        [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)]
+        for kept, out in FOLDS.split(x, y)
+    ], axis=0)  # (grid,)  # fmt: skip
     test = _fit(x, y, HIGH[int(scores.argmax())]).score(test_x, test_y)
     return Accuracy(100.0 * float(scores.max()), 100.0 * test)
 
@@ -168,7 +155,3 @@ def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]) -> Iterator[Logist
 
 def _fit(x: np.ndarray, y: np.ndarray, c: float) -> LogisticRegression:
     return next(path(x, y, (c,)))
-
-
-def _folds(x: np.ndarray, y: np.ndarray):
-    return StratifiedKFold(FOLDS, shuffle=True, random_state=FOLD_SEED).split(x, y)
