@@ -54,13 +54,13 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     Raises UserError for a study that does not exist or is wrong.
     """
     if options.all and catalogue.faults:
-        count = len(catalogue.faults) - 1
-        more = f" ({count} more files are wrong; see --list.)" if count else ""
-        raise UserError(f"{catalogue.faults[0]}{more}")
+        first, *others = catalogue.faults.values()
+        more = f" ({len(others)} more files are wrong; see --list.)" if others else ""
+        raise UserError(f"{first}{more}")
     studies: dict[str, Study] = {study.name: study for study in catalogue.studies if options.all}
     for name in options.studies:
-        if wrong := [fault for fault in catalogue.faults if fault.file.parent.name == name]:
-            raise UserError(str(wrong[0]))
+        if wrong := [fault for file, fault in catalogue.faults.items() if file.parent.name == name]:
+            raise UserError(wrong[0])
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
         others = [s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group]
@@ -68,7 +68,7 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
             print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
     for study in studies.values():
         catalogue.check(study)
-    for fault in catalogue.faults:
+    for fault in catalogue.faults.values():
         print(f"Passed over: {fault}")
     return list(studies.values())
 
@@ -181,7 +181,7 @@ class Command:
         expected = expectation(self.options, setup.scale, found, self.store)
         print(f"Times are {expected.where}.")
         verdicts = importlib.import_module("core.report.verdicts")
-        wrong = [*map(str, self.around.catalogue.faults)]
+        wrong = [*self.around.catalogue.faults.values()]
         for study in studies:
             say(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption}")
             if fault := trouble(self.around.catalogue.check, study):

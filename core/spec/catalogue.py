@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.spec.check import check_runs, check_study
 from core.spec.errors import UserError, line_of, nearest, place, refuse
@@ -20,21 +20,11 @@ from core.spec.study import Study
 from core.spec.table import Paper
 
 
-class Fault(NamedTuple):
-    """What is wrong with a file: a sentence with its line."""
-
-    file: Path
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
 class Catalogue:
-    """Every paper and study of some folders, in order."""
+    """Every paper and study of some folders, in order; and by file what is wrong with it, in a sentence."""
 
-    def __init__(self, files: Mapping[Path, Study], faults: Sequence[Fault]):
-        self.files, self.faults, self.studies = files, tuple(faults), tuple(files.values())
+    def __init__(self, files: Mapping[Path, Study], faults: Mapping[Path, str]):
+        self.files, self.faults, self.studies = files, faults, tuple(files.values())
         self.groups: dict[str, tuple[Study, ...]] = {}  # by folder
         for file, study in files.items():
             self.groups[file.parent.name] = (*self.groups.get(file.parent.name, ()), study)
@@ -44,17 +34,16 @@ class Catalogue:
 
         Without the paper, a name means the first study that has it: `table7` is `mocose-table7`.
         """
-        short = {
-            s.name.removeprefix(f"{path.parent.name}-"): s for path, s in reversed(list(self.files.items()))
-        }
+        files = reversed(list(self.files.items()))
+        short = {study.name.removeprefix(f"{file.parent.name}-"): study for file, study in files}
         studies = {**short, **{study.name: study for study in self.studies}}
         if name in studies:
             return studies[name]
-        for fault in self.faults:
-            stem = fault.file.stem.replace("_", "-")
-            refuse(name in (stem, f"{fault.file.parent.name}-{stem}"), str(fault))
+        for file, fault in self.faults.items():
+            stem = file.stem.replace("_", "-")
+            refuse(name in (stem, f"{file.parent.name}-{stem}"), fault)
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults)
+        unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults.values())
         raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
 
     def check(self, study: Study) -> None:
@@ -62,30 +51,34 @@ class Catalogue:
         try:
             check_runs(study)
         except UserError as error:
-            file = next((path for path, other in self.files.items() if other.name == study.name), Path())
+            file = next(path for path, other in self.files.items() if other.name == study.name)
             raise UserError(f"{place(file, 'STUDY')}: {error}") from error
 
 
 def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
     files: dict[Path, Study] = {}
-    faults = []
+    faults: dict[Path, str] = {}
     places = [path for folder in folders for path in sorted(folder.iterdir()) if any(path.glob("[!_.]*.py"))]
     taken = {f"name {path.name}": path.name for path in places}  # names and keys, with their owners
     for folder in places:
+        first = folder / "__init__.py"
         try:
-            paper = _stated(folder / "__init__.py", "PAPER", Paper)
+            paper = _stated(first, "PAPER", Paper)
             _take(taken, [f"paper {paper.key}"], folder)
         except Exception as error:
-            faults.append(_fault(folder / "__init__.py", error, "PAPER"))
+            faults[first] = _fault(first, error, "PAPER")
             continue
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
-                study = _study(file, paper)
+                study = _stated(file, "STUDY", Study)
+                hint = f"this folder; it holds studies of {paper.key}"
+                refuse(study.paper != paper.key, f"There is no paper {study.paper} in {hint}.")
+                check_study(study)
                 _take(taken, [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)], file)
-                files[file] = study
+                files[file] = replace(study, source=paper)
             except Exception as error:  # whatever a file does when it is run, other studies go on
-                faults.append(_fault(file, error, "STUDY"))
+                faults[file] = _fault(file, error, "STUDY")
     return Catalogue(dict(sorted(files.items(), key=_order)), faults)
 
 
@@ -94,17 +87,6 @@ def _take(taken: dict[str, str], names: Sequence[str], owner: Path) -> None:
     for name in names:
         refuse(name in taken, f"The {name} is that of {taken.get(name)}, too; give each its own.")
     taken |= dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
-
-
-def _study(file: Path, paper: Paper) -> Study:
-    """The study of a file, with its paper's facts."""
-    study = _stated(file, "STUDY", Study)
-    refuse(
-        study.paper != paper.key,
-        f"There is no paper {study.paper} in this folder; it holds studies of {paper.key}.",
-    )
-    check_study(study)
-    return replace(study, source=paper)
 
 
 def _stated(file: Path, name: str, kind: type) -> Any:
@@ -123,20 +105,22 @@ def _order(item: tuple[Path, Study]) -> tuple:
     """Where a study stands: by its paper, its order, then tables, figures and others, each by number."""
     file, study = item
     kind = [not study.title.startswith(word) for word in ("Table", "Figure")]
-    parts = [(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", study.title)]
+    title = re.sub("[0-9]+", lambda number: number[0].zfill(9), study.title)
     paper = study.source.order if study.source is not None else 0
-    return (paper, file.parent.name, study.order, kind, parts, study.name)
+    return (paper, file.parent.name, study.order, kind, title, study.name)
 
 
-def _fault(file: Path, error: Exception, stated: str) -> Fault:
-    """An error with its line in the file: the traceback's, else the line that states PAPER or STUDY."""
+def _fault(file: Path, error: Exception, stated: str) -> str:
+    """An error in a sentence with its line: the traceback's, else the line that states PAPER or STUDY."""
     text = " ".join(str(error).split())
     if isinstance(error, SyntaxError):
         text = f"It is no Python ({error.msg}); mend that line."
+    elif isinstance(error, ImportError) and error.name in sys.modules:
+        missing, is_class = text.split("'")[1], text.split("'")[1][0].isupper()
+        own = [each for each in vars(sys.modules[error.name]).items() if each[0][0] != "_"]
+        own = [each for each in own if getattr(each[1], "__module__", "") == error.name]
+        names = [name for name, value in own if isinstance(value, type) == is_class]
+        text = f"{error.name} has no {missing}; it has {', '.join(names)}."
     elif not isinstance(error, UserError):
         text = f"{type(error).__name__}: {text[:300]}; mend that line."
-    if isinstance(error, ImportError) and error.name and error.name in sys.modules:
-        own = vars(sys.modules[error.name]).items()
-        names = [name for name, value in own if getattr(value, "__module__", "") == error.name]
-        text += f" There are {', '.join(name for name in names if not name.startswith('_'))}."
-    return Fault(file, f"{place(file, stated, line_of(error, file))}: {text}")
+    return f"{place(file, stated, line_of(error, file))}: {text}"

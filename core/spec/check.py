@@ -4,21 +4,21 @@ training."""
 from __future__ import annotations
 
 import re
+from itertools import product
 from operator import contains
 
 from core.spec import methods
 from core.spec.claim import POINT, Labels
-from core.spec.errors import UserError, refuse
-from core.spec.methods import PROFILES, settled_for_cells
+from core.spec.errors import UserError, refuse, refuse_any
+from core.spec.methods import PROFILES, SETTLED
 from core.spec.result import TASKS, unit
 from core.spec.scale import SCALES
 from core.spec.study import Study
 from core.spec.table import Cell
 
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
-NAME = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
-)  # of a study: it becomes the name of files and of a link
+# of a study: it becomes the name of files and of a link
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 TAKEN = frozenset(  # files of a scale and profile, and places of the page
     "claims claims-head comparability cost environment evaluate matrix".split()
     + "not-tested search seeds shown studies".split()
@@ -41,12 +41,12 @@ def check_study(study: Study) -> None:
         ("claims", [claim.key for claim in study.claims]),
     ):
         for name in names:
-            twice = f"{study.name} has two {kind} called {name}; give each a name of its own."
-            refuse(names.count(name) > 1, twice)
+            each = f"{study.name} has two {kind} called {name}; give each a name of its own."
+            refuse(names.count(name) > 1, each)
     figure = (study.figure.x, study.figure.series) if study.figure is not None else ()
     metrics = [study.metric, *(cell.metric for cell in study.cells)]
     metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
-    tasks = {metric.task.removesuffix(" train").removesuffix(" dev") for metric in metrics if metric}
+    tasks = [re.sub(" (train|dev)$", "", metric.task) for metric in metrics if metric is not None]
     profiles = [*study.by_profile, *(name for cell in study.cells for name in cell.by_profile)]
     for kind, used, allowed in (
         ("axis", (*laid, *filter(None, figure), *(["task"] if study.tasks is not None else [])), axes),
@@ -57,15 +57,16 @@ def check_study(study: Study) -> None:
         for name in used:
             refuse(name not in allowed, f"There is no {kind} {name}; choose one of {', '.join(allowed)}.")
     _check_cells(study, [place for place, name in enumerate(axes) if name in laid] or [0])
-    named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
-    named += [("figure", study.figure.base)] if study.figure is not None else []
-    named += [("must_learn", labels) for labels in study.must_learn]
-    named += [(f"Claim {claim.key}", labels) for claim in study.claims for labels in claim.cells()]
+    named: list[tuple[str, Labels | None]] = [
+        ("reference", study.reference),
+        ("figure", study.figure.base if study.figure is not None else None),
+        *(("must_learn", labels) for labels in study.must_learn),
+        *((f"Claim {claim.key}", labels) for claim in study.claims for labels in claim.cells()),
+    ]
     for owner, labels in named:
-        refuse(
-            labels is not None and not study.matching(labels),
-            f"{owner} speaks of {_joined(labels or ())}, which is no cell of {study.name}; name a cell.",
-        )
+        hint = f"which is no cell of {study.name}; name a cell"
+        known = labels is None or study.matching(labels)
+        refuse(not known, f"{owner} speaks of {_joined(labels or ())}, {hint}.")
 
 
 def _check_cells(study: Study, laid: list[int]) -> None:
@@ -74,12 +75,9 @@ def _check_cells(study: Study, laid: list[int]) -> None:
     axes = [axis.labels for axis in study.axes]
     table: dict[tuple[str, ...], Cell] = {}
     for cell in study.cells:
+        hint = f"does not lie on the axes of {study.name}; give it one label of each, in their order"
         on_axes = len(cell.labels) == len(axes) and all(map(contains, axes, cell.labels))
-        refuse(
-            not on_axes,
-            f"The cell {_joined(cell.labels)} does not lie on the axes of {study.name}; give it one label of "
-            "each, in their order.",
-        )
+        refuse(not on_axes, f"The cell {_joined(cell.labels)} {hint}.")
         # several numbers of one run may share a place
         other = table.setdefault(tuple(cell.labels[place] for place in laid), cell)
         runs = [(each.method, each.encoder, each.changes, each.by_profile) for each in (other, cell)]
@@ -91,48 +89,39 @@ def _check_cells(study: Study, laid: list[int]) -> None:
     changes = [study.base_changes, *study.by_profile.values()]
     changes += [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
     for path in {path for each in changes for path in each}:
-        option = "method=" if path == "method" else settled_for_cells(path)
-        refuse(option, f"{study.name} changes {path}, which {option} settles; leave it out.")
+        for field, option in {**SETTLED, "train.steps": "--scale", "method": "method="}.items():
+            hint = f"changes {path}, which {option} settles; leave it out"
+            refuse(f"{field}.".startswith(f"{path}."), f"{study.name} {hint}.")
     for place, axis in enumerate(study.axes):
         for label in axis.labels:
-            refuse(
-                label not in [cell.labels[place] for cell in study.cells],
-                f"No cell of {study.name} has the label {label} along {axis.name}; add one or drop it.",
-            )
+            hint = f"has the label {label} along {axis.name}; add one or drop it"
+            refuse(label not in [cell.labels[place] for cell in study.cells], f"No cell of {study.name} {hint}.")
 
 
 def check_runs(study: Study) -> None:
     """Refuse a cell that makes no run, and a claim that says nothing: of one number and itself, of two kinds
     of numbers, or with a margin in another unit. Raises UserError."""
-    for cell in study.cells:
-        for profile in PROFILES if not cell.copied else ():
-            try:
-                study.paper_config(cell, profile)
-            except UserError as error:
-                raise UserError(
-                    f"{_joined(cell.labels)} of {study.name} makes no run under {profile}: {error}"
-                ) from error
+    for cell, profile in product((cell for cell in study.cells if not cell.copied), PROFILES):
+        try:
+            study.paper_config(cell, profile)
+        except UserError as error:
+            what = f"{_joined(cell.labels)} of {study.name} makes no run under {profile}"
+            raise UserError(f"{what}: {error}") from error
     for claim in study.claims:
         for contrast in claim.predicate.contrasts():
             names = " and ".join(dict.fromkeys(_joined(term.cell) for term in contrast.terms))
             numbers: set[tuple] = set()
-            for cell in (cell for term in contrast.terms for cell in study.matching(term.cell)):
+            for cell in study.cells_of([contrast]):
                 runs = [study.paper_config(cell, profile) for profile in PROFILES if not cell.copied]
                 numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *(runs or cell.labels)))
-            units = {unit(number[0]) for number in numbers}
-            refuse(
-                len(numbers) == 1 and len(contrast.terms) > 1,
-                f"Claim {claim.key} compares {names}, one number of one run; name cells that differ.",
-            )
-            refuse(
-                len(units) > 1,
-                f"Claim {claim.key} compares different kinds ({', '.join(sorted(units))}): {names}.",
-            )
-            refuse(
-                claim.margin == POINT and not units.pop().endswith("× 100"),
+            units = sorted({unit(number[0]) for number in numbers})
+            refuse_any({
+                f"Claim {claim.key} compares {names}, one number of one run; name cells that differ.":
+                    len(numbers) == 1 and len(contrast.terms) > 1,
+                f"Claim {claim.key} compares different kinds ({', '.join(units)}): {names}.": len(units) > 1,
                 f"Claim {claim.key} has a margin of a point, and its unit is another: {names}. Give it a "
-                "margin in their unit, or None.",
-            )
+                "margin in their unit, or None.": claim.margin == POINT and not units[0].endswith("× 100"),
+            })  # fmt: skip
 
 
 def _joined(labels: Labels) -> str:

@@ -1,28 +1,24 @@
-"""Claims: sentences of a paper as predicates over a study's cells, so that the paper's numbers and our runs
-are asked the same.
+"""Claims: sentences of a paper as predicates over a study's cells, for the paper's numbers and for our runs.
 
-Every predicate comes down to contrasts: a weighted sum of cells that the claim says is above a threshold.
-What the numbers say of one contrast is true, false or open; predicates join these by Kleene's logic (`all_of`
-is false if one is false, true if all are true).
+A predicate joins contrasts: a weighted sum of cells that the claim says is above a threshold. A contrast is
+true, false or undecided, and predicates follow Kleene's logic (`all_of` is false if one is false).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Annotated, Literal
 
 from core.spec.errors import refuse
+from core.spec.result import Metric
 from core.spec.section import ABOVE_0, Typed
-from core.spec.table import Metric
 
 # a cell by its labels along the axes; None stands for every label: the mean over those cells
 Labels = tuple[str | None, ...]
 ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
 POINT = 1.0  # the margin of a claim that states none, in scores x 100
-Printed = Literal["holds", "fails", "not printed"]
-Gate = Literal["learns", "none"]
 COLLAPSED = Metric(task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last")
 HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
 
@@ -53,10 +49,8 @@ class Contrast(Typed):
 
     def check(self):
         one = len(self.terms) == 1 and abs(self.terms[0].weight) == 1.0 and None not in self.terms[0].cell
-        refuse(
-            self.of == "share" and not one,
-            "A share of runs is of one cell, by its own labels; use collapsed() or sound() for each cell.",
-        )
+        hint = "use collapsed() or sound() for each cell"
+        refuse(self.of == "share" and not one, f"A share of runs is of one cell, by its own labels; {hint}.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -105,9 +99,9 @@ class Claim(Typed):
     place: str = ""
     decided_by: str = ""
     margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = POINT
-    printed: Printed = "holds"
+    printed: Literal["holds", "fails", "not printed"] = "holds"
     note: str = ""
-    gate: Gate = "learns"
+    gate: Literal["learns", "none"] = "learns"
     read_to: float = 0.0
 
     def cells(self) -> tuple[Labels, ...]:
@@ -115,19 +109,27 @@ class Claim(Typed):
         return tuple(term.cell for contrast in self.predicate.contrasts() for term in contrast.terms)
 
 
+def weighted(
+    cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0, metric: Metric | None = None
+) -> Contrast:
+    """The sum of the cells, each times its weight, is greater than `above`."""
+    terms = zip(weights, cells, strict=True)
+    return Contrast(tuple(Term(weight, tuple(cell)) for weight, cell in terms), above, metric)
+
+
 def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
     """a > b + by. With a negative `by`: a is not worse than b by that margin."""
-    return Contrast((Term(1.0, tuple(a)), Term(-1.0, tuple(b))), by)
+    return weighted([a, b], [1, -1], by)
 
 
 def above(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
-    return Contrast((Term(1.0, tuple(a)),), value, metric)
+    return weighted([a], [1], value, metric)
 
 
 def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
-    return Contrast((Term(-1.0, tuple(a)),), -value, metric)
+    return weighted([a], [-1], -value, metric)
 
 
 def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
@@ -140,20 +142,13 @@ def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Co
     """The least-squares slope of the cells over x, which varies, is greater than `above`."""
     mean = sum(x) / len(x)
     square = sum((value - mean) ** 2 for value in x)
-    return Contrast(
-        tuple(Term((value - mean) / square, tuple(cell)) for cell, value in zip(cells, x, strict=True)), above
-    )
+    return weighted(cells, [(value - mean) / square for value in x], above)
 
 
 def mean_above(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
-    return Contrast(
-        (
-            *(Term(1.0 / len(cells), tuple(cell)) for cell in cells),
-            *(Term(-1.0 / len(others), tuple(cell)) for cell in others),
-        ),
-        by,
-    )
+    weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
+    return weighted([*cells, *others], weights, by)
 
 
 def any_of(*parts: Predicate) -> Predicate:
@@ -176,16 +171,19 @@ def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
     return all_of(*(greater(a, other, by) for other in others if tuple(other) != tuple(a)))
 
 
+def _both_ways(cells: Iterable[Labels], by: float) -> list[Contrast]:
+    """Of each two cells, that the first is greater than the second, and the other way round."""
+    return [greater(a, b, by) for pair in combinations(cells, 2) for a, b in permutations(pair)]
+
+
 def within(cells: Iterable[Labels], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
-    pairs = list(combinations([tuple(cell) for cell in cells], 2))
-    return all_of(*(greater(x, y, -margin) for a, b in pairs for x, y in ((a, b), (b, a))))
+    return all_of(*_both_ways(cells, -margin))
 
 
 def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
     """Some two of the cells differ by more than `by`, in either direction; give the claim a margin."""
-    pairs = list(combinations([tuple(cell) for cell in cells], 2))
-    return any_of(*(greater(x, y, by) for a, b in pairs for x, y in ((a, b), (b, a))))
+    return any_of(*_both_ways(cells, by))
 
 
 def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
@@ -195,7 +193,7 @@ def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
 
 def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
     """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
-    return Contrast((Term(1.0, gain[1]), Term(-1.0, gain[0]), Term(-1.0, less[1]), Term(1.0, less[0])))
+    return weighted([gain[1], gain[0], less[1], less[0]], [1, -1, -1, 1])
 
 
 def collapsed(a: Labels) -> Contrast:
@@ -206,12 +204,12 @@ def collapsed(a: Labels) -> Contrast:
     All three bounds are ours: an untrained BERT's [CLS] has a mean cosine of 0.8 and more, so that a lower
     bound would find it collapsed before training.
     """
-    return Contrast((Term(1.0, tuple(a)),), HALF, COLLAPSED, of="share")
+    return replace(above(a, HALF, COLLAPSED), of="share")
 
 
 def sound(a: Labels) -> Contrast:
     """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
-    return Contrast((Term(-1.0, tuple(a)),), -HALF, COLLAPSED, of="share")
+    return replace(below(a, HALF, COLLAPSED), of="share")
 
 
 def of_metric(predicate: Predicate, metric: Metric) -> Predicate:
@@ -238,6 +236,5 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
 
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
-    return len(wanted) == len(labels) and all(
-        want is None or want == have for want, have in zip(wanted, labels, strict=True)
-    )
+    pairs = zip(wanted, labels, strict=False)
+    return len(wanted) == len(labels) and all(want in (None, have) for want, have in pairs)

@@ -1,5 +1,4 @@
-"""Mistakes that a user can mend, and text for people: lines that no name can break, counts, and the nearest
-name."""
+"""Mistakes that a user can mend, and text for people."""
 
 from __future__ import annotations
 
@@ -58,19 +57,13 @@ def line_of(error: BaseException, file: Path) -> int | None:
     """The line of a file in which an error arose; None if it arose elsewhere."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return error.lineno
-    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return lines[-1] if lines else None
+    frames = reversed(extract_tb(error.__traceback__))
+    return next((frame.lineno for frame in frames if frame.filename == str(file)), None)
 
 
 def printable(text: str) -> str:
-    """The text with every character that is no letter, mark or blank written as an escape, such as `\\x1b` or
-    `\\n`.
-
-    So a name cannot move a terminal's cursor, begin a new line of a table, turn the direction of writing, or
-    fail to be encoded (a file's name can hold bytes that are no text).
-    """
-    if text.isprintable():
-        return text
+    """The text with each character that is no letter, mark or blank as an escape, such as `\\x1b`: a name moves
+    no cursor, begins no new line, turns no direction of writing, and can be encoded (a file's name may not)."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

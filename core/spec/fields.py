@@ -1,9 +1,5 @@
 """What can be set: every field of a run's configuration with its type, its default under each profile and
-what it means; and what a D-number stands for.
-
-Names, types and meanings come from the sections themselves (`Annotated[type, meaning]`), defaults from
-`core.spec.methods`.
-"""
+what it means; and what a D-number stands for."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import re
 from functools import cache
 
 from core.spec import methods
-from core.spec.errors import HOME, UserError, nearest
+from core.spec.errors import HOME, nearest, refuse
 from core.spec.methods import PROFILES, SETTLED, base
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, describe, field_types, meanings, public_names
@@ -40,25 +36,24 @@ def explained(*texts: str) -> tuple[str, ...]:
     )
 
 
-def fields() -> list[tuple[str, type[Section], str]]:
-    """Path, section class and name of every field, those of every method first; two sections may share a
-    name (queue)."""
-    sections: dict[tuple[str, type[Section]], None] = {}
+def fields() -> list[tuple[str, type[Section]]]:
+    """Path and section class of every field, those of every method first; two sections may share a name
+    (queue)."""
     runs: list[type[RunConfig]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
-    for run in runs:
-        for name, hint in field_types(run).items():
-            kinds = [option for option in alternatives(hint) if isinstance(option, type)]
-            sections |= {(name, kind): None for kind in kinds if issubclass(kind, Section)}
-    listed = [(f"{name}.{field}", kind, field) for name, kind in sections for field in public_names(kind)]
-    return [*listed, ("scale", RunConfig, "scale"), ("method", RunConfig, "method")]
+    hints = [(name, kind) for run in runs for name, hint in field_types(run).items() for kind in alternatives(hint)]
+    sections = dict.fromkeys(each for each in hints if isinstance(each[1], type) and issubclass(each[1], Section))
+    listed = [(f"{name}.{field}", kind) for name, kind in sections for field in public_names(kind)]
+    return [*listed, ("scale", RunConfig), ("method", RunConfig)]
 
 
 def described(section: str | None = None) -> str:
     """The fields of a section, or of all, as --fields prints them: name, type, D-numbers, meaning, default or
     what settles it. Raises UserError for a section that no run has."""
-    lines = [HEAD]
-    for path, kind, name in fields():
+    lines, names = [HEAD], list(dict.fromkeys(path.partition(".")[0] for path, _ in fields()))
+    hint = nearest(str(section), names, f"there are {', '.join(names)}.")
+    for path, kind in fields():
         if section in (None, path, path.partition(".")[0]):
+            name = path.rpartition(".")[2]
             choices = describe(field_types(kind)[public_names(kind)[name]])
             choices = choices.replace("'", "").replace(" below 2**53", "").replace("finite ", "")
             meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
@@ -67,10 +62,7 @@ def described(section: str | None = None) -> str:
             lines += [f"    {meaning[:1].upper()}{meaning[1:]}."] if meaning else []
             option = SETTLED.get(path)
             lines += [f"    Settled by {option}." if option else f"    Default: {_default(path, kind)}."]
-    if len(lines) == 1:
-        names = list(dict.fromkeys(path.partition(".")[0] for path, _, _ in fields()))
-        hint = nearest(str(section), names, f"there are {', '.join(names)}.")
-        raise UserError(f"There is no section {str(section)[:80]!r}; {hint}")
+    refuse(len(lines) == 1, f"There is no section {str(section)[:80]!r}; {hint}")
     return "\n".join(lines)
 
 
@@ -80,9 +72,7 @@ def _default(path: str, kind: type[Section]) -> str:
     having: dict[str, list[str]] = {}  # methods by default
     for method in methods.names():
         owners = [getattr(base(method, profile), section, None) for profile in PROFILES]
-        if all(isinstance(owner, kind) for owner in owners):
-            texts = [str(getattr(owner, public_names(kind)[name])).lower() for owner in owners]
-            text = texts[0] if len(set(texts)) == 1 else " / ".join(texts)
-            having.setdefault(text, []).append(method)
-    words = [f"{text} ({', '.join(names)})" for text, names in having.items()]
+        texts = [str(getattr(each, public_names(kind)[name])).lower() for each in owners if isinstance(each, kind)]
+        having.setdefault(" / ".join(texts if len(set(texts)) > 1 else texts[:1]), []).append(method)
+    words = [f"{text} ({', '.join(names)})" for text, names in having.items() if text]
     return "; ".join(words) or "none; no run has the section unless its cell brings it in"

@@ -14,7 +14,7 @@ import json
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, field_types, public_name, public_names
+from core.spec.section import Section, alternatives, field_types, public_name
 
 # Every run says null for those of these sections that its method has not: ids were first made so, and live
 # on.
@@ -22,13 +22,9 @@ NAMED_BY_ALL = ("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "moment
 NUMERICS = 2  # raised when a change of code is meant to change results
 
 
+@functools.cache  # a report asks for the id of each run many times
 def run_id(run: RunConfig) -> str:
     """16 hex digits that name everything that can move a number of this run."""
-    return _digest(run, NUMERICS)
-
-
-@functools.cache  # a report asks for the id of each run many times
-def _digest(run: RunConfig, numerics: int) -> str:
     return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
 
 
@@ -39,16 +35,17 @@ def canonical_json(run: RunConfig) -> str:
 
 
 def to_plain(value):
-    """A section as plain dicts, lists and scalars, tagged with its class under `kind`, or under `section`
-    where a field is called kind. Raises TypeError for anything that JSON cannot hold exactly."""
+    """A section as plain dicts, lists and scalars, tagged with its class under `kind` (`RunConfig` for the
+    runs of every method), or under `section` where a field is called kind. Raises TypeError for anything that
+    JSON cannot hold exactly."""
     if isinstance(value, Section):
         plain = dict.fromkeys(NAMED_BY_ALL) if isinstance(value, RunConfig) else {}
-        plain[_tag(type(value))] = _kind(type(value))
+        tag = "section" if "kind" in field_types(type(value)) else "kind"
+        plain[tag] = "RunConfig" if isinstance(value, RunConfig) else type(value).__name__
         for field in dataclasses.fields(value):
             content = getattr(value, field.name)
-            if "neutral" in field.metadata and content == field.metadata["neutral"]:
-                continue
-            plain[public_name(field.name)] = to_plain(content)
+            if "neutral" not in field.metadata or content != field.metadata["neutral"]:
+                plain[public_name(field.name)] = to_plain(content)
         return plain
     if type(value) is tuple:
         return [to_plain(item) for item in value]
@@ -74,23 +71,14 @@ def _from_plain(value, expected):
     """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
     if isinstance(value, list):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    classes = [
-        each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section)
-    ]
-    if not isinstance(value, dict) or not classes:
+    classes = (each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section))
+    section = next(classes, None)
+    if not isinstance(value, dict) or section is None:
         return value
-    fields = dataclasses.fields(classes[0])
-    arguments = {field.name: field.metadata["neutral"] for field in fields if "neutral" in field.metadata}
-    for name, field in public_names(classes[0]).items():
-        if name in value:
-            arguments[field] = _from_plain(value[name], field_types(classes[0])[field])
-    return classes[0](**arguments)
-
-
-def _tag(section: type) -> str:
-    return "section" if "kind" in field_types(section) else "kind"
-
-
-def _kind(section: type[Section]) -> str:
-    """What stands for a class in the canonical form: its name; one for the runs of every method."""
-    return "RunConfig" if issubclass(section, RunConfig) else section.__name__
+    arguments = {}
+    for field in dataclasses.fields(section):
+        if (name := public_name(field.name)) in value:
+            arguments[field.name] = _from_plain(value[name], field_types(section)[field.name])
+        elif "neutral" in field.metadata:
+            arguments[field.name] = field.metadata["neutral"]
+    return section(**arguments)

@@ -148,41 +148,38 @@ def method(name: str) -> Method:
         ) from error
     sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
     own = [section for section in sections if section.__module__ == f"{PACKAGE}.{name}.settings"]
-    trouble = _trouble(folders[name], tuple(field for each in own for field in public_names(each)))
-    refuse(trouble, trouble)
+    _check_model(folders[name], tuple(field for each in own for field in public_names(each)))
     return stated
 
 
 @functools.cache
-def _trouble(folder: Path, fields: tuple[str, ...]) -> str:
-    """What is wrong with a method's model.py, with its line; or "". It is not imported."""
-    file = folder / "model.py"
-    if not file.is_file():
-        return f"{place(file, '')}: there is no such file; write it as CONTRIBUTING.md says."
+def _check_model(folder: Path, fields: tuple[str, ...]) -> None:
+    """Refuse what is wrong with a method's model.py, which is not imported. Raises UserError with the line."""
+    file, write = folder / "model.py", "write one, as CONTRIBUTING.md says"
+    refuse(not file.is_file(), f"{place(file, '')}: there is no such file; {write}.")
     text = file.read_text(encoding="utf-8")
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        return f"{place(file, '', error.lineno)}: it is no Python ({error.msg}); mend that line."
-    if not re.search(r"^(class Model\b|Model = |from .* import .*\bModel\b)", text, re.MULTILINE):
-        return f"{place(file, '')}: it states no Model; write one, as CONTRIBUTING.md says."
+        where = place(file, "", error.lineno)
+        raise UserError(f"{where}: it is no Python ({error.msg}); mend that line.") from error
+    stated = re.search(r"^(class Model\b|Model = |from .* import .*\bModel\b)", text, re.MULTILINE)
+    refuse(not stated, f"{place(file, '')}: it states no Model; {write}.")
     for model in [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"]:
         functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
         for name, node in functions.items():
-            where = place(file, "", node.lineno)
+            where, hook = place(file, "", node.lineno), HOOKS.get(name)
             near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
-            if name not in HOOKS and near and near[0] not in functions:
-                return f"{where}: {name} is no hook; did you mean {near[0]}?"
-            if name in HOOKS and len(node.args.args) != len(HOOKS[name]):
-                return f"{where}: write def {name}({', '.join(HOOKS[name])})."
-        if "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions:
-            where = place(file, "", model.lineno)
-            return f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
+            refuse(not hook and set(near) - functions.keys(), f"{where}: {name} is no hook; did you mean {''.join(near)}?")
+            arguments = len(node.args.args)
+            refuse(hook and arguments != len(hook), f"{where}: write def {name}({', '.join(hook or ())}).")
+        left_out = "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions
+        where = place(file, "", model.lineno)
+        refuse(left_out, f"{where}: Model leaves out contrast; write def contrast(self, first, second).")
         for field in fields:
-            if not re.search(rf"\.{field}_?\b", text):
-                where = place(folder / "settings.py", rf"\s*{field}_?:")
-                return f"{where}: model.py does not read {field}; read it there, or leave it out."
-    return ""
+            where = place(folder / "settings.py", rf"\s*{field}_?:")
+            is_read = re.search(rf"\.{field}_?\b", text)
+            refuse(not is_read, f"{where}: model.py does not read {field}; read it there, or leave it out.")
 
 
 def model(name: str) -> ModuleType:
@@ -195,13 +192,6 @@ def code_digest(name: str) -> str:
     files = sorted(_folders()[name].glob("*.py"))
     texts = [f"{file.name}\n{ast.dump(ast.parse(file.read_text(encoding='utf-8')))}\n" for file in files]
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
-
-
-def settled_for_cells(path: str) -> str | None:
-    """The option that settles a field which no study's cells can have of their own: also the length of a
-    run, and sections that hold such a field; None for every other field."""
-    settled = {**SETTLED, "train.steps": "--scale"}
-    return next((option for field, option in settled.items() if f"{field}.".startswith(f"{path}.")), None)
 
 
 def as_coded(changes: Mapping[str, object]) -> dict[str, Mapping[str, object]]:

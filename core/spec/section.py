@@ -10,7 +10,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from core.spec.errors import UserError, refuse
 
@@ -52,10 +52,9 @@ SHARE = Bound("at least 0 and below 1", lambda value: 0 <= value < 1)
 
 class Typed:
     """Base of the frozen dataclasses that a study's file states: each field is checked against its
-    annotation.
+    annotation, and subclasses add rules across fields in `check()`. Raises UserError.
 
     An int where a float is declared becomes a float, since `1` and `1.0` would otherwise be two run ids.
-    Raises UserError for any other mismatch; subclasses add rules across fields in `check()`.
     """
 
     __slots__ = ()
@@ -105,35 +104,28 @@ def field_types(section: type) -> dict[str, Any]:
     return typing.get_type_hints(section)
 
 
-@kept
-def _annotations(section: type) -> dict[str, tuple]:
-    """By field name, what `Annotated` says beside the type: the meaning, and bounds."""
-    hints = typing.get_type_hints(section, include_extras=True)
-    return {
-        name: hint.__metadata__ if typing.get_origin(hint) is Annotated else ()
-        for name, hint in hints.items()
-    }
-
-
 def meanings(section: type) -> dict[str, str]:
     """What each field means, by its public name: the text beside its type in `Annotated[type, text]`."""
-    return {public_name(name): beside[0] for name, beside in _annotations(section).items() if beside}
+    hints = typing.get_type_hints(section, include_extras=True).items()
+    return {public_name(name): hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
 
 
 @kept
 def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...], set[type]]]:
     """Name, annotation, place and bounds of each field, and the types of which every value fits."""
-    declared = []
-    for field in dataclasses.fields(typed):
-        hint, place = field_types(typed)[field.name], typed.place_of(field.name)
-        bounds = _annotations(typed)[field.name][1:]
+    declared, annotations = [], typing.get_type_hints(typed, include_extras=True)
+    for name in (field.name for field in dataclasses.fields(typed)):
+        hint, place = field_types(typed)[name], typed.place_of(name)
+        bounds = getattr(annotations[name], "__metadata__", ())[1:]
         for option in alternatives(hint):
             is_class = isinstance(option, type) and option not in (list, dict)
-            if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
-                allowed = "int, float, str, bool, None, Literal, tuple or a section"
-                raise UserError(f"{place} has the type {option}; give it {allowed}.")
+            refuse(
+                not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping),
+                f"{place} has the type {option}; give it int, float, str, bool, None, Literal, tuple or a "
+                "section.",
+            )
         classes = {option for option in alternatives(hint) if isinstance(option, type)} - {int, float}
-        declared.append((field.name, hint, place, bounds, set() if bounds else classes))
+        declared.append((name, hint, place, bounds, set() if bounds else classes))
     return declared
 
 
@@ -151,9 +143,7 @@ def public_name(field_name: str) -> str:
 def checked(value, expected, path: str, bounds: tuple[Bound, ...] = ()):
     """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
     if not fits(value, expected):
-        shown = repr(value)
-        shown = shown if len(shown) <= 80 else f"{shown[:80]}…"
-        raise UserError(f"{path} is {shown}, but it must be {describe(expected)}.")
+        raise UserError(f"{path} is {repr(value)[:80]}, but it must be {describe(expected)}.")
     for bound in bounds if value is not None else ():
         refuse(not bound.holds(value), f"{path} is {value}, but it must be {bound.words}.")
     if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
@@ -172,14 +162,12 @@ def fits(value, expected) -> bool:
         each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) and isinstance(value, tuple) else inner
         return isinstance(value, tuple) and len(each) == len(value) and all(map(fits, value, each))
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(
-            fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items()
-        )
+        return isinstance(value, Mapping) and all(all(map(fits, pair, inner)) for pair in value.items())
     if expected is int:
         return type(value) is int and abs(value) < WHOLE
     if expected is float:
         return type(value) is int or (type(value) is float and math.isfinite(value))
-    return type(value) is bool if expected is bool else isinstance(value, expected)
+    return isinstance(value, expected)
 
 
 def alternatives(expected) -> tuple:
@@ -189,13 +177,11 @@ def alternatives(expected) -> tuple:
 
 def describe(expected) -> str:
     """An annotation in words, for messages: `'on' or 'off'`, `a whole number`, `none`."""
-    words = []
+    words: list[str] = []
     for option in alternatives(expected):
-        if typing.get_origin(option) is Literal:
-            words += [repr(value) for value in typing.get_args(option)]
-        else:
-            plain = getattr(option, "__name__", "") if isinstance(option, type) else str(option)
-            words.append(NAMES.get(option) or re.sub(r"(\w+\.)+(?=\w)", "", plain))
+        plain = option.__name__ if isinstance(option, type) else re.sub(r"(\w+\.)+(?=\w)", "", str(option))
+        literal = map(repr, typing.get_args(option)) if typing.get_origin(option) is Literal else ()
+        words += literal or [NAMES.get(option, plain)]
     return " or ".join(words)
 
 
@@ -206,7 +192,7 @@ def whole(text: str) -> int | None:
 
 def decimal(text: str) -> float | None:
     """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9. None for any other
-    text, and for a number that is too small to be another than 0."""
+    text, and for a number above 0 that is too small for a float."""
     value = float(text) if len(text) <= 100 and DECIMAL.fullmatch(text.strip()) else math.nan
     vanished = value == 0.0 and re.search("[1-9]", text.lower().partition("e")[0])
     return value if math.isfinite(value) and not vanished else None

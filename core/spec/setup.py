@@ -3,20 +3,20 @@ a study, by `--set` and `--vary`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 
-from core.spec.claim import Claim, changed
-from core.spec.errors import UserError, refuse
+from core.spec.claim import Claim, Contrast, Term, changed
+from core.spec.errors import refuse, refuse_any
 from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.study import Study, short
 from core.spec.table import Axis, Cell, FigureSpec, Metric
-from core.spec.vary import has, parse_setting, setting_path, vary
+from core.spec.vary import has, parsed, read, vary
 
 Runs = Mapping[tuple[str, ...], RunConfig]  # a run of each cell that can be run, by the cell's labels
 
@@ -37,12 +37,8 @@ class Setup:
         run, named = self._unseeded(study, cell), study.named(cell, self.profile)
         held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-        values = [
-            f"{path}={label}" for path, label in zip(study.varied, study.varied_labels(cell), strict=True)
-        ]
-        settings = [text for text in (*study.settings, *values) if has(run, setting_path(text))]
-        if settings:
-            run = vary(run, dict(parse_setting(run, text) for text in settings))
+        if settings := {**study.settings, **study.varied_values(cell)}:
+            run = vary(run, _values(run, settings))
             # eval.transfer may be among the settings
             run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
         return run
@@ -74,11 +70,10 @@ class Setup:
         text = self._unseeded(study, cell).rewriting
         model = text.model if text is not None else None
         if model == OWN_ENCODER and not self.sources.encoder_masked_words:
-            name = self.sources.encoder_name or "at hand"
-            return f"needs a masked-word head, which the encoder {name} does not have"
-        if model in (None, OWN_ENCODER) or self.scale.hub_models:
-            return None
-        return f"needs {model}, which scale {self.scale.name} does not have"
+            return f"needs a masked-word head, which the encoder {self.sources.encoder_name} does not have"
+        if model not in (None, OWN_ENCODER) and not self.scale.hub_models:
+            return f"needs {model}, which scale {self.scale.name} does not have"
+        return None
 
     def seeds_of(self, study: Study) -> int:
         """How many seeds each cell of a study has."""
@@ -137,20 +132,13 @@ def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
     A setting changes the runs that have its field; the others stay as they are, and a footnote names their
     rows. Raises UserError for a field that no run has, or that the study itself varies.
     """
-    values = {
-        path: parsed
-        for path, each in _parsed(study, "--set", settings, runs).items()
-        for parsed in each.values()
-    }
-    for run in runs.values():  # raises for a contradiction between fields
-        vary(run, {path: value for path, value in values.items() if has(run, path)})
-    suffix = _suffix(sorted(settings))
+    words, suffix = _words(study, "--set", settings, runs), _suffix(sorted(settings))
     return replace(
         study.without_paper(),
         name=f"{study.name}@{suffix}",
         title=f"{study.title} with {suffix}",
-        settings=tuple(settings),
-        footnotes=(*study.footnotes, *_unchanged(values, runs)),
+        settings={path: word for path, (word,) in words.items()},
+        footnotes=(*study.footnotes, *_unchanged(words, runs)),
     )
 
 
@@ -160,90 +148,89 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
     A cell without the field has the same run at each value. A paper's number stays where a cell has the
     study's own value. Raises UserError for a wrong field or value.
     """
-    values = _parsed(study, "--vary", fields, runs)
-    for path, words in values.items():
-        refuse(len(words) == 1, f"--vary {path}={', '.join(words)} gives one value; use --set for one value.")
-    places = list(product(*values.values()))  # labels of each place of the grid
-    cells = []
-    for place in places:
-        chosen = {path: words[word] for (path, words), word in zip(values.items(), place, strict=True)}
-        for cell in study.cells:
-            made = replace(cell, labels=(*cell.labels, *place))
-            if (run := runs.get(cell.labels)) is not None:
-                here = {path: value for path, value in chosen.items() if has(run, path)}
-                if vary(run, here) != run:  # raises for a value that the run cannot have
-                    made = replace(made, published=None, published_runs=())
-            cells.append(made)
-    added = (Axis(name=path, title=path, labels=tuple(each)) for path, each in values.items())
-    any_value, figure = (None,) * len(values), study.figure
+    words = _words(study, "--vary", fields, runs)
+    for path, values in words.items():
+        refuse(len(values) == 1, f"--vary {path}={values[0]} gives one value; use --set for one value.")
+    cells, places = [], list(product(*words.values()))  # labels of each place of the grid
+    for place, cell in product(places, study.cells):
+        made = replace(cell, labels=(*cell.labels, *place))
+        run = runs.get(cell.labels)
+        if run is not None and vary(run, _values(run, dict(zip(words, place, strict=True)))) != run:
+            made = replace(made, published=None, published_runs=())
+        cells.append(made)
+    any_value, figure = (None,) * len(words), study.figure
     if figure is not None:
-        figure = replace(
-            _figure(study, figure, list(values)), base=figure.base and (*figure.base, *any_value)
-        )
+        figure = replace(_figure(study, figure, [*words]), base=figure.base and (*figure.base, *any_value))
     return replace(
         study,
         name=f"{study.name}@by-{_suffix(fields)}",
-        title=f"{study.title} by {', '.join(values)}",
-        axes=(*study.axes, *added),
+        title=f"{study.title} by {', '.join(words)}",
+        axes=(*study.axes, *(Axis(name=path, title=path, labels=each) for path, each in words.items())),
         cells=tuple(cells),
         claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
-        reference=None if study.reference is None else (*study.reference, *any_value),
+        reference=study.reference and (*study.reference, *any_value),
         figure=figure,
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
-        footnotes=(*study.footnotes, *_unchanged(values, runs)),
-        varied=tuple(values),
-    )  # fmt: skip
+        footnotes=(*study.footnotes, *_unchanged(words, runs)),
+        varied=tuple(words),
+    )
 
 
 def parts(study: Study) -> tuple[Study, ...]:
     """The study at each combination of its varied values, in order; the study itself if nothing is varied."""
     if not study.varied:
         return (study,)
-    count = len(study.varied)
-    own, added = study.axes[:-count], study.axes[-count:]
-    studies = []
-    for chosen in product(*(axis.labels for axis in added)):
-        fixed = tuple(replace(axis, labels=(label,)) for axis, label in zip(added, chosen, strict=True))
-        cells = tuple(cell for cell in study.cells if cell.labels[-count:] == chosen)
-        claims = tuple(claim for claim in study.claims if claim.cells()[0][-count:] == chosen)
-        reference = study.reference and (*study.reference[:-count], *chosen)
-        studies.append(replace(study, axes=(*own, *fixed), cells=cells, claims=claims, reference=reference))
+    studies, count = [], len(study.varied)
+    for chosen in product(*(axis.labels for axis in study.axes[-count:])):
+        fixed = [replace(axis, labels=(label,)) for axis, label in zip(study.axes[-count:], chosen, strict=True)]
+        part = replace(
+            study,
+            axes=(*study.axes[:-count], *fixed),
+            cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
+            claims=tuple(claim for claim in study.claims if claim.cells()[0][-count:] == chosen),
+            reference=study.reference and (*study.reference[:-count], *chosen),
+        )
+        studies.append(part)
     return tuple(studies)
 
 
 def values(part: Study) -> str:
     """The varied values of one part of a study, as tables name them: "3e-4", "3e-4/64"."""
-    return "/".join(part.varied_labels(part.cells[0]))
+    return "/".join(part.varied_values(part.cells[0]).values())
 
 
-def _parsed(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[str, dict[str, object]]:
-    """By field, what a user wrote, and the value that each word means. Raises UserError for a field that no
-    run has, that the study varies, or that comes twice, and for a value of a wrong type."""
-    values: dict[str, dict[str, object]] = {}
-    cells = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
-    changes = [change for each in cells for change in each.items()]
+def _values(run: RunConfig, settings: Mapping[str, str]) -> dict[str, object]:
+    """What settings change in a run, by path: those of which it has the field."""
+    return {path: parsed(run, path, text) for path, text in settings.items() if has(run, path)}
+
+
+def _words(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[str, tuple[str, ...]]:
+    """By field, the values that a user wrote. Raises UserError for a field that no run has, that the study
+    varies, or that comes twice."""
+    words: dict[str, tuple[str, ...]] = {}
+    changes = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
+    several = option == "--vary"
+    example = "a,b,c, such as train.learning_rate=3e-4,1e-3" if several else "VALUE, such as loss.temperature=0.1"
     for text in texts:
-        path, written = setting_path(text), text.partition("=")[2]
-        words = [word.strip() for word in (written.split(",") if option == "--vary" else [written])]
-        example = "FIELD=VALUE, such as loss.temperature=0.1"
-        if option == "--vary":
-            example = "FIELD=a,b,c, such as train.learning_rate=3e-4,1e-3"
-        refuse(not path or not all(words), f"{option} takes {example}, not {text[:80]!r}.")
-        refuse(path in values, f"{option} gives {path} twice; give it once.")
-        refuse(
-            path in map(setting_path, study.settings),
-            f"--set and --vary both give {path}; leave one of them out.",
-        )
+        path, written = text.partition("=")[0].strip(), text.partition("=")[2]
         section = path.partition(".")[0]
-        nearest = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
-        values[path] = {word: parse_setting(nearest, f"{path}={word}")[1] for word in words}
+        values = [word.strip() for word in (written.split(",") if several else [written])]
         varied = any(
             other == path or other.startswith(f"{path}.") or (other == section and value is not None)
-            for other, value in changes
+            for each in changes
+            for other, value in each.items()
         )
-        refuse(varied, f"{path} is what {study.name} varies; set another field, or run another study.")
-        refuse(path in SETTLED, f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.")
-    return values
+        refuse_any({
+            f"{option} takes FIELD={example}, not {text[:80]!r}.": not path or not all(values),
+            f"{option} gives {path} twice; give it once.": path in words,
+            f"--set and --vary both give {path}; leave one of them out.": path in study.settings,
+            f"{path} is what {study.name} varies; set another field, or run another study.": varied,
+            f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.": path in SETTLED,
+        })  # fmt: skip
+        # raises for a field of no run
+        read(max(runs.values(), key=lambda run: (has(run, path), has(run, section))), path)
+        words[path] = tuple(dict.fromkeys(values))
+    return words
 
 
 def _suffix(texts: Sequence[str]) -> str:
@@ -251,23 +238,20 @@ def _suffix(texts: Sequence[str]) -> str:
     return short(",".join(texts).replace(" ", "").replace("/", "-"))
 
 
-def _unchanged(paths: Mapping[str, object], runs: Runs) -> Iterator[str]:
+def _unchanged(paths: Iterable[str], runs: Runs) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
-        names = ["/".join(labels) for labels, run in runs.items() if not has(run, path)]
-        if names:
+        if names := ["/".join(labels) for labels, run in runs.items() if not has(run, path)]:
             yield f"No field {path}, and so unchanged: {', '.join(names)}."
 
 
 def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
     """A claim at one place of the grid."""
-    predicate = changed(
-        claim.predicate,
-        lambda contrast: replace(
-            contrast, terms=tuple(replace(term, cell=(*term.cell, *place)) for term in contrast.terms)
-        ),
-    )
-    return replace(claim, key=f"{claim.key} ({'/'.join(place)})", predicate=predicate)
+
+    def at(contrast: Contrast) -> Contrast:
+        return replace(contrast, terms=tuple(Term(each.weight, (*each.cell, *place)) for each in contrast.terms))
+
+    return replace(claim, key=f"{claim.key} ({'/'.join(place)})", predicate=changed(claim.predicate, at))
 
 
 def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSpec:
@@ -281,20 +265,20 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
 def check_precision(run: RunConfig, device: str) -> None:
     """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
     precision = run.train.precision
-    refuse(
-        precision == "fp16",
-        "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32.",
-    )
-    refuse(
-        precision == "tf32" and device != "cuda",
-        "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.",
-    )
+    refuse_any({
+        "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32.":
+            precision == "fp16",
+        "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.":
+            precision == "tf32" and device != "cuda",
+    })  # fmt: skip
 
 
 def check_length(run: RunConfig, places: int, device: str) -> None:
     """Raise UserError for training sentences that an encoder with so many positions cannot read. A GPU pads
     them to the longest that repetition can make; a CPU reads only what is there."""
-    if (run.longest if device == "cuda" else run.data.max_length) > places:
-        more = f" and repetition makes it up to {run.longest}," if run.longest > run.data.max_length else ""
-        what = f"{run.data.max_length}{more} but the encoder has only {places} positions"
-        raise UserError(f"data.max_length is {what}; lower it.")
+    length = run.data.max_length
+    more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
+    refuse(
+        (run.longest if device == "cuda" else length) > places,
+        f"data.max_length is {length}{more} but the encoder has only {places} positions; lower it.",
+    )

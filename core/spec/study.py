@@ -59,7 +59,7 @@ class Study(Typed):
     footnotes: tuple[str, ...] = ()
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
-    settings: tuple[str, ...] = ()  # what `--set` changed; empty for the paper's own table
+    settings: Mapping[str, str] = field(default_factory=dict)  # what `--set` changed, as it was written
     # fields of `--vary`; the last axes are their values (`core.spec.setup`)
     varied: tuple[str, ...] = ()
 
@@ -87,9 +87,9 @@ class Study(Typed):
         """What the entry of a cell is."""
         return cell.metric or self.metric
 
-    def varied_labels(self, cell: Cell) -> tuple[str, ...]:
-        """The labels of a cell along the varied axes, which are the last."""
-        return cell.labels[len(cell.labels) - len(self.varied) :]
+    def varied_values(self, cell: Cell) -> dict[str, str]:
+        """The labels of a cell along the varied axes, which are the last, by field."""
+        return dict(zip(self.varied, cell.labels[-len(self.varied) :], strict=False))
 
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or they are the

@@ -1,5 +1,4 @@
-"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading `FIELD=VALUE` from a
-user."""
+"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading a user's values."""
 
 from __future__ import annotations
 
@@ -8,11 +7,15 @@ import difflib
 import re
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
-from core.spec.errors import UserError, refuse
+from core.spec.errors import UserError, place, refuse
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, decimal, field_types, public_names, whole
+
+RANGES = re.compile("[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*")
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
@@ -21,24 +24,37 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the
     cross-field rules are checked, so that fields which go together can be changed together.
     """
-    fields: dict[str, Any] = {}  # whatever a user gives: the sections check it
-    inner: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {"": {}}  # by section and dot: "queue."; "" is the run itself
     for path, value in changes.items():
-        head, _, tail = path.partition(".")
-        name = public_names(type(run)).get(head)
-        if name is None:
-            raise unknown(run, path)
-        if tail:
-            inner.setdefault(name, {})[tail] = value
-        else:
-            fields[name] = value
-    for name, values in inner.items():
-        section = fields.get(name, getattr(run, name))
-        names = public_names(type(section)) if isinstance(section, Section) else {}
-        for tail in values.keys() - names:
-            raise unknown(run, f"{name}.{tail}")
-        fields[name] = dataclasses.replace(section, **{names[tail]: value for tail, value in values.items()})
-    return dataclasses.replace(run, **fields)
+        head, dot, field = path.rpartition(".")
+        values.setdefault(f"{head}{dot}", {})[field] = value
+    fields = values.pop("")
+    for prefix, inner in values.items():
+        head = prefix[:-1]
+        fields[head] = _replaced(run, prefix, fields.get(head, _section(run, head)), inner)
+    return _replaced(run, "", run, fields)
+
+
+def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, Any]) -> Any:
+    """A section of the run, or the run itself, with these values of its fields."""
+    names = _names(section)
+    for field in values.keys() - names:
+        raise unknown(run, f"{prefix}{field}")
+    try:
+        return dataclasses.replace(section, **{names[field]: value for field, value in values.items()})
+    except ValueError as error:  # of a method's own check
+        frame = extract_tb(error.__traceback__)[-1]
+        raise UserError(f"{error} ({place(Path(frame.filename), '', frame.lineno)}).") from error
+
+
+def _section(run: RunConfig, name: str) -> Any:
+    """What a run has under this name; None without such a section."""
+    return getattr(run, public_names(type(run)).get(name, ""), None)
+
+
+def _names(section: Any) -> dict[str, str]:
+    """The fields of a section by their public names; of anything else none."""
+    return public_names(type(section)) if isinstance(section, Section) else {}
 
 
 def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
@@ -47,75 +63,56 @@ def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[s
     return {**kept, **special}
 
 
-def read(run: RunConfig, path: str):
+def has(run: RunConfig, path: str) -> bool:
+    """Whether a run has a field at a dotted path; not in a section that it leaves out."""
+    head, dot, field = path.rpartition(".")
+    return field in _names(_section(run, head) if dot else run)
+
+
+def read(run: RunConfig, path: str) -> Any:
     """The value at a dotted path. Raises UserError if there is none."""
-    if (place := _place(run, path)) is None:
+    owner, field = _place(run, path)
+    return getattr(owner, field)
+
+
+def _place(run: RunConfig, path: str) -> tuple[Section, str]:
+    """The section that a path names, or the run itself, and the field in it. Raises UserError."""
+    if not has(run, path):
         raise unknown(run, path)
-    return getattr(*place)
+    head, dot, field = path.rpartition(".")
+    owner = _section(run, head) if dot else run
+    return owner, _names(owner)[field]
 
 
 def paths(run: RunConfig) -> list[str]:
     """Every path of the run's leaf fields, as `--set` takes them."""
     leaves = []
-    for name, field in public_names(type(run)).items():
-        value = getattr(run, field)
-        inner = public_names(type(value)) if isinstance(value, Section) else ()
-        leaves += [f"{name}.{tail}" for tail in inner] or [name]
+    for name in _names(run):
+        leaves += [f"{name}.{field}" for field in _names(_section(run, name))] or [name]
     return leaves
 
 
-def has(run: RunConfig, path: str) -> bool:
-    """Whether a run has a field at a dotted path; not in a section that it leaves out."""
-    return _place(run, path) is not None
-
-
-def _place(run: RunConfig, path: str) -> tuple[Section, str] | None:
-    """The section that a path names, or the run itself, and the field in it; None if there is none."""
-    head, dot, tail = path.partition(".")
-    owner: Any = getattr(run, public_names(type(run)).get(head, ""), None) if dot else run
-    field = public_names(type(owner)).get(tail if dot else head) if isinstance(owner, Section) else None
-    return None if field is None else (owner, field)
-
-
-def setting_path(text: str) -> str:
-    """The path of `FIELD=VALUE`, as `--set` takes it."""
-    return text.partition("=")[0].strip()
-
-
-def parse_setting(run: RunConfig, text: str) -> tuple[str, object]:
-    """Path and typed value of `FIELD=VALUE`. Raises UserError with what would be right."""
-    path, written = setting_path(text), text.partition("=")[2].strip()
-    if not path or not written:
-        raise UserError(f"--set takes FIELD=VALUE, not {text!r}; for example --set loss.temperature=0.1.")
-    if (place := _place(run, path)) is None:
-        raise unknown(run, path)
-    owner, field = place
-    value = parse_value(written, field_types(type(owner))[field], path)
-    if isinstance(section := getattr(owner, field), Section) and value is not None:
-        first = next(iter(public_names(type(section))))
-        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{first}.")
-    return path, value
-
-
-def parse_value(written: str, expected, path: str):
-    """A value from its text, by the field's annotation: none, true or false, numbers, ranges, or words."""
-    options = alternatives(expected)
-    if written.lower() == "none" and type(None) in options:
+def parsed(run: RunConfig, path: str, text: str) -> Any:
+    """The value that a text means in a field, by the field's type: none, true or false, a number, ranges, or
+    words. Raises UserError for a path that the run does not have."""
+    owner, field = _place(run, path)
+    options = alternatives(field_types(type(owner))[field])
+    if text.lower() == "none" and type(None) in options:
         return None
-    if written.lower() in ("true", "false") and bool in options:
-        return written.lower() == "true"
+    if names := _names(getattr(owner, field)):
+        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{next(iter(names))}.")
+    if text.lower() in ("true", "false") and bool in options:
+        return text.lower() == "true"
     for kind, read_as in ((int, whole), (float, decimal)):
-        if kind in options and (number := read_as(written)) is not None:
+        if kind in options and (number := read_as(text)) is not None:
             return number
-    if tuple[tuple[int, int], ...] in options and re.fullmatch(
-        "[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*", written
-    ):
+    if tuple[tuple[int, int], ...] in options and RANGES.fullmatch(text):
         # in another order they would be another run
-        ranges = sorted(tuple(map(int, part.split("-"))) for part in written.split(","))
+        ranges = sorted(tuple(map(int, part.split("-"))) for part in text.split(","))
         overlap = any(after < stop for (_, stop), (after, _) in pairwise(ranges))
-        refuse(overlap, f"{path}={written} has overlapping ranges; join them.")
+        refuse(overlap, f"{path}={text} has overlapping ranges; join them.")
         return tuple(ranges)
-    return written
+    return text
 
 
 def unknown(run: RunConfig, path: str) -> UserError:
@@ -124,12 +121,11 @@ def unknown(run: RunConfig, path: str) -> UserError:
     by_name: dict[str, list[str]] = {}
     for candidate in paths(run):
         by_name.setdefault(candidate if dot else candidate.rpartition(".")[2], []).append(candidate)
-    near = difflib.get_close_matches(path, by_name, n=1, cutoff=0.75)
-    if near:
+    if near := difflib.get_close_matches(path, by_name, n=1, cutoff=0.75):
         hint = f"did you mean {' or '.join(by_name[near[0]])}?"
-    elif isinstance(section := getattr(run, public_names(type(run)).get(head, ""), None), Section):
-        hint = f"known: {', '.join(sorted(public_names(type(section))))}."
+    elif names := _names(_section(run, head)):
+        hint = f"known: {', '.join(sorted(names))}."
     else:
-        sections = (name for name in public_names(type(run)) if isinstance(getattr(run, name), Section))
-        hint = f"method {run.method} has no section {head}; it has {', '.join(sorted(sections))}."
+        sections = sorted(name for name in _names(run) if _names(_section(run, name)))
+        hint = f"method {run.method} has no section {head}; it has {', '.join(sections)}."
     return UserError(f"There is no field {path}; {hint}")

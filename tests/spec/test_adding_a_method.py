@@ -19,7 +19,7 @@ from core.spec.identity import canonical_json, from_canonical_json, run_id
 from core.spec.methods import base
 from core.spec.run import Execution
 from core.spec.scale import DEMO, at_scale
-from core.spec.vary import parse_setting, vary
+from core.spec.vary import parsed, vary
 from core.store.store import Store
 
 EXAMPLES = ROOT / "examples" / "methods"
@@ -109,7 +109,7 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
     assert {"barlow", "dcl", "esimcse", "mocose", "simcse"} <= set(methods.names())
     paper, released = base("barlow", "paper"), base("barlow", "released")
     assert (paper.data.drop_last, released.data.drop_last) == (True, False)
-    assert parse_setting(paper, "barlow.redundancy=2") == ("barlow.redundancy", 2.0)
+    assert parsed(paper, "barlow.redundancy", "2") == 2.0
     assert len({run_id(run) for run in (paper, released, base("dcl", "paper"), base("simcse", "paper"))}) == 4
     for run, changes, sentence in (
         (paper, {"eval.vector": "pooler"}, "takes no eval.vector"),

@@ -20,7 +20,7 @@ def printed(capsys, *arguments: str) -> str:
 
 
 def test_every_field_of_every_run_is_listed_and_nothing_else():
-    listed = {path for path, _, _ in fields()}
+    listed = {path for path, _ in fields()}
     runs = {path for run in BASES for path in vary.paths(run) if "." in path}
     text = {f"text.{f.name}" for f in dataclasses.fields(TextView)}
     assert listed == runs | text | {"scale", "method"}

@@ -8,7 +8,7 @@ from core.spec import run as c
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.run import TextView
-from core.spec.vary import parse_setting, vary
+from core.spec.vary import parsed, vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 
@@ -112,23 +112,22 @@ def test_unknown_paths_are_refused_with_a_hint():
 
 
 def test_settings_are_read_by_the_type_of_their_field():
-    for text, path, value in (
-        ("loss.temperature=1", "loss.temperature", 1.0), (" queue.size = 64 ", "queue.size", 64), ("scale=x", "scale", "x"),
-        ("ema.total_updates=none", "ema.total_updates", None), ("target.stop_gradient=False", "target.stop_gradient", False),
-        ("ema.schedule=constant", "ema.schedule", "constant"), ("heads.predictor_hidden=32", "heads.predictor_hidden", 32),
-        ("queue.slice=384-512,0-128", "queue.slice", ((0, 128), (384, 512))), ("ema.end=0.9", "ema.end", 0.9),
+    for path, text, value in (
+        ("loss.temperature", "1", 1.0), ("queue.size", "64", 64), ("scale", "x", "x"), ("ema.total_updates", "none", None),
+        ("target.stop_gradient", "False", False), ("ema.schedule", "constant", "constant"), ("heads.predictor_hidden", "32", 32),
+        ("queue.slice", "384-512,0-128", ((0, 128), (384, 512))), ("ema.end", "0.9", 0.9),
     ):  # fmt: skip
-        made = parse_setting(MOCOSE, text)
-        assert made == (path, value) and type(made[1]) is type(value)
+        made = parsed(MOCOSE, path, text)
+        assert made == value and type(made) is type(value)
 
 
 def test_settings_that_cannot_be_read_or_applied_are_refused():
-    for text, sentence in (
-        ("loss.temperature", "takes FIELD=VALUE"), ("=3", "takes FIELD=VALUE"), ("queue.size=", "takes FIELD=VALUE"),
-        ("queue.slic=3", "did you mean queue.slice"), ("dup.rate=0.3", "no section dup"),
-        ("queue.slice=0-128,64-256", "has overlapping ranges"), ("queue.slice=[[0,", "must be ranges such as"),
-        ("queue.size=٦٤", "queue.size is '٦٤'"), ("loss.temperature=1_0", "must be a finite number"),
-        ("queue.size=big", "queue.size is 'big'"), ("loss.temperature=nan", "finite number"),
+    for path, text, sentence in (
+        ("queue.slic", "3", "did you mean queue.slice"), ("dup.rate", "0.3", "no section dup"), (".scale", "x", "no field .scale"),
+        ("queue.slice", "0-128,64-256", "has overlapping ranges"), ("queue.slice", "[[0,", "must be ranges such as"),
+        ("queue.size", "٦٤", "queue.size is '٦٤'"), ("loss.temperature", "1_0", "must be a finite number"),
+        ("queue.size", "big", "queue.size is 'big'"), ("loss.temperature", "nan", "finite number"),
+        ("queue", "64", "queue is a section of fields; set one of them, such as queue.size"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=sentence):
-            vary(MOCOSE, dict([parse_setting(MOCOSE, text)]))
+            vary(MOCOSE, {path: parsed(MOCOSE, path, text)})

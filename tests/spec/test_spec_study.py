@@ -72,7 +72,7 @@ def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
 def test_a_setting_that_makes_no_variant_is_refused(text, sentence):
     one = study(cells=(Cell(labels=("a",), method="simcse"), Cell(labels=("b",), changes={"queue.size": 512})), base_changes={})
     with pytest.raises(UserError, match=sentence):
-        with_settings(one, (text,), runs(one))
+        runs(with_settings(one, (text,), runs(one)))
 
 
 def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():

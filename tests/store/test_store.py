@@ -75,11 +75,12 @@ def test_a_run_of_another_version_of_the_code_is_kept_and_not_read(store, monkey
     store.save(CONFIG, made_result(CONFIG))
     for module in ("core.spec.identity", "core.store.records"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
+    run_id.cache_clear()
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS}, here 99"):
         store.load(RUN)
     assert sources.recorded_sources(MINI, store) is None  # another version's runs say nothing here
     store.save(CONFIG, made_result(CONFIG))
-    monkeypatch.undo()
+    monkeypatch.undo(), run_id.cache_clear()
     assert len(store.runs()) == 2 and store.load(RUN).config == CONFIG
 
 

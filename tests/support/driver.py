@@ -30,7 +30,7 @@ if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of 
 if os.environ.get("KNOWN_STUDIES"):
     from tests.support.known_jobs import STUDIES
 
-    found = Catalogue({Path(f"mocose/{study.name}.py"): study for study in STUDIES}, ())
+    found = Catalogue({Path(f"mocose/{study.name}.py"): study for study in STUDIES}, {})
 
 
 around = run_study.Surroundings(
