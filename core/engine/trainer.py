@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import time
@@ -15,7 +16,7 @@ from core.engine.checkpoint import Checkpoint, CheckpointFile, TrainingState
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.step import step_for
 from core.engine.streams import numpy_stream, python_stream
-from core.methods.contrastive import Batch, Contrastive, TrainingText, batcher
+from core.methods.contrastive import Batch, Contrastive, TrainingText, batched
 from core.spec import methods
 from core.spec.run import RunConfig
 
@@ -113,8 +114,8 @@ def training_batches(
     """The arguments of `model.loss` for each training step after the first `done` steps. Batches of skipped
     steps are made, too (0.1 ms each), so that later random draws stay the same."""
     model, drawing = methods.model(config.method).Model, python_stream(config.seed.data, "augmentation")
-    make = model.batches(config, text, batcher(device, config.longest), drawing)
+    batcher = functools.partial(batched, device, config.longest)
     for step, indices in zip(range(config.train.steps), batch_indices(config, len(text.table)), strict=False):
-        batch = make(indices)
+        batch = model.batch(config, text, batcher, drawing, indices)
         if step >= done:
             yield batch

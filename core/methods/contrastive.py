@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,9 @@ from core.spec.result import Row
 
 WIDTHS = 8  # a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
 Batch = Packed | Tensor  # without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
-Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `batcher`
-Maker = Callable[[Sequence[int]], tuple[Batch, ...]]  # makes the arguments of `loss` for places of the text
+Batches = tuple[Batch, ...]  # the arguments of `loss`
+Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `batched` for a device
+Places = Sequence[int]  # of a step's sentences in the text
 
 
 class TrainingText(NamedTuple):
@@ -44,16 +45,14 @@ class Kept(nn.Module):
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
         for name in self.kept:
-            value = getattr(self, name)
-            if isinstance(value, torch.Generator):
-                value.set_state(state[name].cpu())
+            if isinstance(generator := getattr(self, name), torch.Generator):
+                generator.set_state(state[name].cpu())
             else:
                 setattr(self, name, state[name])
 
 
 class Contrastive(nn.Module):
-    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update` and
-    `after_step`, in this order.
+    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update`, `after_step`.
 
     `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the same: they
     read no number back, and use no number of Python's that changes between steps. A GPU then replays them as
@@ -63,27 +62,25 @@ class Contrastive(nn.Module):
     encoder: Encoder  # what a kept model's folder holds
     capturable: bool = False
     scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
-    draws_when_scored: bool = (
-        False  # whether `sentence_vectors` draws, so that batches keep their order (D21)
-    )
+    draws_when_scored: bool = False  # whether `sentence_vectors` draws: then batches keep their order (D21)
     copies: Mapping[nn.Parameter, nn.Parameter] = {}  # of weights, in the type that a step's products read
-    averaged: tuple[list, list]  # weights that follow others, and those others: `followed` makes them
+    averaged: tuple[list, list]  # weights that follow others, and those others: `follow` sets them
 
     def form(self) -> Hashable:
         """What the model's state decides about the shapes of the next step, such as a growing queue."""
         return ()
 
     @classmethod
-    def batches(cls, config: Any, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
-        """A function that makes the arguments of `loss` for the sentences at these places of the text. It
-        draws from `rng` and puts token-id arrays together with `batch`."""
+    def batch(cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places) -> Batches:
+        """The arguments of `loss` for the sentences at these places of the text. `rng` draws what is random,
+        and `pack` puts token-id arrays together."""
         raise NotImplementedError
 
     def before_step(self) -> None:
         """What precedes a step's loss, outside its graph."""
 
     def loss(self, *batch: Any) -> Tensor:
-        """The loss of one training step, a scalar, of what `batches` made."""
+        """The loss of one training step, a scalar, of what `batch` made."""
         raise NotImplementedError
 
     def after_update(self) -> None:
@@ -91,6 +88,16 @@ class Contrastive(nn.Module):
 
     def after_step(self) -> None:
         """What follows a step, outside its graph."""
+
+    def follow(self, pairs: Sequence[tuple[nn.Module | None, nn.Module]]) -> None:
+        """Let the first module of each pair follow the second: `average` moves it, and no gradient does."""
+        there = [(target, source) for target, source in pairs if target is not None]
+        self.averaged = (
+            [p for t, _ in there for p in t.parameters()],
+            [p for _, s in there for p in s.parameters()],
+        )
+        for weight in self.averaged[0]:
+            weight.requires_grad_(False)
 
     @torch.no_grad()
     def average(self, decay: float) -> None:
@@ -127,25 +134,17 @@ class Contrastive(nn.Module):
         return []
 
 
-def followed(pairs: Iterable[tuple[nn.Module | None, nn.Module]]) -> tuple[list, list]:
-    """The parameters of targets, and those of the sources that they follow, of (target, source) pairs."""
-    targets: list[nn.Parameter] = []
-    sources: list[nn.Parameter] = []
-    for target, source in pairs:
-        if target is not None:
-            targets += target.parameters()
-            sources += source.parameters()
-    return targets, sources
+def placed(entries: Tensor, held: Tensor) -> Tensor:
+    """A queue's new entries, in the memory of those held if they fit there, where a CUDA graph finds them."""
+    return held.copy_(entries) if held.shape == entries.shape else entries
 
 
-def batcher(device: torch.device, longest: int) -> Batcher:
-    """The function that makes this device's batches of token-id arrays, of at most `longest` tokens each.
-    With `exact` a padded batch is as wide as its longest sentence."""
-
-    def batch(sentences: Sequence[np.ndarray], exact: bool = False) -> Batch:
-        if device.type == "cpu":
-            return pack(sentences, device)
-        width = max(map(len, sentences))
-        return rows(sentences, width if exact else max(width, min(width + -width % WIDTHS, longest)))
-
-    return batch
+def batched(
+    device: torch.device, longest: int, sentences: Sequence[np.ndarray], exact: bool = False
+) -> Batch:
+    """A batch for this device of token-id arrays, of at most `longest` tokens each. With `exact` a padded
+    batch is as wide as its longest sentence."""
+    if device.type == "cpu":
+        return pack(sentences, device)
+    width = max(map(len, sentences))
+    return rows(sentences, width if exact else max(width, min(width + -width % WIDTHS, longest)))

@@ -6,10 +6,9 @@ import tiny
 import torch
 
 from core.engine.encoder.packing import pack
-from core.methods.mocose import augmentation as clusters
-from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions, spherical_kmeans, summarised
-from core.methods.mocose.fgsm import changed_share
-from core.methods.mocose.model import MoCoSE
+from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
+from core.methods.mocose.model import MoCoSE, changed_share
+from core.methods.mocose.queue import LLOYD_STEPS, spherical_kmeans, summarised
 from core.methods.mocose.settings import Augmentation, NegativeQueue
 
 LENGTHS = (4, 9, 6)
@@ -139,5 +138,5 @@ def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
     chosen = torch.randperm(len(points), generator=start)[:3]
     assert len(seen) == (2 if fgsm == "current" else 1)
     for negatives in seen:
-        assert np.allclose(negatives, naive(points, points[chosen], clusters.LLOYD_STEPS), atol=1e-5)
+        assert np.allclose(negatives, naive(points, points[chosen], LLOYD_STEPS), atol=1e-5)
     assert torch.equal(model.clustering.get_state(), start.get_state())

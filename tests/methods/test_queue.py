@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from core.methods.esimcse.model import VectorQueue
 from core.methods.esimcse.settings import MomentumQueue
+from core.methods.mocose.queue import KeyQueue
 from core.methods.mocose.settings import NegativeQueue
-from core.methods.queue import KeyQueue, VectorQueue
 
 
 def trace(size, init_size, batch, steps, init):

@@ -5,8 +5,10 @@ import random
 
 import numpy as np
 import pytest
+import tiny
 
-from core.methods.esimcse.repetition import insertions, positions, repeat_tokens, repeat_words, stream_for
+from core.methods.contrastive import TrainingText
+from core.methods.esimcse.repetition import insertions, positions, repeat_tokens, repeat_words, repeated
 from core.methods.esimcse.settings import Repetition
 from core.spec.errors import UserError
 
@@ -60,12 +62,13 @@ def test_words_are_doubled_but_never_the_last():
 
 
 def test_static_repetition_is_the_sentence_s_own():
-    static = Repetition(resample="static")
-    drawing = random.Random(5)
-    first = [stream_for(static, drawing, i).random() for i in range(3)]
-    assert first == [stream_for(static, random.Random(9), i).random() for i in range(3)]
-    assert len(set(first)) == 3
-    assert stream_for(Repetition(), drawing, 0) is drawing
+    text = TrainingText([np.arange(20)] * 9)  # the same sentence at nine places
+
+    def views(seed, resample):
+        return [view.tolist() for view in repeated(tiny.config("esimcse", dup__resample=resample), text, random.Random(seed), range(9))]
+
+    assert views(5, "static") == views(9, "static") and len({tuple(view) for view in views(5, "static")}) > 1
+    assert views(5, "per_epoch") != views(9, "per_epoch")
 
 
 def naive_insertion(sentence, dup, stream, inserted):
@@ -100,6 +103,6 @@ def test_a_tokenizer_without_masks_or_english_is_refused():
             return ["[UNK]"]
 
     with pytest.raises(UserError, match="needs a tokenizer with a mask token"):
-        insertions(Repetition(unit="mask"), Bare())
+        insertions("mask", Bare())
     with pytest.raises(UserError, match="function words"):
-        insertions(Repetition(unit="stopword"), Bare())
+        insertions("stopword", Bare())

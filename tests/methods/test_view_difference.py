@@ -51,7 +51,7 @@ def test_the_stale_gradient_in_one_view_is_what_is_compared():
 
 def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
     model = trained(dropout=0.3, fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.05)
-    found, sign = model.diagnostics(BATCH), model.eval().sign_at(BATCH)
+    found, sign = model.diagnostics(BATCH), model.eval()._sign(BATCH, None, model.queue.visible(), None)
 
     def loss(change):  # (T, hidden), without dropout and augmentation
         keys, negatives = model._keys(BATCH, None, None), model.queue.visible()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import random
-from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import torch
@@ -13,13 +12,31 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batch, Batcher, Maker, TrainingText, followed
-from core.methods.esimcse.repetition import repeater
-from core.methods.esimcse.settings import ESimCSERun
+from core.methods.contrastive import Batcher, Batches, Kept, Places, TrainingText, placed
+from core.methods.esimcse.repetition import repeated
+from core.methods.esimcse.settings import ESimCSERun, MomentumQueue
 from core.methods.heads import INITIAL_SPREAD
 from core.methods.losses import info_nce
-from core.methods.queue import VectorQueue
 from core.methods.simcse.model import TwoViews
+
+
+class VectorQueue(Kept):
+    """ESimCSE's queue of momentum-encoder vectors: empty at first, newest last, `size` kept (D70)."""
+
+    kept = ("entries",)
+
+    def __init__(self, config: MomentumQueue):
+        super().__init__()
+        self.config = config
+        self.entries: Tensor | None = None  # (width, dim), the negatives; None before the first push
+
+    def push(self, vectors: Tensor) -> None:
+        """Append a batch (batch, dim) without gradient."""
+        vectors, size = vectors.detach(), self.config.size
+        if self.entries is None:
+            self.entries = (vectors[-size:] if self.config.cut_first_batch else vectors).clone()
+        else:
+            self.entries = placed(torch.cat([self.entries, vectors])[-size:], self.entries)
 
 
 class ESimCSE(TwoViews):
@@ -27,7 +44,7 @@ class ESimCSE(TwoViews):
 
     def __init__(self, config: ESimCSERun, encoder: Encoder, device: torch.device):
         super().__init__(config, encoder, device)
-        self.averaged = followed([(self.momentum_encoder, encoder), (self.momentum_head, self.head)])
+        self.follow([(self.momentum_encoder, encoder), (self.momentum_head, self.head)])
 
     def build(self) -> None:
         """Make the momentum encoder and its queue, as far as the run has them."""
@@ -35,15 +52,11 @@ class ESimCSE(TwoViews):
         self.momentum_head: nn.Module | None = None
         self.queue: Any = None
         self._waiting: Packed | None = None  # what after_update is to push (D69)
-        momentum = self.config.momentum
-        if momentum is None:
-            return
-        self.momentum_encoder = copy.deepcopy(self.encoder).requires_grad_(False)
-        if momentum.init == "random":
-            randomise(self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder"))  # D60
-        if momentum.head == "ema":
-            self.momentum_head = copy.deepcopy(self.head).requires_grad_(False)  # D68
-        self.queue = VectorQueue(self.config.queue)
+        if (momentum := self.config.momentum) is not None:
+            self.momentum_encoder, self.queue = copy.deepcopy(self.encoder), VectorQueue(self.config.queue)
+            self.momentum_head = copy.deepcopy(self.head) if momentum.head == "ema" else None  # D68
+            if momentum.init == "random":  # D60
+                randomise(self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder"))
 
     def form(self) -> int:
         """How many vectors the queue holds."""
@@ -57,13 +70,9 @@ class ESimCSE(TwoViews):
         return self
 
     def loss(self, views: Packed, kept: Packed | None = None) -> Tensor:
-        """The loss of one step. `views` holds the batch's first views, then its second views, 2B sentences;
-        `kept` is what goes through the momentum encoder (queue.view), B sentences, or None without a queue.
-
-        Order: encode, contrast with the queue as left by earlier steps, move the momentum weights, push. With
-        momentum.when=after_optimizer the last two wait for `after_update`, so what is pushed lags one step
-        less (D69).
-        """
+        """The loss of one step against the queue as left by earlier steps. `views` holds the batch's first
+        views, then its second views, 2B sentences; `kept` the B sentences for the queue, or None without one.
+        Then the momentum weights move and `kept` is pushed: here, or after the optimiser's update (D69)."""
         loss = super().loss(views)
         if kept is not None and self.config.momentum.when == "after_forward":
             self._enqueue(kept)
@@ -72,28 +81,20 @@ class ESimCSE(TwoViews):
         return loss
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
-        loss, queue = self.config.loss, None if self.queue is None else self.queue.entries
-        return info_nce(
-            first, second, queue, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives
-        )
+        settings, entries = self.config.loss, None if self.queue is None else self.queue.entries
+        temperature, in_batch = settings.temperature, settings.in_batch_negatives
+        return info_nce(first, second, entries, temperature=temperature, in_batch_negatives=in_batch)
 
     @classmethod
-    def batches(cls, config: ESimCSERun, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
-        """Each sentence of a batch twice, the second time with repetitions; and what goes into the queue."""
-        queue, repeated = config.queue, repeater(config, text, rng)
-
-        def make(indices: Sequence[int]) -> tuple[Batch, ...]:
-            first = [text.table[i] for i in indices]
-            second = repeated(indices)
-            views = batch([*first, *second])
-            if queue is None:
-                return (views,)
-            return views, batch(second if queue.view == "repeated" else first)
-
-        return make
+    def batch(
+        cls, config: ESimCSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
+    ) -> Batches:
+        """Each sentence twice, the second time with repetitions; and what goes into the queue."""
+        first, second = [text.table[i] for i in places], repeated(config, text, rng, places)
+        queued = () if config.queue is None else (second if config.queue.view == "repeated" else first,)
+        return tuple(map(pack, ([*first, *second], *queued)))
 
     def after_update(self) -> None:
-        """What follows the optimiser's update (D69)."""
         if self._waiting is not None:
             self._enqueue(self._waiting)
             self._waiting = None

@@ -3,14 +3,15 @@ stop-word or a mask (D61 - D64, D72)."""
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from core.methods.contrastive import TrainingText
 from core.methods.esimcse.settings import ESimCSERun, Repetition
-from core.spec.errors import UserError
+from core.spec.errors import refuse
 
 # Which list the paper used is not known (the released code refers to one that is commented out, D72). This
 # list is ours: articles, conjunctions, prepositions, pronouns, auxiliaries and a few adverbs.
@@ -30,10 +31,8 @@ def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
     With `protect_special`, sub-word repetition leaves out the first and last token ([CLS], [SEP]) and word
     repetition the last word (D63).
     """
-    if dup.protect_special:
-        allowed = range(1, length - 1) if dup.unit == "subword" else range(length - 1)
-    else:
-        allowed = range(length)
+    first = int(dup.protect_special and dup.unit == "subword")
+    allowed = range(first, length - dup.protect_special)
     count = stream.randint(0, dup.largest_count(length))
     return sorted(stream.sample(allowed, min(count, len(allowed))))
 
@@ -56,64 +55,40 @@ def repeat_words(
     words = sentence.split()
     if len(words) < 2:
         return sentence
-    chosen = set(positions(dup, len(words), stream))
-    written = []
-    for place, word in enumerate(words):
-        written.append(word)
-        if place in chosen:
-            written.append(stream.choice(inserted) if inserted else word)
-    return " ".join(written)
+    for place in positions(dup, len(words), stream):
+        words[place] += f" {stream.choice(inserted) if inserted else words[place]}"
+    return " ".join(words)
 
 
-def repeater(
-    config: ESimCSERun, text: TrainingText, rng: random.Random
-) -> Callable[[Sequence[int]], list[np.ndarray]]:
-    """The function that makes the second views of the sentences at these places of the text, in token ids."""
+def repeated(
+    config: ESimCSERun, text: TrainingText, rng: random.Random, places: Sequence[int]
+) -> list[np.ndarray]:
+    """The second views of the sentences at these places of the text, in token ids. Repetitions are drawn from
+    `rng`, or with resample=static from a stream of the sentence's place, the same for every seed (D64)."""
     dup, longest = config.dup, config.data.max_length
-    inserted = insertions(dup, text.tokenizer) if dup is not None else ()
-
-    def repeated(indices: Sequence[int]) -> list[np.ndarray]:
-        if dup is None:
-            return [text.table[i] for i in indices]
-        streams = [(i, stream_for(dup, rng, int(i))) for i in indices]
-        if dup.unit == "subword":
-            return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in streams]
-        assert text.sentences is not None, "such a run reads words"
-        written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in streams]
-        encoded = text.tokenizer(written, truncation=True, max_length=longest)["input_ids"]
-        return [np.array(ids, dtype=np.int32) for ids in encoded]
-
-    return repeated
+    if dup is None:
+        return [text.table[i] for i in places]
+    drawn = dup.resample == "per_epoch"
+    streams = [(i, rng if drawn else random.Random(f"static/{i}")) for i in places]
+    if dup.unit == "subword":
+        return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in streams]
+    assert text.sentences is not None, "such a run reads words"
+    inserted = insertions(dup.unit, text.tokenizer)
+    written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in streams]
+    encoded = text.tokenizer(written, truncation=True, max_length=longest)["input_ids"]
+    return [np.array(ids, dtype=np.int32) for ids in encoded]
 
 
-def insertions(dup: Repetition, tokenizer) -> tuple[str, ...]:
-    """What follows the drawn words: the words themselves (empty), the tokenizer's mask, or stop-words (D72).
-
-    Of the stop-words those that the vocabulary has whole, so that a small one does not turn them into
-    letters. Raises UserError if there is no mask or no such word.
-    """
-    if dup.unit == "mask":
-        if tokenizer.mask_token is None:
-            raise UserError(
-                "dup.unit=mask needs a tokenizer with a mask token, which this encoder's has not; "
-                "take another unit."
-            )
-        return (tokenizer.mask_token,)
-    if dup.unit != "stopword":
+@functools.cache  # asked in each step
+def insertions(unit: str, tokenizer) -> tuple[str, ...]:
+    """What follows the drawn words: the words themselves (empty), the tokenizer's mask, or the stop-words
+    that its vocabulary has whole (D72). Raises UserError if there is no mask or no such word."""
+    if unit == "word":
         return ()
-    unknown = tokenizer.unk_token
-    # the blank makes it a word of its own in RoBERTa
-    pieces = {word: tokenizer.tokenize(f" {word}") for word in STOP_WORDS}
-    whole = tuple(word for word, found in pieces.items() if len(found) == 1 and found != [unknown])
-    if not whole:
-        raise UserError(
-            "dup.unit=stopword needs English function words in the encoder's vocabulary, which has "
-            "none; take another unit."
-        )
-    return whole
-
-
-def stream_for(dup: Repetition, drawing: random.Random, index: int) -> random.Random:
-    """Where a sentence's repetition is drawn from: the run's stream, or with resample=static one fixed by the
-    sentence's place in the text, the same for every seed (D64)."""
-    return drawing if dup.resample == "per_epoch" else random.Random(f"static/{index}")
+    what, words = "a tokenizer with a mask token", [tokenizer.mask_token]
+    if unit == "stopword":
+        what, unknown = "English function words in the vocabulary", [tokenizer.unk_token]
+        pieces = {word: tokenizer.tokenize(f" {word}") for word in STOP_WORDS}  # with a blank for RoBERTa
+        words = [word for word, tokens in pieces.items() if len(tokens) == 1 and tokens != unknown]
+    refuse(not any(words), f"dup.unit={unit} needs {what}, but this encoder has none; take another unit.")
+    return tuple(words)

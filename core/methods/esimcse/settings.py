@@ -1,18 +1,13 @@
-"""ESimCSE's runs: their sections and rules, the three profiles, and how they follow a scale. No torch.
-
-Each value that the paper's text gives stands beside its sentence; what the paper leaves unsaid is a guess,
-and the same in all three.
-"""
+"""ESimCSE's runs: sections, rules, scales and profiles. No torch. Each value stands beside the paper's
+sentence; what the paper leaves unsaid is a guess, and the same in all three profiles."""
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from core.methods.simcse.settings import PAPER as SIMCSE
-from core.methods.simcse.settings import check_two_views
-from core.spec.errors import refuse
+from core.methods.simcse.settings import SHARED, check_two_views
+from core.spec.errors import refuse_any
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, scaled_count
 from core.spec.section import Bound, Section, at_least
@@ -32,19 +27,14 @@ class MomentumQueue(Section):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
     """ESimCSE's repetition: view 2 writes some tokens (or words) twice (studies/reference/methods.md).
-
     `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table
-    10, D72).
-    """
+    10, D72)."""
 
-    rate: Annotated[
-        float,
-        "largest share of a sentence's tokens that is written twice (D67)",
+    rate: Annotated[float, "largest share of a sentence's tokens that is written twice (D67)",
         Bound("above 0 and at most 1; dup=none is no repetition", lambda value: 0 < value <= 1),
-    ] = 0.32
-    unit: Annotated[
-        Literal["subword", "word", "stopword", "mask"], "what is repeated, or put in instead (D72)"
-    ] = "subword"
+    ] = 0.32  # fmt: skip
+    unit: Annotated[Literal["subword", "word", "stopword", "mask"],
+        "what is repeated, or put in instead (D72)"] = "subword"  # fmt: skip
     range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or released (D61)"] = "paper"
     cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)", at_least(1)] = 10
     recut: Annotated[bool, "cut at data.max_length again; word mode always does (D62)"] = False
@@ -56,23 +46,13 @@ class Repetition(Section):
     def cap_is_idle(self, length: int) -> bool:
         """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it.
         Words are counted before the cut, so a sentence of theirs may have any number."""
-        return (
-            self.unit == "subword"
-            and self.range == "paper"
-            and self.cap is not None
-            and max(2, int(self.rate * length)) <= self.cap
-        )
+        paper = (self.unit, self.range) == ("subword", "paper")
+        return paper and self.cap is not None and max(2, int(self.rate * length)) <= self.cap
 
     def largest_count(self, length: int) -> int:
         """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is
-        0.
-
-        paper: max(2, int(rate * N)), at most `cap`. released sub-word: min(cap, int(rate * N)) - 1, and 0
-        when int(rate * N) is 0. released word: min(cap, n, max(2, int(rate * n))) - 1. N counts [CLS] and
-        [SEP]; n counts words.
-        """
-        share = int(self.rate * length)
-        cap = self.cap if self.cap is not None else length
+        0. A length counts words, or tokens with [CLS] and [SEP]."""
+        share, cap = int(self.rate * length), self.cap if self.cap is not None else length
         if self.range == "paper":
             return min(cap, max(2, share))
         if self.unit == "subword":
@@ -84,19 +64,15 @@ class Repetition(Section):
 class Momentum(Section):
     """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e."""
 
-    lambda_: Annotated[
-        float,
-        "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)",
+    lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)",
         Bound("above 0 and below 1; queue=none and momentum=none is no queue", lambda value: 0 < value < 1),
-    ] = 0.995
-    init: Annotated[Literal["pretrained_copy", "random"], "start of the momentum encoder (D60)"] = (
-        "pretrained_copy"
-    )
+    ] = 0.995  # fmt: skip
+    init: Annotated[Literal["pretrained_copy", "random"],
+        "start of the momentum encoder (D60)"] = "pretrained_copy"  # fmt: skip
     head: Annotated[Literal["online", "ema"], "head: the online one, or an average (D68)"] = "online"
     dropout: Annotated[Switch, "dropout in the momentum encoder (D68)"] = "off"
-    when: Annotated[Literal["after_forward", "after_optimizer"], "when the encoder is moved (D69)"] = (
-        "after_forward"
-    )
+    when: Annotated[Literal["after_forward", "after_optimizer"],
+        "when the encoder is moved (D69)"] = "after_forward"  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +87,14 @@ class ESimCSERun(RunConfig):
     def check(self):
         RunConfig.check(self)
         check_two_views(self)
-        why = "ESimCSE's queue and momentum encoder go together; set both or set both to none."
-        refuse((self.queue is None) != (self.momentum is None), why)
-        why = "ESimCSE without repetition and without a queue is SimCSE; set method=simcse."
-        refuse(self.queue is None and self.dup is None, why)
-        why = "queue.view=repeated needs repetition; set dup or queue.view=original."
-        refuse(self.queue is not None and self.queue.view == "repeated" and self.dup is None, why)
+        refuse_any({
+            "ESimCSE's queue and momentum encoder go together; set both or set both to none.":
+                (self.queue is None) != (self.momentum is None),
+            "ESimCSE without repetition and without a queue is SimCSE; set method=simcse.":
+                self.queue is None and self.dup is None,
+            "queue.view=repeated needs repetition; set dup or queue.view=original.":
+                self.queue is not None and self.queue.view == "repeated" and self.dup is None,
+        })  # fmt: skip
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         changes: dict[str, object] = {}
@@ -128,8 +106,8 @@ class ESimCSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        repeated = 0.0 if self.dup is None else self.dup.rate / 2  # the mean of what is drawn
-        return 6.0 + 3.0 * repeated + (0.0 if self.momentum is None else 1.0)
+        repeated = self.dup.rate / 2 if self.dup is not None else 0.0  # the mean of what is drawn
+        return 6.0 + 3.0 * repeated + (self.momentum is not None)
 
     @property
     def kept(self) -> int:
@@ -149,18 +127,15 @@ class ESimCSERun(RunConfig):
 
     @property
     def longest(self) -> int:
-        width = self.data.max_length
-        if self.dup is None or self.reads_words or self.dup.recut:
+        width, dup = self.data.max_length, self.dup
+        if dup is None or dup.unit != "subword" or dup.recut:
             return width
-        return width + self.dup.largest_count(width)
+        return width + dup.largest_count(width)
 
 
 # 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps". 4.2 "we add an MLP layer on top of the [CLS]
 # representation to get the sentence embedding" stands under Training Details: that it is left off in
 # evaluation is a guess (D65), as precision and length are (D71, D33).
-SHARED = {
-    field.name: getattr(SIMCSE, field.name) for field in dataclasses.fields(SIMCSE) if field.name != "method"
-}
 PAPER = ESimCSERun(
     **SHARED,
     queue=MomentumQueue(size=160),  # 5.4 "2.5 times the batch size"; original sentences: guess (D70)

@@ -5,25 +5,80 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 from collections.abc import Hashable
+from random import Random
 
 import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from core.engine.encoder.bert import Encoder
+from core.engine.encoder.bert import Embeddings, Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
+from core.engine.evaluation.metrics import cosines
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Contrastive, Kept, Maker, TrainingText, followed
+from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, Places, TrainingText
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
-from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions, summarised
-from core.methods.mocose.fgsm import StaleGradient, changed_share, view_differences
+from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
+from core.methods.mocose.queue import KeyQueue, summarised
 from core.methods.mocose.settings import MoCoSERun, ema_decay, traceable_distance
-from core.methods.queue import KeyQueue
 from core.spec.result import Row
+
+Drawing = Generator | None  # what augmentations are drawn from; None for none
+
+
+class StaleGradient(Kept):
+    """FGSM as released (D18): signs of the gradient of the previous step's loss with respect to the online
+    view's word embeddings, by batch slot and token slot. A padding slot has no gradient, so a token that
+    stands where the previous batch had padding is not changed."""
+
+    kept = ("signs",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.signs: Tensor | None = None  # (B, L, hidden)
+        self._watched: tuple[Tensor, Packed] | None = None
+
+    def sign_for(self, batch: Packed) -> Tensor | None:
+        """Signs for this batch's tokens, (T, hidden), 0 beyond stored slots; None before a backward."""
+        if self.signs is None:
+            return None
+        rows, width, _ = self.signs.shape
+        if batch.bias is not None and batch.batch == rows and batch.width <= width:
+            return self.signs[:, : batch.width].flatten(0, 1)
+        inside = (batch.row < rows) & (batch.slot < width)  # (T,)
+        picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]  # (T, hidden)
+        return picked * inside.unsqueeze(1)
+
+    def watch(self, words: Tensor, batch: Packed) -> None:
+        """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward fills."""
+        words.retain_grad()
+        self._watched = (words, batch)
+
+    def keep(self) -> None:
+        """Store the signs of the gradient that the backward left, and forget the batch."""
+        assert self._watched is not None and self._watched[0].grad is not None, "a backward pass has been"
+        (words, batch), self._watched = self._watched, None
+        signs = words.grad.sign()  # type: ignore[union-attr]  # (T, hidden)
+        if batch.bias is None:
+            grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
+            grid[batch.row * batch.width + batch.slot] = signs
+            signs = grid
+        signs = signs.view(batch.batch, batch.width, -1)
+        held = self.signs
+        if batch.bias is None or held is None or len(held) != len(signs) or held.shape[1] < batch.width:
+            self.signs = signs
+            return
+        held[:, : batch.width] = signs  # in the memory of earlier ones, where a CUDA graph finds them
+        held[:, batch.width :] = 0.0
+
+
+@torch.no_grad()
+def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) -> float:
+    """Share of a batch's word embeddings (T, hidden) that epsilon * sign changes, without padding (D19)."""
+    changed = words + epsilon * sign != words  # (T, hidden)
+    return float(changed[batch.mask[batch.row, batch.slot]].float().mean())
 
 
 class MoCoSE(Contrastive, Kept):
@@ -33,40 +88,32 @@ class MoCoSE(Contrastive, Kept):
 
     def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
-        self.config = config
+        self.config, self.encoder = config, encoder
         weights = torch_stream(config.seed.model, "heads")
-        self.encoder = encoder
         self.pooler = pooler(encoder, weights)
         self.projection = projection(config.heads, encoder, weights)
         self.predictor = predictor(config.heads, encoder, weights)
         own = config.target.embeddings == "ema"  # else the online branch's (D8)
         self.target_embeddings = copy.deepcopy(encoder.embeddings) if own else None
-        self.target_stack = copy.deepcopy(encoder.stack)
-        self.target_pooler = copy.deepcopy(self.pooler)
-        self.target_projection = copy.deepcopy(self.projection)
-        pairs = [
-            (self.target_stack, encoder.stack),
-            (self.target_pooler, self.pooler),
-            (self.target_embeddings, encoder.embeddings),
-            (self.target_projection, self.projection),
-        ]
-        for target, _ in pairs:
-            if target is not None:
-                target.requires_grad_(False)
-        self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
+        online = (encoder.stack, self.pooler, self.projection)
+        self.target_stack, self.target_pooler, self.target_projection = map(copy.deepcopy, online)
         self.to(device)
-        self.averaged = followed(pairs)
+        target = (self.target_stack, self.target_pooler, self.target_projection)
+        self.follow([*zip(target, online, strict=True), (self.target_embeddings, encoder.embeddings)])
+        self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
         self.trained = [p for p in self.parameters() if p.requires_grad]
         self.dropping = dropping(config.seed.data, device, self)
-        random_keys = torch_stream(config.seed.model, "queue")
-        self.queue = KeyQueue(config.queue, config.heads.out_size, random_keys, device)
+        first_keys = torch_stream(config.seed.model, "queue")
+        self.queue = KeyQueue(config.queue, config.heads.out_size, first_keys, device)
         self.clustering = torch_stream(config.seed.model, "queue clusters")
         self.augmenting = torch_stream(config.seed.data, "augmentation")
         self.augmenting_tests = torch_stream(config.seed.data, "augmentation of tests")
         self.stale = StaleGradient()
         self.changed_share: float | None = None
+        # moving before the first forward changes nothing, but counts: so both timings agree (D5)
+        self.updates = 0 if config.ema.when == "before_forward" else 1
         self.capturable = config.queue.negatives != "kmeans"  # whose first centres are drawn on the CPU
-        self.scored_by_slot, self.updates = config.fgsm.at_eval, 0
+        self.scored_by_slot = config.fgsm.at_eval
         self.draws_when_scored = config.eval.apply_augmentation and config.aug.active()
 
     def form(self) -> Hashable:
@@ -83,40 +130,37 @@ class MoCoSE(Contrastive, Kept):
         return self
 
     @classmethod
-    def batches(cls, config: MoCoSERun, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
-        """Each batch once, and beside it the target branch's own text if there is one. Augmentations depend
-        on the longest sentence where padding is dynamic (D22, D24)."""
-        tables = [table for table in (text.table, text.rewritten) if table is not None]
+    def batch(
+        cls, config: MoCoSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
+    ) -> Batches:
+        """Each sentence once, and beside it the target branch's own text if there is one. Augmentations
+        depend on the longest sentence where padding is dynamic (D22, D24)."""
         exact = config.aug.active() and config.data.padding == "dynamic"
-        return lambda indices: tuple(batch([table[i] for i in indices], exact) for table in tables)
+        tables = [table for table in (text.table, text.rewritten) if table is not None]
+        return tuple(pack([table[i] for i in places], exact) for table in tables)
 
     def before_step(self) -> None:
         if self.config.ema.when == "before_forward":
-            self._average()  # the first call changes nothing: the copies are still equal
+            self._average()
 
     def loss(self, batch: Packed, rewritten: Packed | None = None) -> Tensor:
-        """The loss of one training step against the queue as it was before this batch; then the batch's keys
-        are pushed.
-
-        `rewritten` is what the target branch is given where it has a text of its own (Table 5's text-level
-        views).
-        """
-        other = batch if rewritten is None else rewritten
-        fgsm = self.config.fgsm
+        """The loss of one training step against the queue as it was before this batch, whose keys are then
+        pushed. `rewritten` is the target branch's own text where it has one (Table 5)."""
+        other, fgsm, both = rewritten or batch, self.config.fgsm, self.config.fgsm.views == "both_same"
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
         sign, keys = None, None  # (T, hidden), (B, out_size)
         if fgsm.gradient == "current":
-            if fgsm.views == "online_only":  # FGSM leaves the keys alone
+            if not both:  # FGSM leaves the keys alone
                 keys = self._keys(other, None, self.augmenting)
-            sign = self._sign_ahead(batch, other, keys, negatives)
+            sign = self._sign(batch, keys, negatives, self.augmenting.clone_state())
         elif fgsm.gradient == "stale_online":
             sign = self.stale.sign_for(batch)
         with self.dropping.again():
             if keys is None:
-                of_target = None if fgsm.views == "online_only" else sign
-                if of_target is not None and other is not batch:
-                    of_target = self.stale.sign_for(other)  # by slot, whatever stands there
-                keys = self._keys(other, of_target, self.augmenting)
+                moves = sign if both else None
+                if moves is not None and rewritten is not None:
+                    moves = self.stale.sign_for(rewritten)  # by slot, whatever stands there
+                keys = self._keys(other, moves, self.augmenting)
             loss, words = self._contrast(batch, keys, negatives, sign, self.augmenting)
         if sign is not None and self.changed_share is None:  # once is enough, and it makes a GPU wait
             self.changed_share = changed_share(words, fgsm.epsilon, sign, batch)
@@ -131,8 +175,6 @@ class MoCoSE(Contrastive, Kept):
 
     def after_step(self) -> None:
         if self.config.ema.when == "after_optimizer_step":
-            # the update before the first forward is a no-op; it counts, so both timings agree (D5)
-            self.updates = max(1, self.updates)
             self._average()
 
     def _average(self) -> None:
@@ -140,12 +182,11 @@ class MoCoSE(Contrastive, Kept):
         self.average(ema_decay(self.config.ema, self.updates, self.config.train.steps))
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """Vectors to be scored, (B, hidden) or (B, out_size), in the model's mode (D10, D20, D21)."""
-        # before the first step there is no gradient to replay
-        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
-        words = self._perturbed(self.encoder.embeddings.lookup(batch), sign)
+        """Vectors to be scored, (B, hidden) or (B, out_size) (D10, D20, D21)."""
+        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None  # None before the first step
         drawing = self.augmenting_tests if self.draws_when_scored else None
-        x = self.encoder.embeddings.finish(*self._augmented(words, batch, drawing, batch.width))
+        embeddings = self.encoder.embeddings
+        x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
         cls = self.encoder.stack(x, batch)
         if self.config.eval.vector == "cls_before_pooler":
             return cls
@@ -161,17 +202,31 @@ class MoCoSE(Contrastive, Kept):
         return [*pooler, self.projection, self.predictor, self.target_projection]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
-        """Numbers about the method that a run keeps: share of word-embedding entries that FGSM changed where
-        it first acted (D19), and how far it puts the two views of these sentences apart at the end."""
-        if self.config.fgsm.gradient == "none":
+        """Numbers about FGSM that a run keeps, as far as they are finite (core/spec/result.py). Both views of
+        these sentences go through the online encoder without augmentation, since the target branch has other
+        weights. The share of changed entries is that of the first step on which FGSM acted (D19)."""
+        fgsm, embeddings, mode = self.config.fgsm, self.encoder.embeddings, self.training
+        if fgsm.gradient == "none":
             return {}
-        was_training = self.training
         self.eval()
-        stale = self.config.fgsm.gradient == "stale_online"
-        sign = self.stale.sign_for(batch) if stale else self.sign_at(batch)  # (T, hidden)
-        differences = view_differences(self.encoder, self.config.fgsm, sign, batch)
-        self.train(was_training)
-        return {"fgsm_changed_fraction": self.changed_share, **differences}
+        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
+        current = fgsm.gradient == "current"
+        sign = self._sign(batch, None, negatives, None) if current else self.stale.sign_for(batch)
+        with torch.no_grad():
+            words = embeddings.lookup(batch)  # (T, hidden)
+            online = self._perturbed(words, sign)
+            target = words if fgsm.views == "online_only" else online
+            views = [embeddings.finish(view, batch.slot) for view in (online, target, words)]
+            first, second, plain = (self.encoder.stack(x, batch).float().cpu().numpy() for x in views)
+            relative = (online - target).norm(dim=1) / target.norm(dim=1)  # (T,)
+        self.train(mode)
+        differences = {
+            "view_cosine": float(cosines(first, second).mean(dtype=np.float64)),
+            "view_cosine_plain": float(cosines(plain, plain).mean(dtype=np.float64)),
+            "view_input_difference": float(relative[batch.mask[batch.row, batch.slot]].mean()),
+        }
+        finite = {name: value for name, value in differences.items() if math.isfinite(value)}
+        return {"fgsm_changed_fraction": self.changed_share, **finite}
 
     def method_rows(self, selected_step: int) -> list[Row]:
         """Maximum traceable distance: nominal, mean over the run, and at the selected step (D3)."""
@@ -186,76 +241,60 @@ class MoCoSE(Contrastive, Kept):
             Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, distances[selected_step]),
         ]
 
-    def sign_at(self, batch: Packed) -> Tensor:
-        """Sign of the gradient of the loss at these sentences' word embeddings, (T, hidden), in the mode the
-        model is in, without augmentation. Nothing is drawn from the run's streams."""
-        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
-        return self._sign(batch, self._keys(batch, None, None), negatives, None)
-
-    def _sign_ahead(self, batch: Packed, other: Packed, keys: Tensor | None, negatives: Tensor) -> Tensor:
-        """Sign (T, hidden) of the gradient, at the current input, of the very loss that this step has before
-        FGSM: same dropout, same augmentations (D18).
-
-        It costs a forward pass of the online branch and a backward pass without gradients of weights, which
-        `products.linear` would otherwise compute.
-        """
-        drawing = self.augmenting.clone_state()
+    def _sign(self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Drawing) -> Tensor:
+        """Sign (T, hidden) of the gradient, at a batch's word embeddings, of the very loss that the step has
+        before FGSM: same dropout, same augmentations if `drawing` is a copy (D18). Without keys the batch's
+        own are made. Weights are fixed, since `products.linear` would compute their gradients, too."""
         for weight in self.trained:
             weight.requires_grad_(False)
         with self.dropping.ahead():
-            keys = self._keys(other, None, drawing) if keys is None else keys
-            sign = self._sign(batch, keys, negatives, drawing)
+            keys = self._keys(batch, None, drawing) if keys is None else keys
+            loss, words = self._contrast(batch, keys.detach(), negatives, None, drawing)
+            with torch.autocast("cpu", enabled=False):  # as the step's own gradient
+                sign = torch.autograd.grad(loss, words)[0].sign()
         for weight in self.trained:
             weight.requires_grad_(True)
         return sign
 
-    def _sign(self, batch: Packed, keys: Tensor, negatives: Tensor, drawing: Generator | None) -> Tensor:
-        loss, words = self._contrast(batch, keys.detach(), negatives, None, drawing)
-        with torch.autocast("cpu", enabled=False):  # as the step's own gradient
-            return torch.autograd.grad(loss, words)[0].sign()
-
-    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Generator | None) -> Tensor:
+    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Drawing) -> Tensor:
         """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T, hidden)."""
         embeddings = self.target_embeddings or self.encoder.embeddings  # D8
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
-            words = self._perturbed(embeddings.lookup(batch), sign)
-            x = embeddings.finish(*self._augmented(words, batch, drawing))
+            x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
             return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
 
     def _contrast(
-        self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None, drawing: Generator | None
+        self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None, drawing: Drawing
     ) -> tuple[Tensor, Tensor]:
         """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
         words = self.encoder.embeddings.lookup(batch)
         if not words.requires_grad:
             words.requires_grad_()  # where the weights are fixed
-        x = self.encoder.embeddings.finish(*self._augmented(self._perturbed(words, sign), batch, drawing))
+        x = self._entering(self.encoder.embeddings, words, batch, sign, drawing)
         query = self.predictor(self.projection(self.pooler(self.encoder.stack(x, batch))))  # (B, out_size)
-        loss = self.config.loss
-        return info_nce(
-            query, keys, negatives, temperature=loss.temperature, in_batch_negatives=loss.in_batch_negatives
-        ), words
+        temperature, in_batch = self.config.loss.temperature, self.config.loss.in_batch_negatives
+        loss = info_nce(query, keys, negatives, temperature=temperature, in_batch_negatives=in_batch)
+        return loss, words
 
     def _perturbed(self, words: Tensor, sign: Tensor | None) -> Tensor:
         return words if sign is None else words + self.config.fgsm.epsilon * sign
 
-    def _augmented(
-        self, words: Tensor, batch: Packed, drawing: Generator | None, padded: int | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Words (T, hidden) and positions (T,) with the run's embedding-level augmentations drawn afresh:
-        from `drawing`, or for a padded batch from its device's own, as its dropout; without it none.
-
-        `padded` are the slots of the papers' code: by default max_length with static padding, else the
-        longest sentence (D33).
-        """
-        if drawing is None:
-            return words, batch.slot
-        if padded is None:
-            padded = self.config.data.max_length if self.config.data.padding == "static" else batch.width
-        generator = drawing if batch.bias is None else None
-        mask = cutoff_mask(self.config.aug, batch, padded, self.encoder.hidden, generator)
-        words = words if mask is None else words * mask
-        return words, shuffled_positions(self.config.aug, batch, padded, generator)
+    def _entering(
+        self, embeddings: Embeddings, words: Tensor, batch: Packed, sign: Tensor | None, drawing: Drawing
+    ) -> Tensor:
+        """What enters the layers, (T, hidden), of word embeddings (T, hidden): perturbed by `sign`, augmented
+        from `drawing`, or for a padded batch from its device's own generator, as its dropout. Augmentations
+        see the slots of the papers' code: in training with static padding max_length, else the longest
+        sentence (D33)."""
+        words, positions = self._perturbed(words, sign), batch.slot
+        if drawing is not None:
+            static = self.training and self.config.data.padding == "static"
+            padded = self.config.data.max_length if static else batch.width
+            generator = drawing if batch.bias is None else None
+            mask = cutoff_mask(self.config.aug, batch, padded, self.encoder.hidden, generator)
+            words = words if mask is None else words * mask
+            positions = shuffled_positions(self.config.aug, batch, padded, generator)
+        return embeddings.finish(words, positions)
 
 
 Model = MoCoSE

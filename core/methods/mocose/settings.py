@@ -1,8 +1,5 @@
-"""MoCoSE's runs: their sections and rules, the three profiles, and how they follow a scale. No torch.
-
-Each value that the paper's text gives stands beside its sentence; what the paper leaves unsaid is a guess,
-and the same in all three.
-"""
+"""MoCoSE's runs: sections, rules, scales and profiles. No torch. Each value stands beside the paper's
+sentence; what the paper leaves unsaid is a guess, and the same in all three profiles."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec import run as common
-from core.spec.errors import refuse
+from core.spec.errors import refuse_any
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, TextView, scaled_count
 from core.spec.section import SHARE, Bound, Section, at_least
@@ -27,59 +24,53 @@ class Heads(Section):
     projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)", DEPTH] = 1
     predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)", DEPTH] = 2
     out_size: Annotated[int, "width of the contrastive space (D13)", at_least(1)] = 768
-    predictor_hidden: Annotated[int | None, "the predictor's width; none is out_size (D13)", at_least(1)] = (
-        None
-    )
-    projection_tail: Annotated[
-        Literal["linear_ln_dropout", "linear_ln", "linear"], "what the projection ends in (D11)"
-    ] = "linear_ln_dropout"
-    predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"] = field(
-        default="tanh", metadata={"neutral": "tanh"}
-    )
+    predictor_hidden: Annotated[int | None, "predictor's width; none is out_size (D13)", at_least(1)] = None
+    projection_tail: Annotated[Literal["linear_ln_dropout", "linear_ln", "linear"],
+        "what the projection ends in (D11)"] = "linear_ln_dropout"  # fmt: skip
+    predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"
+        ] = field(default="tanh", metadata={"neutral": "tanh"})  # fmt: skip
     dropout: Annotated[float, "dropout between the heads' layers", SHARE] = 0.1
 
     def check(self):
-        why = "heads.predictor_tail has no effect without predictor layers; leave it tanh."
-        refuse(self.predictor_tail != "tanh" and not self.predictor_layers, why)
-        why = "heads.predictor_hidden has no effect below 2 predictor layers; leave it none."
-        refuse(self.predictor_hidden is not None and self.predictor_layers < 2, why)
+        refuse_any({
+            "heads.predictor_tail has no effect without predictor layers; leave it tanh.":
+                self.predictor_tail != "tanh" and not self.predictor_layers,
+            "heads.predictor_hidden has no effect below 2 predictor layers; leave it none.":
+                self.predictor_hidden is not None and self.predictor_layers < 2,
+        })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NegativeQueue(Section):
-    """MoCoSE's queue of past keys, newest first (D17).
-
-    Only the slide deck has other `negatives` than the entries. `clusters` counts centres, not sentences, so
-    no scale changes it.
-    """
+    """MoCoSE's queue of past keys, newest first (D17). Only the slide deck has other `negatives` than the
+    entries. `clusters` counts centres, not sentences, so no scale changes it."""
 
     size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)", at_least(1)] = 512
-    init: Annotated[
-        Literal["paper_grow", "released_2022"],
+    init: Annotated[Literal["paper_grow", "released_2022"],
         "how the queue starts: grows from random vectors, or as released (D14, D15)",
-    ] = "paper_grow"
+    ] = "paper_grow"  # fmt: skip
     init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)", at_least(0)] = 128
-    slice: Annotated[
-        tuple[tuple[int, int], ...] | None, "places of the full queue that enter the loss; none is all (D44)"
-    ] = None
-    negatives: Annotated[Literal["entries", "mean", "kmeans"], "what stands for the entries in the loss"] = (
-        field(default="entries", metadata={"neutral": "entries"})
-    )
-    clusters: Annotated[int | None, "k-means centres, with negatives kmeans alone", at_least(1)] = field(
-        default=None, metadata={"neutral": None}
-    )
+    slice: Annotated[tuple[tuple[int, int], ...] | None,
+        "places of the full queue that enter the loss; none is all (D44)"] = None  # fmt: skip
+    negatives: Annotated[Literal["entries", "mean", "kmeans"], "what stands for the entries in the loss"
+        ] = field(default="entries", metadata={"neutral": "entries"})  # fmt: skip
+    clusters: Annotated[int | None, "k-means centres, with negatives kmeans alone", at_least(1)
+        ] = field(default=None, metadata={"neutral": None})  # fmt: skip
 
     in_paths = "queue"
 
     def check(self):
-        for name, count in (("init_size", self.init_size), ("clusters", self.clusters or 0)):
-            refuse(count > self.size, f"queue.{name} is {count}, more than queue.size={self.size}; lower it.")
-        for start, stop in self.slice or ():
-            fits = 0 <= start < stop <= self.size
-            refuse(not fits, f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower it.")
-        refuse(self.slice == (), "queue.slice is empty; leave it none to use the whole queue.")
-        why = "queue.clusters goes with queue.negatives=kmeans alone; set both or neither."
-        refuse((self.negatives == "kmeans") != (self.clusters is not None), why)
+        refuse_any({
+            f"queue.init_size is {self.init_size}, more than queue.size={self.size}; lower it.":
+                self.init_size > self.size,
+            f"queue.clusters is {self.clusters}, more than queue.size={self.size}; lower it.":
+                (self.clusters or 0) > self.size,
+            **{f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower it.":
+                not 0 <= start < stop <= self.size for start, stop in self.slice or ()},
+            "queue.slice is empty; leave it none to use the whole queue.": self.slice == (),
+            "queue.clusters goes with queue.negatives=kmeans alone; set both or neither.":
+                (self.negatives == "kmeans") != (self.clusters is not None),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,36 +79,34 @@ class Target(Section):
 
     stop_gradient: Annotated[bool, "no gradient flows into the target branch (D6)"] = True
     freeze_projection: Annotated[bool, "the target's projection is not trained (D7)"] = True
-    embeddings: Annotated[
-        Literal["shared", "ema"], "word embeddings: the online branch's, or an average of their own (D8)"
-    ] = "shared"
+    embeddings: Annotated[Literal["shared", "ema"],
+        "word embeddings: the online branch's, or an average of their own (D8)"] = "shared"  # fmt: skip
     dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
 
     def check(self):
         why = "target.freeze_projection=false needs target.stop_gradient=false."
-        refuse(not self.freeze_projection and self.stop_gradient, why)
+        refuse_any({why: not self.freeze_projection and self.stop_gradient})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EMA(Section):
     """Decay eta of MoCoSE's target branch: target <- eta * target + (1 - eta) * online."""
 
-    schedule: Annotated[
-        Literal["constant", "cosine_to_end", "released_cosine"],
-        "how the decay goes along the run (D2)",
-    ] = "released_cosine"
+    schedule: Annotated[Literal["constant", "cosine_to_end", "released_cosine"],
+        "how the decay goes along the run (D2)"] = "released_cosine"  # fmt: skip
     start: Annotated[float, "decay at the start (D3)", DECAY] = 0.85
     end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)", DECAY] = 1.0
     total_updates: Annotated[int | None, "updates in which released_cosine rises (D2)", at_least(1)] = 15000
-    when: Annotated[
-        Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"
-    ] = "after_optimizer_step"
+    when: Annotated[Literal["after_optimizer_step", "before_forward"],
+        "when in a step the target is moved (D5)"] = "after_optimizer_step"  # fmt: skip
 
     def check(self):
-        why = "ema.schedule=constant takes no ema.end; any other schedule needs ema.end."
-        refuse((self.schedule == "constant") != (self.end is None), why)
-        why = "ema.total_updates goes with ema.schedule=released_cosine alone; set both or neither."
-        refuse((self.schedule == "released_cosine") != (self.total_updates is not None), why)
+        refuse_any({
+            "ema.schedule=constant takes no ema.end; any other schedule needs ema.end.":
+                (self.schedule == "constant") != (self.end is None),
+            "ema.total_updates goes with ema.schedule=released_cosine alone; set both or neither.":
+                (self.schedule == "released_cosine") != (self.total_updates is not None),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,45 +114,42 @@ class FGSM(Section):
     """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
 
     epsilon: Annotated[float, "length of the step along the gradient's sign (D19)", at_least(0)] = 5e-9
-    gradient: Annotated[
-        Literal["none", "stale_online", "current"],
-        "of this input, of the previous step's batch, or none (D18)",
-    ] = "stale_online"
+    gradient: Annotated[Literal["none", "stale_online", "current"],
+        "of this input, of the previous step's batch, or none (D18)"] = "stale_online"  # fmt: skip
     views: Annotated[Literal["both_same", "online_only"], "which views are moved (D18)"] = "both_same"
     at_eval: Annotated[bool, "move sentences in evaluation, too, by the stored gradient (D20)"] = False
 
     def check(self):
-        why = "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither."
-        refuse((self.gradient == "none") != (self.epsilon == 0), why)
-        why = "fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online."
-        refuse(self.at_eval and self.gradient != "stale_online", why)
+        refuse_any({
+            "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither.":
+                (self.gradient == "none") != (self.epsilon == 0),
+            "fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online.":
+                self.at_eval and self.gradient != "stale_online",
+        })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's embedding-level augmentations (studies/reference/methods.md); the two views draw
-    separately."""
+    """MoCoSE's augmentations of embeddings (studies/reference/methods.md); the two views draw separately."""
 
-    position_shuffle: Annotated[
-        Literal["off", "per_batch", "per_sentence"], "one order a batch, or one a sentence (D24)"
-    ] = "off"
-    position_shuffle_range: Annotated[
-        Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"
-    ] = None
+    position_shuffle: Annotated[Literal["off", "per_batch", "per_sentence"],
+        "one order a batch, or one a sentence (D24)"] = "off"  # fmt: skip
+    position_shuffle_range: Annotated[Literal["padded", "real_tokens"] | None,
+        "which positions are shuffled (D24)"] = None  # fmt: skip
     token_cutoff: Annotated[float, "share of tokens whose embeddings become 0", SHARE] = 0.0
-    token_cutoff_pool: Annotated[
-        Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
-        "of which tokens that share is taken (D22)",
-    ] = None
+    token_cutoff_pool: Annotated[Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
+        "of which tokens that share is taken (D22)"] = None  # fmt: skip
     feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)", SHARE] = 0.0
 
     in_paths = "aug"
 
     def check(self):
-        why = "aug.position_shuffle and position_shuffle_range go together; set both or neither."
-        refuse((self.position_shuffle == "off") != (self.position_shuffle_range is None), why)
-        why = "aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither."
-        refuse((self.token_cutoff == 0) != (self.token_cutoff_pool is None), why)
+        refuse_any({
+            "aug.position_shuffle and position_shuffle_range go together; set both or neither.":
+                (self.position_shuffle == "off") != (self.position_shuffle_range is None),
+            "aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither.":
+                (self.token_cutoff == 0) != (self.token_cutoff_pool is None),
+        })  # fmt: skip
 
     def active(self) -> bool:
         """Whether any of them is on."""
@@ -219,28 +205,31 @@ class MoCoSERun(RunConfig):
 
     def check(self):
         RunConfig.check(self)
-        why = "method mocose needs eval.vector and takes no eval.head."
-        refuse(self.eval.vector is None or self.eval.head is not None, why)
-        why = "loss.in_batch_negatives=false needs queue.init_size of at least 1: step 1 has no negatives."
-        refuse(not self.loss.in_batch_negatives and self.queue.init_size == 0, why)
-        why = "fgsm.gradient=stale_online needs data.drop_last=true: a ragged batch has other slots (D20)."
-        refuse(self.fgsm.gradient == "stale_online" and not self.data.drop_last, why)
-        why = "fgsm.gradient=current has no gradient for another text; set fgsm.views=online_only."
-        both = self.fgsm.gradient == "current" and self.fgsm.views == "both_same"
-        refuse(both and self.text is not None, why)
+        fgsm = self.fgsm
+        refuse_any({
+            "method mocose needs eval.vector and takes no eval.head.":
+                self.eval.vector is None or self.eval.head is not None,
+            "loss.in_batch_negatives=false needs queue.init_size of at least 1: step 1 has no negatives.":
+                not self.loss.in_batch_negatives and self.queue.init_size == 0,
+            "fgsm.gradient=stale_online needs data.drop_last=true: a ragged batch has other slots (D20).":
+                fgsm.gradient == "stale_online" and not self.data.drop_last,
+            "fgsm.gradient=current has no gradient for another text; set fgsm.views=online_only.":
+                (fgsm.gradient, fgsm.views) == ("current", "both_same") and self.text is not None,
+        })  # fmt: skip
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         """Widths, queue, period of the released decay (D2); the own encoder where no model is fetched."""
         heads, queue, width, batches = self.heads, self.queue, measure.width, measure.batches
-        counts = {
-            "heads.out_size": (heads.out_size, width),
-            "heads.predictor_hidden": (heads.predictor_hidden, width),
-            "queue.size": (queue.size, batches),
-            "queue.init_size": (queue.init_size if queue.init_size > 1 else None, batches),
-            "ema.total_updates": (self.ema.total_updates, measure.paper_steps / common.PAPER_STEPS),
-        }
+        steps = measure.paper_steps / common.PAPER_STEPS
+        counts = [
+            ("heads.out_size", heads.out_size, width),
+            ("heads.predictor_hidden", heads.predictor_hidden, width),
+            ("queue.size", queue.size, batches),
+            ("queue.init_size", queue.init_size if queue.init_size > 1 else None, batches),
+            ("ema.total_updates", self.ema.total_updates, steps),
+        ]
         changes: dict[str, object] = {
-            path: scaled_count(count, factor) for path, (count, factor) in counts.items() if count is not None
+            path: scaled_count(count, factor) for path, count, factor in counts if count is not None
         }
         if queue.slice is not None:
             changes["queue.slice"] = tuple((round(a * batches), round(b * batches)) for a, b in queue.slice)

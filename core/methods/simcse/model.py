@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import OrderedDict
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,28 +15,26 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batch, Batcher, Contrastive, Maker, TrainingText
-from core.methods.heads import new_linear, training_head
+from core.methods.contrastive import Batcher, Batches, Contrastive, Places, TrainingText
+from core.methods.heads import new_linear
 from core.methods.losses import info_nce, whole
 
 
 class TwoViews(Contrastive, ABC):
-    """A model that contrasts two views of each sentence. A method of your own implements `contrast`.
-
-    It may replace `views` (what the encoder reads), `pooled` (what is contrasted) and `build` (more layers).
-    Every layer outside the encoder counts as new.
-    """
+    """A model that contrasts two views of each sentence. A method of your own implements `contrast`. It may
+    replace `views` (what the encoder reads), `pooled` (what is contrasted) and `build` (more layers). Every
+    layer outside the encoder counts as new."""
 
     config: Any  # a RunConfig with the method's own section
     capturable = True
 
     def __init__(self, config: Any, encoder: Encoder, device: torch.device):
         super().__init__()
-        self.config = config
-        self.encoder = encoder
+        self.config, self.encoder = config, encoder
         self.head: nn.Module = nn.Identity()
         if config.eval.head != "never":
-            self.head = training_head(encoder, torch_stream(config.seed.model, "heads"))
+            linear = self.linear("heads", encoder.hidden, encoder.hidden)
+            self.head = nn.Sequential(OrderedDict(linear=linear, tanh=nn.Tanh()))
         self.build()
         self.to(device)
         self.dropping = dropping(config.seed.data, device, self)
@@ -46,7 +44,7 @@ class TwoViews(Contrastive, ABC):
         """The loss, a scalar, of pooled views, (B, dim) each, in float32 outside autocast."""
 
     @staticmethod
-    def views(tokens: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
+    def views(tokens: np.ndarray, rng: Random) -> tuple[np.ndarray, np.ndarray]:
         """Both views of a sentence's token ids, special tokens included; draw from `rng` alone."""
         return tokens, tokens
 
@@ -79,14 +77,10 @@ class TwoViews(Contrastive, ABC):
         return [module for name, module in self.named_children() if name not in ("encoder", "dropping")]
 
     @classmethod
-    def batches(cls, config: Any, text: TrainingText, batch: Batcher, rng: random.Random) -> Maker:
-        """Both views of each sentence of a batch, as 2B sentences."""
-
-        def make(indices: Sequence[int]) -> tuple[Batch, ...]:
-            first, second = zip(*(cls.views(text.table[i], rng) for i in indices), strict=True)
-            return (batch([*first, *second]),)
-
-        return make
+    def batch(cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places) -> Batches:
+        """Both views of each sentence, as 2B sentences."""
+        first, second = zip(*(cls.views(text.table[i], rng) for i in places), strict=True)
+        return (pack([*first, *second]),)
 
 
 class SimCSE(TwoViews):

@@ -1,24 +1,25 @@
-"""SimCSE's runs: their rules and the three profiles. No torch. SimCSE is the papers' baseline; it has no
-section of its own."""
+"""SimCSE's runs: rules and profiles. No torch. SimCSE, the papers' baseline, has no section of its own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from core.spec.errors import refuse
+from core.spec.errors import refuse_any
 from core.spec.methods import Method
 from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, RunConfig, Seed, Selection, Train
 
 
 def check_two_views(run: RunConfig) -> None:
     """The rules of every method that contrasts two views by one encoder and its head."""
-    why = f"method {run.method} needs eval.head and takes no eval.vector."
-    refuse(run.eval.head is None or run.eval.vector is not None, why)
-    why = f"{run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true."
-    refuse(not run.loss.in_batch_negatives and run.kept == 0, why)
-    why = "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21)."
-    refuse(run.eval.apply_augmentation, why)
+    refuse_any({
+        f"method {run.method} needs eval.head and takes no eval.vector.":
+            run.eval.head is None or run.eval.vector is not None,
+        f"{run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true.":
+            not run.loss.in_batch_negatives and run.kept == 0,
+        "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21).":
+            run.eval.apply_augmentation,
+    })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,21 +33,21 @@ class SimCSERun(RunConfig):
         check_two_views(self)
 
 
-PAPER = SimCSERun(
-    scale="paper",
-    data=Data(digest="", rows=1_000_000, padding="dynamic"),
-    encoder=Encoder(digest=""),
-    loss=Loss(),
-    train=Train(steps=PAPER_STEPS, weight_decay=0.0, precision="fp16"),
-    eval=Evaluation(digest="", every=125, head="off"),
-    select=Selection(),
-    sts=STS(),
-    seed=Seed(),
-)
+SHARED: dict[str, Any] = {  # with ESimCSE
+    "scale": "paper",
+    "data": Data(digest="", rows=1_000_000, padding="dynamic"),
+    "encoder": Encoder(digest=""),
+    "loss": Loss(),
+    "train": Train(steps=PAPER_STEPS, weight_decay=0.0, precision="fp16"),
+    "eval": Evaluation(digest="", every=125, head="off"),
+    "select": Selection(),
+    "sts": STS(),
+    "seed": Seed(),
+}
 
 METHOD = Method(
     title="SimCSE",
-    paper=PAPER,
+    paper=SimCSERun(**SHARED),
     repaired={},
     released={"data.drop_last": False, "train.adamw": "transformers", "seed.data": 42},  # D78, D84, D35
 )
