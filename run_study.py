@@ -15,8 +15,8 @@ if (interrupted := signal.getsignal(signal.SIGINT)) is signal.default_int_handle
 HOME = Path(__file__).resolve().parent
 sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]  # python -I and PYTHONSAFEPATH leave it out
 
-from core.runner import cli
-from core.runner.command import Command, Surroundings
+from core.runner import cli, command
+from core.runner.train import Surroundings
 from core.spec.errors import UserError, say
 from core.store import files
 
@@ -30,7 +30,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.runner.evaluate").main(argv[1:])
         options = cli.parse(argv)
-        status = Command(options, argv, surroundings or shipped()).do()
+        catalogue = importlib.import_module("studies").CATALOGUE
+        status = command.do(options, argv, surroundings or Surroundings(catalogue=catalogue, home=HOME))
         sys.stdout.flush()  # while a full disk can still be told
         return status
     except UserError as error:
@@ -54,11 +55,6 @@ def _let_go() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
-
-
-def shipped() -> Surroundings:
-    """The project's own studies, methods and folders."""
-    return Surroundings(catalogue=importlib.import_module("studies").CATALOGUE, home=HOME)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data.own_data import named_pairs
-from core.spec.errors import UserError
+from core.spec.errors import UserError, refuse_any
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
 from core.spec.section import whole
@@ -35,9 +35,7 @@ APART = (
     ("--text", "makes tables without claims", "--all --resolve --verify-published --publish"),
     ("--pairs", "makes tables without claims", "--all --resolve --verify-published --publish"),
 )  # fmt: skip
-TOGETHER = (  # an option, and the options of which it needs one
-    ("--budget", "--resolve"), ("--resolve", "--budget or --plan"), ("--gpus", "--plan or --list"),
-)  # fmt: skip
+TOGETHER = {"--budget": "--resolve", "--resolve": "--budget or --plan", "--gpus": "--plan or --list"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,10 +44,12 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         """Refuse what is empty, such as an unset variable of the shell, and what is not UTF-8."""
         for word in args:
-            if not word.strip() or (word.startswith("--") and word.endswith("=")):
-                raise UserError(f"{word or 'A word'} is empty; write what is meant, or leave it out.")
-            if any("\ud800" <= letter <= "\udfff" for letter in word):
-                raise UserError(f"{word[:80]} is not UTF-8; give another name, or rename the file.")
+            empty = f"{word or 'A word'} is empty; write what is meant, or leave it out."
+            foreign = f"{word[:80]} is not UTF-8; give another name, or rename the file."
+            refuse_any({
+                empty: not word.strip() or (word.startswith("--") and word.endswith("=")),
+                foreign: any("\ud800" <= letter <= "\udfff" for letter in word),
+            })  # fmt: skip
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
@@ -63,10 +63,8 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """The parser of the command line with every option that it takes."""
-    made = Parser(
-        prog="run_study.py", epilog=EPILOG, allow_abbrev=False,
-        description="Train what is missing of the named studies and render their tables and figures.",
-    )  # fmt: skip
+    made = Parser(prog="run_study.py", epilog=EPILOG, allow_abbrev=False,
+        description="Train what is missing of the named studies and render their tables and figures.")
     switch: dict[str, Any] = {"action": "store_true"}
     many: dict[str, Any] = {"action": "append", "default": []}
     number: dict[str, Any] = {"type": _number, "metavar": "N"}
@@ -130,34 +128,36 @@ def parse(argv: Sequence[str]) -> Options:
     """The options of a command line. Raises UserError for anything that cannot be meant."""
     options = parser().parse_intermixed_args(argv)
     given = {word.partition("=")[0] for word in argv if word.startswith("--")}
-    given |= {"STUDY"} if options.studies else set()
-    for option, does, others in APART:
-        for other in others.split():
-            if {option, other} <= given:
-                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
-    for option, others in TOGETHER:
-        if option in given and not given & set(others.split(" or ")):
-            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
-    if not given & {"STUDY", "--all", "--list", "--fields"}:
-        raise UserError("No study is named; give one (see --list) or --all.")
-    for option, names in (("--encoder", options.encoders), ("--pairs", options.pairs)):
-        if len(dict(names)) < len(names):
-            raise UserError(f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.")
-    if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
-        hint = "pip install -r requirements-watch.txt brings it"
-        raise UserError(f"--tensorboard needs the package tensorboard; {hint}.")
+    given.update(["STUDY"] * bool(options.studies))
+    refuse_any({
+        f"{option} {does}, so {other} does not go with it; leave one out.": {option, other} <= given
+        for option, does, others in APART for other in others.split()
+    })  # fmt: skip
+    refuse_any({
+        f"{option} needs {others}; add that, or leave {option} out.":
+            option in given and not given & set(others.split(" or "))
+        for option, others in TOGETHER.items()
+    })  # fmt: skip
+    refuse_any({
+        f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.":
+            len(dict(named)) < len(named)
+        for option, named in (("--encoder", options.encoders), ("--pairs", options.pairs))
+    })  # fmt: skip
+    refuse_any({
+        "No study is named; give one (see --list) or --all.":
+            not given & {"STUDY", "--all", "--list", "--fields"},
+        "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt brings it.":
+            options.tensorboard and importlib.util.find_spec("tensorboard") is None,
+    })  # fmt: skip
     encoders = dict(options.encoders)
     options.encoder, options.other_encoders = encoders.pop(ENCODERS[0], None), tuple(encoders.items())
-    if options.mode is None:
-        options.mode = (
-            "verify-published" if options.verify else "train" if options.fields is None else "fields"
-        )
+    modes = {"verify-published": options.verify, "fields": options.fields is not None, "train": True}
+    options.mode = options.mode or next(mode for mode, wanted in modes.items() if wanted)
     return options
 
 
 def _number(text: str) -> int:
-    number = whole(text)
-    if number is None or not 1 <= number <= MOST:
+    if (number := whole(text)) is None or not 1 <= number <= MOST:
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {MOST}")
     return number
 
@@ -173,11 +173,9 @@ def _seconds(text: str) -> float:
 
 
 def _encoder(text: str) -> tuple[str, Path]:
-    """Which of the papers' encoders a folder stands for, and the folder."""
-    name, equals, folder = text.partition("=")
-    if equals and name in ENCODERS:
-        return name, _folder(folder)
-    return ENCODERS[0], _folder(text)  # a folder may have an equals sign
+    """Which of the papers' encoders a folder stands for, and the folder; its name may have an equals sign."""
+    name, _, folder = text.partition("=")
+    return (name, _folder(folder)) if name in ENCODERS and folder else (ENCODERS[0], _folder(text))
 
 
 def _folder(text: str) -> Path:

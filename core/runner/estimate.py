@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import functools
-import itertools
 import json
 import socket
 import statistics
@@ -23,7 +22,6 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.launch import PROJECT, environment
 from core.runner.plan import PlannedRun, checks, cost, tokens
-from core.runner.progress import WEEKS, spoken
 from core.spec.errors import UserError, counted, say
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
@@ -60,10 +58,11 @@ BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # the encoders of the table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a command's runs are expected to take. `where` says on what, and on what this rests."""
+    """What a command's runs are expected to take, each by `seconds`, `jobs` at once. `where` says on what, and
+    on what this rests."""
 
     seconds: Callable[[RunConfig], float]
-    jobs: int  # runs at once
+    jobs: int
     where: str
     gpu: bool
 
@@ -76,21 +75,12 @@ class Expectation:
         longest = max((self.seconds(run.config) for run in runs), default=0.0)
         return max(longest, self.total(runs) / self.jobs)
 
-    def line(self, runs: Sequence[PlannedRun]) -> str:
-        """What these runs take, in a sentence."""
-        seconds = self.wall(runs)
-        need = (
-            f", so this needs a GPU; --gpus 1 plans for one {GPU}" if seconds > WEEKS and not self.gpu else ""
-        )
-        return f"About {spoken(seconds)} {self.where}{need}."
-
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store) -> Expectation:
     """What a command's runs are expected to take. Runs that share a GPU take turns."""
     elsewhere = options.gpus or options.cluster
-    gpu = bool(options.gpus or (options.cluster and options.device != "cpu"))
     resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
-    gpu = gpu or resources.device == "cuda"
+    gpu = bool(options.gpus or options.cluster and options.device != "cpu") or resources.device == "cuda"
     turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, resources.gpus))
     encoders = shapes(found, scale.generated)
 
@@ -107,9 +97,8 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
     factor = statistics.median(longer or [1.0])
     jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
     where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
-    return Expectation(
-        seconds=lambda config: factor * rate(config), jobs=jobs, where=f"{where} ({basis})", gpu=gpu
-    )
+    where = f"{where} ({basis})"
+    return Expectation(seconds=lambda config: factor * rate(config), jobs=jobs, where=where, gpu=gpu)
 
 
 def _longer(
@@ -121,26 +110,26 @@ def _longer(
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)
             made, seconds = run.provenance, run.provenance.get("seconds")
-            here = (made.get("host"), made.get("threads")) == (socket.gethostname(), resources.threads)
-            here = here and str(made.get("device")).startswith(resources.device)
-            alike = run.config.scale == scale.name and run.config.encoder.digest in encoders
-            if here and alike and run.status == "ok" and isinstance(seconds, dict):
+            here = socket.gethostname(), resources.threads, "ok", scale.name
+            same = here == (made.get("host"), made.get("threads"), run.status, run.config.scale)
+            same = same and str(made.get("device")).startswith(resources.device)
+            if same and run.config.encoder.digest in encoders and isinstance(seconds, dict):
                 yield sum(seconds.values()) / rate(run.config)
 
 
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:
-    """The shapes of a command's encoders, by digest; encoders not fetched yet have the papers' shapes."""
-    own = DEMO_ENCODER if generated else found.places.encoder
-    folders = [own, *(folder for _, folder, _ in found.places.others)]
-    encoders = itertools.zip_longest(found.sources.encoders(), folders)  # folders may lack at the end
-    return {encoder.digest: shape(folder, encoder.hidden) for encoder, folder in encoders if encoder}
-
-
-def shape(folder: Path | None, hidden: int) -> Shape:
-    """The shape of the encoder in a folder, or of the papers' encoder of this width."""
-    usual = Shape(24 if hidden > 768 else 12, hidden, 4 * hidden, max(1, hidden // 64))
-    about = {} if folder is None else configuration(folder)
-    return usual._replace(**{name: about[name] for name in Shape._fields if type(about.get(name)) is int})
+    """The shapes of a command's encoders by digest: by their folders, or the papers' of that width where an
+    encoder is not fetched yet."""
+    folders = {"bert-base": DEMO_ENCODER if generated else found.places.encoder}
+    folders |= {stands_for: folder for stands_for, folder, _ in found.places.others}
+    made = {}
+    for encoder in found.sources.encoders():
+        width, folder = encoder.hidden, folders.get(encoder.stands_for)
+        about = {} if folder is None else configuration(folder)
+        usual = Shape(24 if width > 768 else 12, width, 4 * width, max(1, width // 64))
+        sizes = {name: about[name] for name in Shape._fields if type(about.get(name)) is int}
+        made[encoder.digest] = usual._replace(**sizes)
+    return made
 
 
 def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:

@@ -1,5 +1,5 @@
-"""What a command works on: its scale, and the training text, evaluation sets and encoders that lie on this
-machine or are fetched."""
+"""What a command works on: its scale and studies, and the training text, evaluation sets and encoders that lie
+on this machine or are fetched."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from core.data.own_data import DEV, data_file, read_pairs, with_own_pairs
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
-from core.spec.errors import UserError, counted, say
+from core.spec.errors import UserError, counted, refuse, say
 from core.spec.scale import SCALES, Scale
+from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store.store import Store
 
@@ -26,44 +27,41 @@ def scale_of(options: Options) -> Scale:
     gpus = options.gpus or len(devices.visible_gpus() if options.device != "cpu" else ())
     name = options.scale or ("paper" if gpus else "demo")
     why = f"for {counted(gpus, 'GPU')}" if gpus else "without a GPU"
-    print(
-        f"Scale {name}, {'as named' if options.scale else f'the default {why}; choose another with --scale'}."
-    )
+    more = "" if options.scale else f", the default {why}; choose another with --scale"
+    print(f"Scale {name}{more}.")
     return SCALES[name]
 
 
 def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> finding.Found:
     """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with stored runs, or
     fetched."""
-    if scale.generated:
-        given = options.data_dir, options.encoder, options.other_encoders, options.pairs
-        if any(given) or options.text is not None:
-            raise UserError(
-                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, "
-                "--encoder, --text and --pairs, or take --scale mini instead."
-            )
-        return finding.demo_sources()
-    looking = options.mode in LOOKING
-    encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
+    cache, looking = cache_folder(), options.mode in LOOKING
     own = options.text is not None or bool(options.pairs)
+    if scale.generated:
+        refuse(own or options.data_dir or options.encoder or options.other_encoders,
+            f"Scale {scale.name} has its own text and encoder, a made-up language; leave out --data-dir, "
+            "--encoder, --text and --pairs, or take --scale mini instead.")  # fmt: skip
+        return finding.demo_sources()
+    encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     if options.mode == "regenerate-figures" and not own and not (options.data_dir and encoder):
         recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data
         if recorded is None:
             none = f"No run of scale {scale.name} is stored here"
             raise UserError(f"{none}; train some, or give --data-dir and --encoder.")
         return recorded
-    cache, fetch = cache_folder(), not looking
-    text = None if options.text is None else data_file(options.text, "text", cache, fetch=fetch)
-    pairs = [(name, data_file(place, "pairs", cache, fetch=fetch)) for name, place in options.pairs]
+    text = None if options.text is None else data_file(options.text, "text", cache, fetch=not looking)
+    pairs = [(name, data_file(place, "pairs", cache, fetch=not looking)) for name, place in options.pairs]
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, text, pairs)
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
     # Your own encoder has no relatives on the hub.
     others = sorted(used) if scale.name == "paper" and not options.encoder else []
-    if looking and (others or hub.missing_parts(places)):
-        recorded = finding.recorded_sources(scale, store)  # else digests that no run has
-        known = finding.unfetched_sources(others, recorded.sources if recorded else finding.NOT_FETCHED)
-        return _announced(finding.local_sources(places, cache_folder(), known))
-    return _announced(finding.local_sources(hub.fetch_parts(places, cache_folder(), others), cache_folder()))
+    if not looking:
+        return _announced(finding.local_sources(hub.fetch_parts(places, cache, others), cache))
+    known = finding.NOT_FETCHED
+    if others or hub.missing_parts(places):  # else digests that no run has
+        recorded = finding.recorded_sources(scale, store)
+        known = finding.unfetched_sources(others, recorded.sources if recorded else known)
+    return _announced(finding.local_sources(places, cache, known))
 
 
 def on_data(
@@ -77,17 +75,23 @@ def on_data(
     local = found.places.encoder is not None and options.mode != "verify-published"
     first = finding.recorded_sources(scale, Store(results, None)) if local else None
     other = finding.other_data(found.sources, first.sources) if first is not None else ""
-    if other and (options.all or options.resolve):
-        raise UserError(
-            f"{results} has runs of scale {scale.name} with another encoder or other data than {other}; "
-            "give another --results-dir, since a page is for one."
-        )
-    if other:
-        say(
-            f"{results} has runs of scale {scale.name} with another encoder or other data, so these tables "
-            f"are named after {other}."
-        )
-    return scale, [study.on(other, own=False) if other else study for study in studies]
+    if not other:
+        return scale, studies
+    has = f"{results} has runs of scale {scale.name} with another encoder or other data"
+    hint = "give another --results-dir, since a page is for one"
+    refuse(options.all or options.resolve, f"{has} than {other}; {hint}.")
+    say(f"{has}, so these tables are named after {other}.")
+    return scale, [study.on(other, own=False) for study in studies]
+
+
+def varied(options: Options, study: Study, setup: Setup) -> Study:
+    """The study as --set and --vary change it; prints which rows stay as they are. Raises UserError."""
+    changes = tuple(options.settings), tuple(options.vary)
+    made = setup.varied(study, *changes) if any(changes) else study
+    for footnote in made.footnotes[len(study.footnotes) :]:
+        print(footnote)
+    setup.check(made)
+    return made
 
 
 def _announced(found: finding.Found) -> finding.Found:
@@ -97,11 +101,10 @@ def _announced(found: finding.Found) -> finding.Found:
     pairs = {name: read_pairs(path) for name, path in found.places.pairs}
     if DEV in pairs and not any(score > POSITIVE for *_, score in pairs[DEV]):
         say(f"No pair of the development set has a score above {POSITIVE:g} of 5, so runs have no alignment.")
-    sets = {name: [frozenset(pair[:2]) for pair in each] for name, each in pairs.items()}
-    chosen_by = set(sets.get(DEV, ()))
+    chosen_by = {frozenset(pair[:2]) for pair in pairs.get(DEV, ())}
     for name, path in found.places.pairs:
+        both = sum(frozenset(pair[:2]) in chosen_by for pair in pairs[name])
+        also = f", {both} of them in the development set, too" if both and name != DEV else ""
         kind = "Development set" if name == DEV else f"Test set {name}"
-        both = sum(pair in chosen_by for pair in sets[name]) if name != DEV else 0
-        also = f", {both} of them in the development set, too" if both else ""
-        say(f"{kind}: {len(sets[name])} pairs of {path}{also}.")
+        say(f"{kind}: {len(pairs[name])} pairs of {path}{also}.")
     return found

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.spec import methods
-from core.spec.errors import UserError, are, counted, nearest, say
+from core.spec.errors import are, counted, nearest, refuse, say
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
 from core.spec.setup import Setup
 from core.spec.study import Study
 from core.spec.table import Cell
-from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 
 # Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the
@@ -31,8 +32,8 @@ class PlannedRun:
 
     run_id: str
     config: RunConfig
-    cells: tuple[str, ...]
     seed: int
+    cells: list[str] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -41,22 +42,19 @@ class PlannedRun:
         return f"{self.cells[0]}{more} seed {self.seed}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`runs` are the distinct runs in table order, `missing` those to train, longest first; `entries` counts
-    cells x seeds."""
+    """`runs` are distinct runs in table order, `missing` those of them to train, longest first."""
 
-    runs: tuple[PlannedRun, ...]
-    missing: tuple[PlannedRun, ...]
-    entries: int
+    def __init__(self, runs: Sequence[PlannedRun], missing: Sequence[PlannedRun]):
+        self.runs = tuple(runs)
+        self.missing = sorted(missing, key=lambda run: -cost(run.config))  # equal costs keep their order
 
     def line(self) -> str:
         """How many runs there are, are done and are to train."""
-        shared = f", which {self.entries} cells × seeds share" if self.entries > len(self.runs) else ""
-        done = len(self.runs) - len(self.missing) or "none"
-        return (
-            f"{counted(len(self.runs), 'run')}{shared}: {done} done, {len(self.missing) or 'none'} to train."
-        )
+        cells, missing = sum(len(run.cells) for run in self.runs), len(self.missing)
+        shared = f", which {cells} cells × seeds share" if cells > len(self.runs) else ""
+        done = len(self.runs) - missing or "none"
+        return f"{counted(len(self.runs), 'run')}{shared}: {done} done, {missing or 'none'} to train."
 
 
 def tokens(config: RunConfig) -> int:
@@ -96,42 +94,34 @@ def plan(
     its model. A damaged run of the user's is set aside and is missing. A published run counts as done only
     with `use_published`. Raises UserError for a label that no cell has.
     """
-    _check_labels(labels, [study.at(setup.scale) for study in studies])
-    cells: dict[str, list[str]] = {}
-    configs: dict[str, tuple[RunConfig, int]] = {}
+    cells = [cell for study in studies for cell in study.at(setup.scale).cells]
+    names = dict.fromkeys(name for cell in cells for name in _names(cell))
+    some = ", ".join(map(repr, list(names)[:8]))
+    for label in labels:
+        hint = nearest(label, names, f"there are {some} and others.")
+        refuse(label not in names, f"No cell is called {label[:80]!r}; {hint}")
+    runs: dict[str, PlannedRun] = {}
     for study in studies:
-        for cell, asked in setup.asked(study):
-            for seed, config in enumerate(asked if not labels or set(labels) & set(_names(cell)) else ()):
-                cells.setdefault(run_id(config), []).append(f"{study.name} {'/'.join(cell.labels)}")
-                configs.setdefault(run_id(config), (config, seed))
-    runs = [
-        PlannedRun(run_id=identity, config=config, cells=tuple(dict.fromkeys(cells[identity])), seed=seed)
-        for identity, (config, seed) in configs.items()
-    ]
-    done = {run.run_id for run in runs if not force and sound(store, run.run_id, use_published)}
-    _note_other_code([run for run in runs if run.run_id in done], store)
+        for cell, configs in setup.asked(study):
+            for seed, config in enumerate(configs if not labels or set(labels) & set(_names(cell)) else ()):
+                run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
+                runs.setdefault(run.run_id, run).cells.append(f"{study.name} {'/'.join(cell.labels)}")
+
+    def is_done(run: str) -> bool:
+        return store.verified(run) or (use_published and store.has(run, use_published=True))
+
+    done = [run for run in runs.values() if not force and is_done(run.run_id)]
+    digest = functools.cache(methods.code_digest)
+    made = ((run.config.method, store.codes.get(run.run_id)) for run in done)
+    others = Counter(method for method, code in made if code not in (None, digest(method)))
+    for method, number in others.items():
+        say(f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains again.")
     if keep_models:
-        done -= {
-            run.run_id for run in runs if run.run_id in done and lacks_model(store, run.run_id, run.config)
-        }
-        if unfit := sum(not run.config.keepable for run in runs):
+        done = [run for run in done if not lacks_model(store, run.run_id, run.config)]
+        if unfit := sum(not run.config.keepable for run in runs.values()):
             print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
-    missing = batch([run for run in runs if run.run_id not in done]).missing
-    return Plan(runs=tuple(runs), missing=missing, entries=sum(map(len, cells.values())))
-
-
-def _note_other_code(runs: Sequence[PlannedRun], store: Store) -> None:
-    """Print how many of these stored runs were made by other code of their method than is there now."""
-    for method in dict.fromkeys(run.config.method for run in runs):
-        codes = [store.codes.get(run.run_id) for run in runs if run.config.method == method]
-        if number := sum(code not in (None, methods.code_digest(method)) for code in codes):
-            say(f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains again.")
-
-
-def batch(runs: Sequence[PlannedRun]) -> Plan:
-    """These runs as a plan, the longest first."""
-    longest = sorted(runs, key=lambda run: -cost(run.config))  # stable: equal costs keep their order
-    return Plan(runs=tuple(runs), missing=tuple(longest), entries=len(runs))
+    kept = {run.run_id for run in done}
+    return Plan(list(runs.values()), [run for run in runs.values() if run.run_id not in kept])
 
 
 def _names(cell: Cell) -> tuple[str, ...]:
@@ -139,26 +129,6 @@ def _names(cell: Cell) -> tuple[str, ...]:
     return (*cell.labels, "/".join(cell.labels))
 
 
-def _check_labels(labels: Sequence[str], studies: Sequence[Study]) -> None:
-    names = dict.fromkeys(name for study in studies for cell in study.cells for name in _names(cell))
-    for label in labels:
-        if label not in names:
-            some = ", ".join(map(repr, list(names)[:8]))
-            hint = nearest(label, names, f"there are {some} and others.")
-            raise UserError(f"No cell is called {label[:80]!r}; {hint}")
-
-
-def sound(store: Store, identity: str, use_published: bool) -> bool:
-    """Whether the store has a run whose file can be believed. A damaged file of the user's is set aside, with
-    a printed sentence."""
-    return store.verified(identity) or (use_published and store.has(identity, use_published=True))
-
-
-def lacks_model(store: Store, identity: str, config: RunConfig) -> bool:
-    """Whether a run could have left a model and has left none. A diverged run has no model to keep."""
-    if not config.keepable or store.has_model(identity):
-        return False
-    try:
-        return store.load(identity).status != "diverged"
-    except (CorruptRun, MissingRun):
-        return True  # it is trained again, and leaves its model then
+def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
+    """Whether a stored run could have left a model and has left none; a diverged run has none to keep."""
+    return config.keepable and not store.has_model(run) and store.load(run).status != "diverged"

@@ -35,7 +35,7 @@ class Display:
         self._open = set(self._runs)  # runs that this command still has to train
         self._going: dict[str, dict[str, Any]] = {}  # running runs, as they last reported
         self._jobs, self._ended, self._waited = jobs, 0, False
-        self._trained = [0.0, 0.0]  # estimated and real seconds of finished runs
+        self._trained = [(1e-9, 1e-9)]  # estimated and real seconds of finished runs; no division by none
         self._heartbeat, self._spoke = heartbeat, time.monotonic()
         self._lock = threading.RLock()
         self._console = Console(file=out)
@@ -68,16 +68,13 @@ class Display:
             if ending.state in ("elsewhere", "stopped"):
                 return
             self._ended += 1
-            line = "trained by another command"
-            if ending.failure is not None:
-                line = f"FAILED, {ending.failure.words}"
-            elif ending.state == "done":
-                self._trained[0] += self._estimates[run]
-                self._trained[1] += ending.seconds
+            words = f"FAILED, {ending.failure.words}" if ending.failure else "trained by another command"
+            if ending.state == "done":
+                self._trained.append((self._estimates[run], ending.seconds))
                 left = f", about {spoken(self.left())} left" if self._open else ""
-                line = f"{ending.score}, {ending.seconds:.1f} s{left}"
+                words = f"{ending.score}, {ending.seconds:.1f} s{left}"
             count = f"[{self._ended:{len(str(len(self._runs)))}}/{len(self._runs)}]"
-            self.note(f"{count} {run} {self._runs[run].label}: {line}")
+            self.note(f"{count} {run} {self._runs[run].label}: {words}")
 
     def note(self, line: str) -> None:
         """Print a line of any kind. An output that takes none stops no training."""
@@ -92,22 +89,20 @@ class Display:
 
         lines = [f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"]
         for run, report in list(self._going.items()):
-            share = report["step"] / max(1, report["total"])
-            bar = f"{'#' * int(10 * share):.<10}" if self._console.is_terminal else "train"
-            what = f"{bar} {report['step']}/{report['total']}"
-            parts = [what if report["phase"] == "train" else report["phase"]]
-            parts += [f"{report['rate']:.1f} steps/s"] if "rate" in report else []
-            parts += [f"dev {report['dev']:.2f}"] if "dev" in report else []
-            lines.append(printable(f"{self._runs[run].label}: {', '.join(parts)}"))
+            step, total, what = report["step"], report["total"], report["phase"]
+            bar = f"{'#' * int(10 * step / total):.<10}" if self._console.is_terminal else what
+            what = f"{bar} {step}/{total}" if what == "train" else what
+            rate = f", {report['rate']:.1f} steps/s" if "rate" in report else ""
+            dev = f", dev {report['dev']:.2f}" if "dev" in report else ""
+            lines.append(printable(f"{self._runs[run].label}: {what}{rate}{dev}"))
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
         """Seconds that the open runs still need, by their estimates, corrected by what finished runs took."""
-        speed = self._trained[1] / self._trained[0] if self._trained[0] else 1.0
-        parts = []
-        for run in list(self._open):
-            report = self._going.get(run, {"step": 0, "total": 1})
-            parts.append(self._estimates[run] * speed * (1 - report["step"] / max(1, report["total"])))
+        expected, taken = map(sum, zip(*self._trained, strict=True))
+        still = {"step": 0, "total": 1}
+        going = [(self._estimates[run], self._going.get(run, still)) for run in list(self._open)]
+        parts = [taken / expected * seconds * (1 - at["step"] / at["total"]) for seconds, at in going]
         return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
 
 

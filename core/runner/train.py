@@ -8,52 +8,77 @@ import importlib
 import os
 import shlex
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.data import encoders, hub
-from core.data import sources as finding
+from core.data.sources import Found
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
-from core.runner.estimate import expectation
+from core.runner.estimate import Expectation, expectation
 from core.runner.launch import POLL, Ending, Launcher, Order, Stop
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
+from core.spec.catalogue import Catalogue
 from core.spec.errors import are, counted, say
 from core.spec.run import Execution
-from core.spec.scale import SCALES, Scale
-from core.spec.setup import check_length, check_precision
+from core.spec.setup import Setup, check_length, check_precision
 from core.store.store import Store
 
-CHECKPOINT_MINUTES = {"mini": 10.0, "paper": 10.0}  # a run of scale demo takes less than a checkpoint saves
+CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
+# Imported before the first fork: transformers loads its parts only when they are used.
+WARM = (
+    "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta",
+    "pyarrow.parquet",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a command works with. `home` is the folder of `results` and `figures`; children of a process that
+    has loaded `warm` run `job`."""
+
+    catalogue: Catalogue
+    home: Path
+    job: str = "core.engine.job:run"
+    warm: tuple[str, ...] = WARM
 
 
 class Training:
-    """How one command trains. Children of a process that has loaded `warm` run `job`; `argv` is the command
-    to type again."""
+    """How one command trains the runs of a setup into a store. `argv` is the command to type again."""
 
-    def __init__(self, options: Options, argv: Sequence[str], store: Store, job: str, warm: Sequence[str]):
-        self.options, self.argv, self.store = options, list(argv), store
-        self.job, self.warm = job, tuple(warm)
+    def __init__(
+        self, options: Options, argv: Sequence[str], around: Surroundings, store: Store, setup: Setup,
+        found: Found,
+    ):  # fmt: skip
+        self.options, self.argv, self.around, self.store = options, list(argv), around, store
+        self.setup, self.found = setup, found
         self._scheduler: Any = None  # a Launcher, or a Cluster
 
-    def train(self, plan: Plan, scale: Scale, found: finding.Found) -> int:
+    def expected(self) -> Expectation:
+        """What runs are expected to take, as runs of this machine that are stored by now took."""
+        return expectation(self.options, self.setup.scale, self.found, self.store)
+
+    def train(self, plan: Plan) -> int:
         """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or the cluster
         was lost, 128 + signal if stopped. The warm process stays for the next plan, until `close`."""
         print(plan.line(), flush=True)
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
-        self.check(plan, found)
+        self.check(plan)
         self.store.prepare(models=self.options.keep_models)
         self.store.sweep_checkpoints()
-        seconds, stop = expectation(self.options, scale, found, self.store).seconds, Stop()
+        seconds, stop = self.expected().seconds, Stop()
         with stopping(stop):
-            scheduler = self._scheduler = self._scheduler or self.scheduler(scale, found)
+            scheduler = self._scheduler = self._scheduler or self.scheduler()
             shown = Display(plan.missing, seconds, scheduler.jobs)
             with shown.live:
                 endings = self.settle(plan.missing, scheduler, stop, shown)
@@ -67,17 +92,17 @@ class Training:
         """Train these runs. Runs that another command holds are waited for, and trained if it leaves
         nothing."""
         endings: dict[str, Ending] = {}
-        left, force, waiting = list(runs), self.options.force, False
+        left, first = list(runs), True
         while left and not stop.asked and not scheduler.lost:
-            free = [run for run in left if not waiting or not self.store.claimed(run.run_id)]
+            free = [run for run in left if first or not self.store.claimed(run.run_id)]
+            force = self.options.force and first
             for ending in scheduler.train(free, stop, shown.hear, force) if free else ():
                 shown.ended(ending)
-                if ending.state != "elsewhere":
-                    endings[ending.run] = ending
+                endings |= {ending.run: ending} if ending.state != "elsewhere" else {}
             left = [run for run in left if run.run_id not in endings]
-            if left and not waiting and not stop.asked and not scheduler.lost:
+            if left and first and not stop.asked and not scheduler.lost:
                 shown.note(f"{are(len(left), 'run')} being trained by another command; waiting for it.")
-            waiting, force = True, False
+            first = False
             time.sleep(POLL if left else 0.0)
         for run in left:  # a cluster that is lost cannot say of what it has stored
             stored = not self.options.force and self.store.has(run.run_id)
@@ -111,19 +136,35 @@ class Training:
         lines += ["", f"{why} {are(len(left), 'run')} still to be trained{start}. Go on with:".strip()]
         return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
 
-    def scheduler(self, scale: Scale, found: finding.Found) -> Any:
-        """What trains: this machine, or the workers of a cluster."""
-        order = Order(
-            execution=self.execution(found, scale),
-            job=self.job,
-            warm=self.warm,
-            provenance=found.provenance(),
-        )
-        device, jobs = self.options.device, self.options.jobs
-        if self.options.cluster:  # nothing else needs dask
+    def scheduler(self) -> Any:
+        """What trains: this machine, or the workers of a cluster. Nothing of where and with what runs are
+        executed is part of their identity; who launches them fills in device and threads."""
+        options, scale, found = self.options, self.setup.scale, self.found
+        places, sources = found.places, found.sources
+        paths = (
+            ("corpus_path", places.corpus), ("evaluation_path", places.evaluation),
+            ("encoder_path", places.encoder), ("tensorboard", options.tensorboard),
+        )  # fmt: skip
+        named: dict[str, Any] = {name: str(path) for name, path in paths if path is not None}
+        execution = Execution(
+            results_dir=str(self.store.root), cache_dir=str(cache_folder()),
+            corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name,
+            encoder_name=sources.encoder_name,
+            keep_models=options.keep_models,
+            checkpoint_minutes=None if scale.generated else CHECKPOINT_MINUTES,
+            pairs=tuple((name, str(path)) for name, path in places.pairs),
+            other_encoders=tuple(
+                (one.digest, str(folder), one.name)
+                for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
+            ),
+            **named,
+        )  # fmt: skip
+        job, warm = self.around.job, self.around.warm
+        order = Order(execution=execution, job=job, warm=warm, provenance=found.provenance())
+        if options.cluster:  # nothing else needs dask
             cluster = importlib.import_module("core.runner.cluster").Cluster
-            return cluster(self.options.cluster, order, scale.name, device, jobs)
-        return Launcher(order, devices.resources(scale.name, device, jobs))
+            return cluster(options.cluster, order, scale.name, options.device, options.jobs)
+        return Launcher(order, devices.resources(scale.name, options.device, options.jobs))
 
     def close(self) -> None:
         """Let the warm process go."""
@@ -131,38 +172,17 @@ class Training:
             self._scheduler.close()
             self._scheduler = None
 
-    def check(self, plan: Plan, found: finding.Found) -> None:
+    def check(self, plan: Plan) -> None:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""
-        if not plan.missing:
-            return
-        scale = plan.missing[0].config.scale
-        device = "cuda" if self.options.device != "cpu" else "cpu"
-        if not (self.options.cluster or self.options.gpus):
-            device = devices.resources(scale, self.options.device, self.options.jobs).device
-        folder = encoders.DEMO_ENCODER if SCALES[scale].generated else found.places.encoder
-        places = encoders.positions(folder) if folder is not None else None  # None: not fetched
-        for config in (planned.config for planned in plan.missing):
-            check_precision(config, device)
-            if places is not None:
-                check_length(config, places, device)
-
-    def execution(self, found: finding.Found, scale: Scale) -> Execution:
-        """Where and with what runs are executed; none of it is part of their identity. Who launches them
-        fills in device and threads."""
-        places, sources = found.places, found.sources
-        return Execution(
-            results_dir=str(self.store.root), cache_dir=str(cache_folder()),
-            corpus_path=_text(places.corpus), corpus_name=sources.corpus_name,
-            evaluation_path=_text(places.evaluation), evaluation_name=sources.evaluation_name,
-            encoder_path=_text(places.encoder), encoder_name=sources.encoder_name,
-            tensorboard=_text(self.options.tensorboard),
-            keep_models=self.options.keep_models, checkpoint_minutes=CHECKPOINT_MINUTES.get(scale.name),
-            pairs=tuple((name, str(path)) for name, path in places.pairs),
-            other_encoders=tuple(
-                (one.digest, str(folder), one.name)
-                for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
-            ),
-        )  # fmt: skip
+        options, scale = self.options, self.setup.scale
+        device = "cuda" if options.device != "cpu" else "cpu"
+        if not (options.cluster or options.gpus):
+            device = devices.resources(scale.name, options.device, options.jobs).device
+        folder = encoders.DEMO_ENCODER if scale.generated else self.found.places.encoder
+        places = sys.maxsize if folder is None else encoders.positions(folder)  # None: not fetched
+        for planned in plan.missing:
+            check_precision(planned.config, device)
+            check_length(planned.config, places, device)
 
 
 @contextlib.contextmanager
@@ -185,7 +205,3 @@ def stopping(stop: Stop) -> Iterator[None]:
     finally:
         for number in heeded:
             signal.signal(number, before[number])
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

@@ -5,28 +5,32 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.runner.plan import batch, plan
+from core.runner.plan import Plan, plan
 from core.runner.train import Training
 from core.spec.errors import are
+from core.spec.study import Study
 from core.store.store import Store
 
 SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
 
 
-def verify(options, argv, around, published, studies, setup, found) -> int:
+def verify(command: Training, studies: Sequence[Study]) -> int:
     """Train some published runs of these studies again, whatever their seed, and say how far they differ. The
     exit status is 1 if a run fails or differs by more than `SAME` points on the same kind of device."""
-    packs, scratch = Store(published / "none", published), Path(tempfile.mkdtemp(prefix="verify-published-"))
-    runs = plan(studies, replace(setup, seeds=25), packs, use_published=True)
-    made = [run for run in runs.runs if packs.has(run.run_id, use_published=True)]
+    options, setup, published = command.options, command.setup, command.store.published
+    scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
+    packs, store, worst = Store(scratch / "none", published), Store(scratch, None), 0.0
+    runs = plan(studies, replace(setup, seeds=25), packs, use_published=True).runs
+    made = [run for run in runs if packs.has(run.run_id, use_published=True)]
     wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]  # ids are hashes: a fair sample
-    store, worst = Store(scratch, None), 0.0
     print(f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails.")
-    with contextlib.closing(Training(options, argv, store, around.job, around.warm)) as training:
-        status = training.train(batch(wanted), setup.scale, found)
+    training = Training(options, command.argv, command.around, store, setup, command.found)
+    with contextlib.closing(training):
+        status = training.train(Plan(wanted, wanted))
     for run in (run for run in wanted if store.has(run.run_id)):
         old, new = packs.load(run.run_id), store.load(run.run_id)
         gap = difference(old.rows, new.rows)

@@ -122,7 +122,7 @@ def train(request: dict, report: Report, job: Job) -> None:
         return
     if request["force"]:
         store.checkpoint(run).unlink(missing_ok=True)
-    elif not (execution.keep_models and lacks_model(store, run, config)) and store.verified(run, True):
+    elif store.verified(run, True) and not (execution.keep_models and lacks_model(store, run, config)):
         report({"state": "found"})
         return
     settle(request["log"], take_slot(request, report))
@@ -136,7 +136,8 @@ def train(request: dict, report: Report, job: Job) -> None:
 def score(config: RunConfig, result: Result) -> str:
     """A result in a few words: its test average, or its status."""
     wanted = "selected", "avg", f"spearman_{config.sts.aggregate}"
-    words = [f"{row.value:.2f}" for row in result.rows if (row.checkpoint, row.task, row.metric) == wanted]
+    rows = (row for row in result.rows if (row.checkpoint, row.task, row.metric) == wanted)
+    words = [f"test average {row.value:.2f}" for row in rows]
     return " ".join([*words, *[result.status] * (result.status != "ok" or not words)])
 
 

@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from core.data.sources import demo_sources
 from core.engine import job
-from core.runner.command import WARM
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Order, Stop
 from core.runner.plan import PlannedRun
+from core.runner.train import WARM
 from core.spec.identity import canonical_json, run_id
 from core.spec.methods import base
 from core.spec.run import Execution

@@ -3,7 +3,7 @@
 from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
 
-from core.runner.draw import Drawing
+from core.runner import draw
 from studies import STUDIES, find
 
 FIGURE5, TABLE3, NOISE = find("figure5"), find("table3"), find("noise")
@@ -16,8 +16,7 @@ def started(*stored, seeds=2):
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, label if isinstance(label, tuple) else (label,), seed), 50.0)
-    drawing = Drawing(None, store, None, None)
-    return [study.name for study in drawing.started(list(STUDIES), made_setup(seeds))]
+    return [study.name for study in draw.started(STUDIES, made_setup(seeds), store)]
 
 
 def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_claim():
@@ -67,12 +66,3 @@ def test_where_nothing_published_is_started_everything_stays(desk: Desk):
     done = desk.do("--all", "--regenerate-figures", "--publish", "--scale", "demo")
     assert done.returncode == 0 and "is damaged" in done.stdout and "Removed" not in done.stdout, done.stdout
     assert table.read_text() == "x"
-
-
-def test_stored_runs_that_no_study_has_are_counted_and_kept(desk: Desk):
-    cell, known = ("mocose-one", "--cell", "a", "--seeds", "1"), KNOWN | {"REAL_REPORT": ""}
-    for changes in ((), ("--set", "train.weight_decay=0.25")):
-        assert desk.do(*cell, *changes, **known).returncode == 0
-    drawn = desk.do("--all", "--regenerate-figures", **known)
-    assert "1 stored run is of no study as it stands now" in drawn.stdout, drawn.stdout + drawn.stderr
-    assert len(list((desk.results / "runs").glob("*.parquet"))) == 2

@@ -61,7 +61,8 @@ def test_a_run_that_ends_well_is_stored(desk, launcher):
     desk.behave()
     ending = launch(launcher, run, hear=lambda *message: heard.append(message))
     stored = desk.store.load(run.run_id)
-    assert (ending.state, ending.failure, ending.score) == ("done", None, f"{stored.rows['value'][0]:.2f}")
+    average = f"test average {stored.rows['value'][0]:.2f}"
+    assert (ending.state, ending.failure, ending.score) == ("done", None, average)
     assert stored.config == run.config and stored.provenance == {"encoder_hidden": 384, "made": "up"}
     assert not desk.store.claimed(run.run_id) and launch(launcher, run).state == "found"
     assert {run for run, _ in heard} == {run.run_id}

@@ -103,14 +103,14 @@ def filled(seeds: dict[str, int], levels=LEVELS, sd: float = 0.5, gap=None) -> F
 
 
 @pytest.fixture
-def choices(monkeypatch):
+def choices():
     """What may be trained, the best first."""
     expected = Expectation(seconds=cost, jobs=2, where="", gpu=False)
-    monkeypatch.setattr(resolving, "expectation", lambda *_: expected)
+    options = SimpleNamespace(use_published=True, budget=None)
 
     def found(store, *studies, failed=()):
-        options = SimpleNamespace(use_published=True, budget=None)
-        one = resolving.Resolving(options, store, None, studies or (ONE,), setup(), None)
+        training = SimpleNamespace(options=options, store=store, setup=setup(), expected=lambda: expected)
+        one = resolving.Resolving(training, studies or (ONE,))
         one.failed = set(failed)
         one.judge()
         return one.choices()

@@ -38,7 +38,7 @@ def check(desk: Desk, capsys, arguments, sentence: str) -> None:
     assert said.err.count("\n") == 1 and said.err.endswith((".\n", "?\n")), said.err
     assert re.search(sentence, said.err), said.err
     assert len(said.err) < 1000 and "Traceback" not in said.err
-    assert all(re.match(r"Scale \w+, |\d+ runs?(:|,)|[\w-]+ is [\w-]+; ", line) for line in said.out.splitlines()), said.out
+    assert all(re.match(r"Scale \w+[.,]|\d+ runs?(:|,)|[\w-]+ is [\w-]+; ", line) for line in said.out.splitlines()), said.out
     assert everything(desk) == before
     assert arguments[:1] == ["evaluate"] or not (desk.folder / "home" / "results").is_dir()
 
