@@ -38,11 +38,8 @@ DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int6
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
-    """The results of a folder (this checkout's `results`), beside them the project's published runs unless
-    told not to.
-
-    Raises UserError if the folder is not there.
-    """
+    """The results of a folder (without one, this checkout's `results`), and the project's published runs
+    beside them if `published`. Raises UserError if the folder is not there."""
     folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
     refuse(not folder.is_dir(), f"{folder} is no results folder; give the one that --results-dir named.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
@@ -63,11 +60,10 @@ class Results:
         wanted = SCALES if scale is None else (scale,)
         refuse(not {*wanted} <= {*SCALES}, f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows: dict[str, dict] = {}
-        for packed in filter(
-            None, map(self.store.published_averages, wanted)
-        ):  # thousands of runs in one table
-            scores = _averages(packed[1])
-            rows |= {run["run_id"]: _run_row(run, "published", scores) for run in packed[0]}
+        packs = [self.store.published_averages(name) for name in wanted]
+        for footers, averages in filter(None, packs):  # thousands of runs, so none is loaded by itself
+            scores = _averages(averages)
+            rows |= {footer["run_id"]: _run_row(footer, "published", scores) for footer in footers}
         for own in self._each(own=True):
             footer = {"run_id": own.run_id, "config": canonical_json(own.config), "status": own.status}
             footer["provenance"] = json.dumps(own.provenance, default=str)
@@ -81,12 +77,11 @@ class Results:
         return pd.concat([drawn, frame.drop(columns="run")], axis=1)
 
     def _drawn(self) -> pd.DataFrame:
-        """Study, cell, profile and seed of each run by the `runs.csv` of both folders; profiles that share it
-        are joined."""
+        """Study, cell, seed and profiles of each run by the `runs.csv` of both folders."""
         folders = [root / name for root in (self.store.root, self.store.published) if root for name in SCALES]
         files = [path for folder in folders for path in sorted(folder.glob("*/runs.csv"))]
         parts = [pd.read_csv(path, usecols=list(DRAWN), dtype=DRAWN) for path in files]
-        joined = pd.concat([pd.DataFrame(columns=list(DRAWN)), *parts])
+        joined = pd.concat(parts or [pd.DataFrame(columns=list(DRAWN))])
         each = dict.fromkeys(list(DRAWN)[1:], "first")
         return joined.groupby("run_id").agg(each | {"profile": lambda names: " ".join(dict.fromkeys(names))})
 
@@ -115,32 +110,24 @@ class Results:
         return frames.claim_frame([self.study(study, scale, **setup)])
 
     def seeds(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
-        """One row a cell and seed of a study: its labels, run, status, and the value that counts in means and
-        verdicts."""
+        """One row a cell and seed of a study: its labels, run, status, and the value that counts in means."""
         return frames.value_frame(self.study(study, scale, **setup))
 
     def compare(self, study: str, a: str, b: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
-        """Row `a` of a study minus row `b`, paired by seed, with the columns of the study's CSV file. A row
-        is a label, or all labels of a cell as in `half/512`; one frame's row for each pair of cells that
-        differ in that label alone, the average over the test sets first. Raises UserError for a label that
-        the study has not."""
+        """Row `a` of a study minus row `b`, paired by seed, with the columns of the study's CSV file: a line
+        for each pair of cells that differ in these labels alone, the average over the test sets first.
+
+        A row is a label, or all labels of a cell as in `half/512`. Raises UserError for unknown labels."""
         return frames.pair_frame(self.study(study, scale, **setup), a, b)
 
     def study(
-        self,
-        study: str,
-        scale: str = "demo",
-        profile: str = PROFILES[0],
-        seeds: int | None = None,
-        settings: str | Sequence[str] = (),
-        vary: str | Sequence[str] = (),
-    ) -> verdicts.Judged:
-        """What tables, figures and verdicts of a study are made of. `settings` are those of `--set`, such as
-        `loss.temperature=0.1`, and `vary` those of `--vary`, such as `loss.temperature=0.05,0.1`; one or
-        several.
+        self, study: str, scale: str = "demo", profile: str = PROFILES[0], seeds: int | None = None,
+        settings: str | Sequence[str] = (), vary: str | Sequence[str] = (),
+    ) -> verdicts.Judged:  # fmt: skip
+        """What tables, figures and verdicts of a study are made of. `settings` are one or several of `--set`,
+        such as `loss.temperature=0.1`, and `vary` of `--vary`, such as `loss.temperature=0.05,0.1`.
 
-        Raises UserError for names that are not there, and for settings that the command would refuse.
-        """
+        Raises UserError for names that are not there, and for settings that the command would refuse."""
         hint = f"scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}"
         refuse_any({
             f"There is no scale {scale!r} under {profile!r}; {hint}.":
@@ -150,9 +137,7 @@ class Results:
         })  # fmt: skip
         where, stored = SCALES[scale], finding.recorded_sources(SCALES[scale], self.store)
         if stored is None:
-            raise UserError(
-                f"No run of scale {scale} is stored in {self.store.root}; train one, and it can be read."
-            )
+            raise UserError(f"No run of scale {scale} is stored in {self.store.root}; train one first.")
         setup = Setup(profile=profile, scale=where, sources=stored.sources, seeds=seeds or where.seeds)
         changes, fields = ((text,) if isinstance(text, str) else tuple(text) for text in (settings, vary))
         wanted = studies.find(study)

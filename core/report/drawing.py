@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import cycle
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -61,6 +63,12 @@ def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
     handles = {label: handle for handle, label in pairs}
     look = {"title": setting, "alignment": "left", "ncols": 3 if max(map(len, handles)) < WIDE_LABEL else 2}
     figure.legend([*handles.values()], [*handles], loc="outside lower left", **look)
+
+
+def styled(groups: Iterable[tuple]) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any]]]:
+    """Each line of a figure by its name, with colour and marker."""
+    for (name, rows), colour, marker in zip(groups, cycle(COLOURS), cycle(MARKERS), strict=False):
+        yield str(name), rows, {"color": colour, "marker": marker}
 
 
 def as_numbers(labels: Iterable[str]) -> pd.Series:

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import cycle
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from core.report.drawing import (
-    COLOURS,
-    DIFFERENT,
-    GREY,
-    MARKERS,
-    OURS,
-    as_numbers,
-    legend,
-    number_axis,
-    sheet,
-)
+from core.report.drawing import DIFFERENT, GREY, OURS, as_numbers, legend, number_axis, sheet, styled
 from core.report.frames import POINTS, base_pattern
 from core.report.tables import number
 from core.spec.methods import method
@@ -52,9 +41,7 @@ def figures(
     """A study's figures by file name: as the paper draws it, and `-differences`; inside `drawing()`.
 
     `cells` and `curves` are the frames of its CSV files. `heading` is the title where a study is not
-    `judged`, and where no comparison along one axis can be stated. A figure of which most rows have no run is
-    left out.
-    """
+    `judged` or no difference can be stated. A figure of which most rows have no run is left out."""
     spec = study.figure
     if spec is None:
         return {}
@@ -67,8 +54,8 @@ def figures(
 
 
 def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells that can be run, by their labels, with the number of labels in which each differs from its
-    reference; of test sets the average alone, unless they are an axis of the figure."""
+    """The cells that can be run, by their labels; of test sets the average alone, unless the figure has them.
+    `steps` counts the labels in which a cell differs from its reference."""
     axes = [axis.name for axis in study.axes]
     rows = cells.set_index(cells[axes].agg("/".join, axis=1))
     rows["is_base"] = rows.index == rows["reference"]
@@ -85,12 +72,6 @@ def _mostly_run(rows: pd.DataFrame) -> bool:
 def _numbers(texts: pd.Series) -> pd.DataFrame:
     """Numbers between blanks, a column for each place."""
     return texts.str.split(expand=True).apply(as_numbers)
-
-
-def _styled(groups: Iterable[tuple]) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any]]]:
-    """Each line of a figure by its name, with colour and marker."""
-    for (name, rows), colour, marker in zip(groups, cycle(COLOURS), cycle(MARKERS), strict=False):
-        yield str(name), rows, {"color": colour, "marker": marker}
 
 
 def _setting(study: Study, rows: pd.DataFrame) -> str:
@@ -126,8 +107,7 @@ def _base(study: Study) -> str:
 
 
 def _difference(study: Study, rows: pd.DataFrame) -> str:
-    """The largest significant difference from the reference along one axis, and how many rows differ; empty
-    if there is none to state."""
+    """The largest significant difference along one axis, and how many rows differ; empty without one."""
     rows = rows[(rows["paired_n"] > 0) & ~rows["is_base"]]
     different, tested = rows[rows["different"] == "yes"], (rows["different"] != "").sum()
     if tested and not len(different):
@@ -168,7 +148,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
     units = rows.groupby("unit", sort=False)
     figure, panels = sheet(title, len(units), 2.7)
     for panel, (unit, mine) in zip(panels, units, strict=True):
-        for name, line, style in _styled(mine.groupby("line", sort=False)):
+        for name, line, style in styled(mine.groupby("line", sort=False)):
             _line(panel, line, axis, f"{name}: " if name else "", style)
         number_axis(panel, axis.labels, axis.title)
         panel.set_ylabel(unit)
@@ -248,14 +228,13 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
 
 
 def _curves(study: Study, spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame, title: str) -> Figure:
-    """Means over seeds with the range of the seeds and their middle half; the paper's curve dashed, by share
-    of the run or of the width."""
+    """Means with bands of the seeds; the paper's curve dashed, by share of the run or of the width."""
     spectrum, whole = spec.kind == "spectrum", float(curves["x"].max())
     most = MOST_INDEX if spectrum else whole
     names = [spec.series] if spec.series else [axis.name for axis in study.axes]
     curves = curves[curves["x"] <= most]
     figure, (panel,) = sheet(title, 1, 3.0)
-    for name, mine, style in _styled(curves.groupby(curves[names].agg("/".join, axis=1), sort=False)):
+    for name, mine, style in styled(curves.groupby(curves[names].agg("/".join, axis=1), sort=False)):
         by_x = mine.dropna().groupby("x")["value"]
         for share in (0.0, 0.25):
             low, high = by_x.quantile(share), by_x.quantile(1 - share)
@@ -287,7 +266,7 @@ def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
         rho = number(float(known[x].rank().corr(known[y].rank())), 2, signed=True)
         what = f"{x_title.partition(' (')[0]} and {y}"
         made[file], (panel,) = sheet(f"{what}: rank correlation {rho} over {len(known)} runs", 1, 3.0)
-        for name, mine, style in _styled(known.groupby("method")):
+        for name, mine, style in styled(known.groupby("method")):
             label = f"{method(name).title} ({len(mine)} runs)"
             panel.scatter(mine[x], mine[y], s=12, alpha=0.5, lw=0, label=label, **style)
         panel.set_xlabel(x_title)

@@ -160,11 +160,8 @@ def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum.
-
-    A run that several cells read stands once, under the first of these cells that reads it after training.
-    A run without a result keeps one row with an empty value.
-    """
+    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum. A run of several
+    cells stands under the first that reads it after training; one without a result has an empty value."""
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
     runs: dict[str, list[tuple]] = {}
     for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in ("selected", "last")):
@@ -189,10 +186,7 @@ def _kept(run: RunResult) -> Iterable[tuple]:
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the largest by
-    index from 1.
-
-    Empty for a study that draws no curve. Cells that read the same runs stand once.
-    """
+    index from 1; none for a study without curves. Cells that read the same runs stand once."""
     kind = result.study.figure.kind if result.study.figure else ""
     rows: dict[tuple, list[tuple]] = {}
     for _, cell, run in _stored([result]) if kind in ("curve", "spectrum") else ():
@@ -251,10 +245,8 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
                 np.nan if share else estimate.high, estimate.n, tested.low, tested.high, tested.n,
                 np.nan if verdict.printed_effect is None else verdict.printed_effect,
             ))  # fmt: skip
-    columns = (
-        "study claim text comparison unit verdict reason estimate ci95_low ci95_high n tested_low tested_high"
-    )
-    return _frame(rows, f"{columns} tested_n printed")
+    columns = "study claim text comparison unit verdict reason estimate ci95_low ci95_high n"
+    return _frame(rows, f"{columns} tested_low tested_high tested_n printed")
 
 
 def _unit_of(contrast: Contrast, study: Study) -> str:

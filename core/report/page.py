@@ -15,7 +15,7 @@ from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import frames, prospects
 from core.report.figures import SCATTERS
-from core.report.tables import grid, marks, md, signed
+from core.report.tables import grid, interval, marks, md, signed
 from core.report.verdicts import Judged
 from core.report.words import MARKS, READING, of_runs, reading, setting
 from core.spec.claim import Claim
@@ -38,14 +38,11 @@ FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {"CSV": ".csv", "runs": "_runs.csv", "curves": "_curves.csv", "Markdown": ".md", "LaTeX": ".tex"}
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
+Seconds = Callable[[RunConfig], float]  # that a run is expected to take
 
 
 def page_files(
-    studies: Sequence[Study],
-    results: Results,
-    folder: Path,
-    figures: Path,
-    seconds: Callable[[RunConfig], float],
+    studies: Sequence[Study], results: Results, folder: Path, figures: Path, seconds: Seconds
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
@@ -90,8 +87,6 @@ def page_files(
         },
         "links": _links({name: HOME / name for name in DOCS}, folder),
         "older": _links({"archive": folder / "archive" / "README.md"}, folder).get("archive", ""),
-        "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        "script": (TEMPLATES / "page.js").read_text(encoding="utf-8"),
     }  # fmt: skip
     pages = "index.html", "README.md"
     texts = {name: _templates().get_template(f"{name}.jinja").render(given) for name in pages}
@@ -100,12 +95,9 @@ def page_files(
 
 def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     """Claims as cards show them, English first; profiles with the same numbers share a row."""
-    rows = list(claims.itertuples())
-    tested = [
-        f"{signed(row.tested_low)} to {signed(row.tested_high)}" if np.isfinite(row.tested_low) else ""
-        for row in rows
-    ]
-    shown = claims.assign(estimate=list(map(_estimate, rows)), tested=tested)
+    estimates = [_estimate(row) for row in claims.itertuples()]
+    tested = list(map(interval, claims["tested_low"], claims["tested_high"]))
+    shown = claims.assign(estimate=estimates, tested=tested)
     shown = shown.sort_values("scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable")
     alike = ["study", "claim", "scale", "verdict", "reason", "estimate", "tested", "n"]
     each = {"profile": list, "comparison": "first", "printed": "first", "unit": "first"}
@@ -115,8 +107,8 @@ def _shown(claims: pd.DataFrame) -> pd.DataFrame:
 def _estimate(row) -> str:
     if row.unit == "points" and row.ci95_high - row.ci95_low > TOO_WIDE:
         return f"{counted(row.n, 'seed')}: too few"
-    interval = f" [{signed(row.ci95_low)}, {signed(row.ci95_high)}]" if np.isfinite(row.ci95_low) else ""
-    return f"{signed(row.estimate)} {row.unit}{interval}" if row.n else ""
+    bounds = interval(row.ci95_low, row.ci95_high)
+    return f"{signed(row.estimate)} {row.unit} {bounds}".rstrip() if row.n else ""
 
 
 def _card(claim: Claim, rows: Sequence[dict]) -> dict:
@@ -141,7 +133,7 @@ def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
     return words
 
 
-def _cost(result: Judged, costs: Sequence, seconds: Callable[[RunConfig], float]) -> str:
+def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
     """What a study would take at the papers' scale."""
     cells = {cell.runs[0].run_id: cell.cell for cell in result.cells if cell.runs}
     if costs or not cells:
@@ -166,12 +158,8 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
     """The paths of files that are there, as links from a page in `folder`, with no letter that is syntax."""
-    there = {
-        name: os.path.relpath(path.resolve(), folder.resolve())
-        for name, path in paths.items()
-        if path.is_file()
-    }
-    return {name: quote(Path(path).as_posix()) for name, path in there.items()}
+    there = {name: path.resolve() for name, path in paths.items() if path.is_file()}
+    return {name: quote(os.path.relpath(path, folder.resolve())) for name, path in there.items()}
 
 
 def _lede(claims: pd.DataFrame) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
-from core.report.page import Results, page_files
+from core.report.page import Results, Seconds, page_files
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.spec.errors import are, counted
-from core.spec.run import RunConfig
 from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store.files import write_changed
@@ -79,17 +78,11 @@ def _images(made: Mapping[str, Figure], kinds: Sequence[str]) -> dict[str, bytes
 
 
 def render_index(
-    studies: Sequence[Study],
-    known: Results,
-    setups: Sequence[Setup],
-    results_dir: Path,
-    figures_dir: Path,
-    seconds: Callable[[RunConfig], float],
-) -> list[str]:
-    """Write the page over all scales and profiles, its README.md and CSV files; what was written.
-
-    `known` are the results with a run. `seconds` is what a run at the papers' scale takes.
-    """
+    studies: Sequence[Study], known: Results, setups: Sequence[Setup], results_dir: Path, figures_dir: Path,
+    seconds: Seconds,
+) -> list[str]:  # fmt: skip
+    """Write the page over all scales and profiles, its README.md and CSV files; what was written. `known` are
+    the results with a run."""
     if not any(known.values()):
         return []
     results: dict[tuple[str, str], list[Judged]] = {}

@@ -23,6 +23,7 @@ from core.spec.study import Study
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 OURS, PAPER, PAIRED, PRINTED = "ours", "paper", "ours − reference (paired)", "paper − reference"
+LINES = {OURS: "mean", PAPER: "printed", PAIRED: "paired_difference", PRINTED: "printed_difference"}
 MARKS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
     "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
@@ -37,8 +38,7 @@ STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/
 
 
 class Grid(NamedTuple):
-    """Headers, rows of texts, and how many columns lead with labels; a group begins where the first is
-    filled."""
+    """Headers, rows of texts, and how many columns lead with labels; a filled first text begins a group."""
 
     headers: list[str]
     rows: list[list[str]]
@@ -55,6 +55,11 @@ def number(value: float, places: int = 2, signed: bool = False) -> str:
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
     return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
+
+
+def interval(low: float, high: float) -> str:
+    """An interval in brackets; empty where its bounds are unknown."""
+    return f"[{signed(low)}, {signed(high)}]" if np.isfinite(low) else ""
 
 
 def grid(study: Study, cells: pd.DataFrame) -> Grid:
@@ -101,38 +106,25 @@ def _label(label: str, rows: Sequence[dict]) -> str:
 
 def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
     """What one line of a table says of a cell."""
+    value, of = row[LINES[line]], "paired_" if line == PAIRED else ""
+    if line in (PAIRED, PRINTED) and row["is_base"]:
+        return "†" if line == PAIRED or value is not None else ""
+    if value is None:
+        return STATUS.get(row["status"], "—") if line == OURS else ""
     places = 0 if row["unit"] == "pairs" else 2 if row["unit"].endswith("× 100") else 3
-    if line == OURS:
-        return _ours(row, places, usual["n"])
-    if line == PAPER:
-        return "" if row["printed"] is None else number(row["printed"], places)
-    difference = row["printed_difference" if line == PRINTED else "paired_difference"]
-    if row["is_base"] or difference is None:
-        return "†" if row["is_base"] and (line == PAIRED or difference is not None) else ""
-    text = number(difference, places, signed=True)
-    if line == PRINTED:
+    text = number(value, places, signed=line in (PAIRED, PRINTED))
+    if line in (PAPER, PRINTED):
         return text
-    text += _half(difference, row["paired_ci95_high"], places)
-    if row["different"] == "yes":
-        text += " ▲" if row["tested_low"] > 0 else " ▼"
-    return text + _seeds(row["paired_n"], usual["paired_n"])
-
-
-def _ours(row: dict, places: int, usual: int) -> str:
-    if not row["n"]:
-        return STATUS.get(row["status"], "—")
-    text = number(row["mean"], places) + _half(row["mean"], row["ci95_high"], places)
-    marks = {"†": row["is_base"], "‡": row["failed_seeds"], "§": row["n"] == 1}
-    return text + "".join(mark for mark, there in marks.items() if there) + _seeds(row["n"], usual)
-
-
-def _half(middle: float, high: float | None, places: int) -> str:
-    """Half of an interval behind its middle."""
-    return "" if high is None or high - middle <= SAME else f" ± {number(high - middle, places)}"
-
-
-def _seeds(n: int, usual: int) -> str:
-    return f" (n={n})" if n != usual and n > 1 else ""
+    high, n = row[f"{of}ci95_high"], row[f"{of}n"]
+    if high is not None and high - value > SAME:
+        text += f" ± {number(high - value, places)}"
+    if line == OURS:
+        marked = {"†": row["is_base"], "‡": row["failed_seeds"], "§": n == 1}
+    else:
+        above, differs = (row["tested_low"] or 0) > 0, row["different"] == "yes"
+        marked = {" ▲": differs and above, " ▼": differs and not above}
+    text += "".join(mark for mark, there in marked.items() if there)
+    return f"{text} (n={n})" if n > 1 and n != usual[f"{of}n"] else text
 
 
 def marks(table: Grid) -> list[str]:
@@ -217,10 +209,10 @@ def filled(readme: str, file: Path) -> str:
         lines = ["| claim | printed | here | verdict |", "|---|--:|--:|---|"]
         for key in marks[2].split():
             row = rows.loc[key.replace("_", " ")]
-            interval = f"{signed(row.estimate)} [{signed(row.ci95_low)}, {signed(row.ci95_high)}]"
+            here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}" if row.n else ""
             printed = "" if pd.isna(row.printed) else signed(row.printed)
             seeds = f" ({int(row.n)} seeds)" if row.n else ""
-            lines.append(f"| {row.text} | {printed} | {interval if row.n else ''} | {row.verdict}{seeds} |")
+            lines.append(f"| {row.text} | {printed} | {here} | {row.verdict}{seeds} |")
         return "\n".join([marks[1], *lines, marks[3]])
 
     return re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
