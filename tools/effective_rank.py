@@ -33,7 +33,7 @@ from core.spec.methods import PROFILES
 from core.spec.run import Seed
 from core.spec.scale import SCALES
 from core.spec.setup import Setup
-from core.spec.table import Metric
+from core.spec.study import Metric
 from core.store.store import Store
 from studies import STUDIES
 

@@ -24,7 +24,7 @@ from core.report.statistics import Estimate, over_seeds
 from core.spec.baseline import SIMCSE
 from core.spec.claim import ROUNDING, Claim, Contrast, matches
 from core.spec.run import RunConfig
-from core.spec.table import Metric
+from core.spec.study import Metric
 
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_SENTENCES = 1_000_000  # that a run of the papers reads

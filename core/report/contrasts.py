@@ -11,7 +11,7 @@ from core.report.looks import scatter_by_seed
 from core.report.results import CellResult, StudyResult
 from core.report.statistics import Labels
 from core.spec.claim import Contrast
-from core.spec.table import Metric
+from core.spec.study import Metric
 
 
 @dataclass(frozen=True, slots=True)

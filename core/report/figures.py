@@ -14,8 +14,7 @@ from core.report.drawing import DIFFERENT, GREY, OURS, as_numbers, legend, numbe
 from core.report.frames import POINTS, base_pattern
 from core.report.tables import number
 from core.spec.methods import method
-from core.spec.study import Study
-from core.spec.table import Axis, FigureSpec
+from core.spec.study import Axis, FigureSpec, Study
 
 WIDEST = 30.0  # half of an interval, in points: a wider interval is cut there
 MOST_INDEX = 50  # of a spectrum, as in the paper

@@ -19,8 +19,7 @@ from core.report.words import contrast_here
 from core.spec.claim import Contrast
 from core.spec.errors import refuse
 from core.spec.result import decimals, unit
-from core.spec.study import Study
-from core.spec.table import Metric
+from core.spec.study import Metric, Study
 
 Row = dict[str, object]
 SETTING = ("scale", "profile", "encoder")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from core.spec.result import ACCURACY, EXCESS, GEOMETRY, LEARNT, SCORE, SUM, unit
 from core.spec.scale import Scale
-from core.spec.table import Metric
+from core.spec.study import Metric
 
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 LATE = 2 / 3  # of a run: from here on it is late

@@ -13,8 +13,7 @@ from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.scale import Scale, Sources
 from core.spec.setup import Setup, parts
-from core.spec.study import Study
-from core.spec.table import Cell, Metric
+from core.spec.study import Cell, Metric, Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 

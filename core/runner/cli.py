@@ -15,7 +15,7 @@ from core.spec.errors import UserError, refuse_any
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
 from core.spec.section import whole
-from core.spec.table import ENCODERS
+from core.spec.study import ENCODERS
 
 MOST = 1000  # seeds, or runs at once
 EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."

@@ -13,8 +13,7 @@ from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
 from core.spec.setup import Setup
-from core.spec.study import Study
-from core.spec.table import Cell
+from core.spec.study import Cell, Study
 from core.store.store import Store
 
 # Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the

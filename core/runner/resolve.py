@@ -25,8 +25,7 @@ from core.spec.baseline import SIMCSE
 from core.spec.claim import Claim
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
-from core.spec.study import Study
-from core.spec.table import Cell
+from core.spec.study import Cell, Study
 from core.store.store import Store
 
 SHOWN = 5  # choices that --plan prints

@@ -3,8 +3,7 @@ learning."""
 
 from __future__ import annotations
 
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, Metric
+from core.spec.study import Axis, Cell, Metric, Study
 
 SIMCSE = Study(
     name="simcse-alone",

@@ -16,8 +16,7 @@ from typing import Any
 
 from core.spec.check import check_runs, check_study
 from core.spec.errors import UserError, line_of, nearest, place, refuse
-from core.spec.study import Study
-from core.spec.table import Paper
+from core.spec.study import Paper, Study
 
 
 class Catalogue:

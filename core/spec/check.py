@@ -13,8 +13,7 @@ from core.spec.errors import UserError, refuse, refuse_any
 from core.spec.methods import PROFILES, SETTLED
 from core.spec.result import TASKS, unit
 from core.spec.scale import SCALES
-from core.spec.study import Study
-from core.spec.table import Cell
+from core.spec.study import Cell, Study
 
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
 # of a study: it becomes the name of files and of a link

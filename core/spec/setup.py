@@ -14,8 +14,7 @@ from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
-from core.spec.study import Study, short
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study, short
 from core.spec.vary import has, parsed, read, vary
 
 Runs = Mapping[tuple[str, ...], RunConfig]  # a run of each cell that can be run, by the cell's labels

@@ -11,18 +11,95 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal
+from itertools import product
+from typing import Annotated, Literal
 
 from core.spec import methods
 from core.spec.claim import Claim, Contrast, Labels, matches
+from core.spec.errors import refuse
 from core.spec.methods import profile_changes
+from core.spec.result import Metric
 from core.spec.run import RunConfig
 from core.spec.scale import Scale
-from core.spec.section import Typed
-from core.spec.table import Axis, Cell, FigureSpec, Metric, Paper
+from core.spec.section import Typed, one_of
 from core.spec.vary import over, vary
 
 LONGEST_SUFFIX = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper(Typed):
+    """A paper: `key` is what its studies say, `name` what tables say; papers come by `order`."""
+
+    key: str
+    name: str
+    title: str
+    authors: str  # in short, with the year
+    order: int
+    link: str = ""  # to the paper
+    code: str = ""  # to its code
+
+
+# the papers'; a scale's own stands for bert-base
+ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
+ENCODER = one_of(ENCODERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis(Typed):
+    """What a table varies: `name` for CSV headers, `title` and `labels` as the paper has them."""
+
+    name: str
+    title: str
+    labels: tuple[str, ...]
+
+    def check(self):
+        twice = next((label for label in self.labels if self.labels.count(label) > 1), None)
+        refuse(twice is not None, f"The axis {self.name} has two labels called {twice}; give each its own.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell(Typed):
+    """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what
+    the paper printed.
+
+    `changes` are in the paper's terms and hold under every profile; `by_profile` adds to them under one
+    profile, and wins. `published_runs` are the paper's single runs where they are known (read off its
+    figures). `method` None is the study's; under another one the study's base changes do not apply. `metric`
+    None is the study's. `encoder` names one of the papers' encoders (`ENCODERS`). A `copied` entry is what
+    the paper took from elsewhere: shown, never run.
+    """
+
+    labels: tuple[str, ...]
+    changes: Mapping[str, object] = field(default_factory=dict)
+    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    published: float | None = None
+    published_runs: tuple[float, ...] = ()
+    method: str | None = None
+    metric: Metric | None = None
+    encoder: Annotated[str, "one of the papers'", ENCODER] = "bert-base"
+    copied: bool = False
+
+    __hash__ = object.__hash__  # by identity: a study keeps the configurations of its cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureSpec(Typed):
+    """How the study is drawn; axes are named by Axis.name.
+
+    cells: absolute values along `x` (or the only other axis) where its labels are numbers, a line for each of
+    `series`, and paired differences by row, a panel for each of `series`. curve: the
+    development score along training, a line for each of `series`; spectrum: singular values by index,
+    likewise. `base` are the labels of the cell that the others are
+    compared with, None standing for a cell's own label; without it, that is the study's reference. `curves`
+    are the paper's own by label of the series: points of the share of the run (or of the width).
+    """
+
+    kind: Literal["cells", "curve", "spectrum"] = "cells"
+    x: str | None = None
+    series: str | None = None
+    base: tuple[str | None, ...] | None = None
+    curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,41 +170,28 @@ class Study(Typed):
 
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or they are the
-        paper's.
-
-        What the paper printed is kept where a task has the same name, the average among them; claims on other
-        tasks are left out.
-        """
-        if self.tasks is None:
+        paper's. What the paper printed stays where a task has the same name; claims on other tasks go."""
+        tasks = scale.tests if self.tasks == "tests" else scale.probes
+        if self.tasks is None or {*tasks, "avg"} >= set(self.axis("task").labels):
             return self
-        axis = self.axis("task")
-        names = scale.tests if self.tasks == "tests" else scale.probes
-        if set(names) >= set(axis.labels) - {"avg"}:
-            return self
-        place = self.axes.index(axis)
-        labels = (*names, *(("avg",) if "avg" in axis.labels else ()))
-        stated = {cell.labels: cell for cell in self.cells}
-        rows: dict[tuple[str, ...], Cell] = {}  # a cell of each row, by its labels along the other axes
-        for cell in self.cells:
-            rows.setdefault(cell.labels[:place] + cell.labels[place + 1 :], cell)
-        cells = []
-        for others, pattern in rows.items():
-            for label in labels:
-                wanted = (*others[:place], label, *others[place:])
-                task = self.metric.task if label == "avg" else label
-                metric = replace(self.metric_of(pattern), task=task)
-                made = replace(pattern, labels=wanted, published=None, published_runs=(), metric=metric)
-                cells.append(stated.get(wanted, made))
-        axes = (*self.axes[:place], replace(axis, labels=labels), *self.axes[place + 1 :])
-        return replace(self, axes=axes, cells=tuple(cells), claims=_claims_on(cells, self.claims))
+        place = self.axes.index(self.axis("task"))
+        labels = (*tasks, *(label for label in self.axis("task").labels if label == "avg"))
+        cells: dict[tuple[str, ...], Cell] = {}
+        for cell, label in product(self.cells, labels):
+            wanted = (*cell.labels[:place], label, *cell.labels[place + 1 :])
+            metric = replace(self.metric_of(cell), task=self.metric.task if label == "avg" else label)
+            made = replace(cell, labels=wanted, published=None, published_runs=(), metric=metric)
+            cells.setdefault(wanted, made)  # each row is made from its first cell
+        cells |= {cell.labels: cell for cell in self.cells if cell.labels in cells}
+        axes = (*self.axes[:place], replace(self.axes[place], labels=labels), *self.axes[place + 1 :])
+        return self._with(cells.values(), axes=axes)
 
     @cache  # noqa: B019  (a report needs the same configurations many times)
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
-        The profile's changes come last, and not where the study or the cell names the field itself. A section
-        that the cell brings in (Table 5's rewritten text) is changed too, but for the fields that the cell
-        names beside it.
+        The profile changes what neither study nor cell names, also in a section that the cell brings in
+        (Table 5's rewritten text).
         """
         named = self.named(cell, profile)
         start = methods.method(cell.method or self.method).paper
@@ -156,34 +220,24 @@ class Study(Typed):
 
     def without_paper(self) -> Study:
         """The study without the paper's numbers, the rows that the paper copied, and claims on these."""
-        own = (cell for cell in self.cells if not cell.copied)
-        cells = tuple(replace(cell, published=None, published_runs=()) for cell in own)
+        cells = [replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied]
         axes = []
         for place, axis in enumerate(self.axes):
             used = {cell.labels[place] for cell in cells}
             axes.append(replace(axis, labels=tuple(label for label in axis.labels if label in used)))
+        study = self._with(cells, axes=tuple(axes))
+        base = study.figure.base if study.figure is not None else None
+        figure = study.figure and replace(study.figure, base=base if base and study.matching(base) else None)
+        reference = study.reference if study.reference and study.matching(study.reference) else None
+        return replace(study, figure=figure, reference=reference)
 
-        def kept(labels: Labels | None) -> Labels | None:
-            return labels if labels and any(matches(labels, cell.labels) for cell in cells) else None
-
-        return replace(
-            self, axes=tuple(axes), cells=cells, claims=_claims_on(cells, self.claims),
-            figure=self.figure and replace(self.figure, base=kept(self.figure.base)),
-            reference=kept(self.reference),
-        )  # fmt: skip
+    def _with(self, cells: Iterable[Cell], axes: tuple[Axis, ...]) -> Study:
+        """The study with these cells, and with those of its claims of which every cell is among them."""
+        study = replace(self, cells=tuple(cells), axes=axes, claims=())
+        return replace(study, claims=tuple(c for c in self.claims if all(map(study.matching, c.cells()))))
 
 
 def short(suffix: str) -> str:
     """A suffix of a study's name, which becomes a file's name."""
     digest = hashlib.sha256(suffix.encode()).hexdigest()[:8]
     return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{digest}"
-
-
-def _claims_on(cells: Iterable[Cell], claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """The claims of which every cell is among these."""
-    present = [cell.labels for cell in cells]
-    return tuple(
-        claim
-        for claim in claims
-        if all(any(matches(wanted, labels) for labels in present) for wanted in claim.cells())
-    )

@@ -1,6 +1,6 @@
 """Studies of ESimCSE: one file a table or figure."""
 
-from core.spec.table import Paper
+from core.spec.study import Paper
 
 PAPER = Paper(
     key="esimcse",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# By encoder (`core.spec.table.ENCODERS`). The paper, 4.2: "3e-5 for ESimCSE-BERT-base model and 1e-5 for
+# By encoder (`core.spec.study.ENCODERS`). The paper, 4.2: "3e-5 for ESimCSE-BERT-base model and 1e-5 for
 # other models", "p = 0.1 for base models, p = 0.15 for large models" (D66); one repetition rate and one queue
 # for all (5.2, 5.4; D67).
 LARGE = {"train.learning_rate": 1e-5, "encoder.hidden_dropout": 0.15, "encoder.attention_dropout": 0.15}

@@ -2,8 +2,7 @@
 
 from core.spec.claim import Claim, all_of, best, greater, of_metric
 from core.spec.methods import as_coded
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # what is added: dup.unit, and the STS-B development score
     "stop-words": ("stopword", 81.72),

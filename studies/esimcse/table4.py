@@ -2,8 +2,7 @@
 
 from core.spec.claim import Claim, all_of, gains, greater
 from core.spec.methods import as_coded
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")

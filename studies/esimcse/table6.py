@@ -1,8 +1,7 @@
 """ESimCSE Table 6: repetition and momentum queue alone and together, development set."""
 
 from core.spec.claim import Claim, Contrast, Term, all_of, gains, greater
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 BASELINE, REPETITION, QUEUE, BOTH = (
     ("unsup-SimCSE",),

@@ -2,8 +2,7 @@
 
 from core.spec.claim import Claim, all_of, gains, greater
 from core.spec.scale import STS_TESTS
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 TASKS = (*STS_TESTS, "avg")
 BASELINE, REPETITION, QUEUE, BOTH = "unsup-SimCSE", "+word repetition", "+momentum contrast", "ESimCSE"

@@ -1,8 +1,7 @@
 """ESimCSE Table 9: share of a sentence's sub-words that may be repeated."""
 
 from core.spec.claim import Claim, all_of, at_least, best, greater, mean_above
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # dup_rate: STS-B development score
     "0.08": 83.5, "0.12": 83.62, "0.16": 82.01, "0.2": 83.01, "0.24": 84.24,

@@ -1,6 +1,6 @@
 """Studies of MoCoSE: one file a table or figure."""
 
-from core.spec.table import Paper
+from core.spec.study import Paper
 
 PAPER = Paper(
     key="mocose",

@@ -2,8 +2,7 @@
 
 from core.methods.mocose.settings import constant, wrapping
 from core.spec.claim import Claim, above, all_of, below, collapsed, greater, sound
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 CONSTANT, SCHEDULED = constant(0.0), wrapping(0.0)  # named, so the same under every profile
 MEASURES = {

@@ -3,8 +3,7 @@
 from core.methods.mocose.settings import rising, wrapping
 from core.spec.claim import Claim, all_of, greater
 from core.spec.methods import as_coded
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 MODELS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
     "MoCoSE": (

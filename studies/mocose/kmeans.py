@@ -1,7 +1,6 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 PRINTED: dict[str, tuple[dict[str, object], float]] = {  # what stands for the queue: changes, and the score

@@ -3,8 +3,7 @@
 from core.methods.mocose.settings import wrapping
 from core.spec.claim import Claim, at_least, greater, within
 from core.spec.methods import as_coded
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import BERT, MAIN, MODELS
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC", "avg")

@@ -3,8 +3,7 @@
 from core.spec.claim import Claim, all_of, best, greater
 from core.spec.methods import as_coded
 from core.spec.run import TextView
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 VECTOR: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {

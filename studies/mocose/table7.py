@@ -1,8 +1,7 @@
 """MoCoSE Table 7 and Figures 11 and 12: size of the negative queue and its initial fill."""
 
 from core.spec.claim import Claim, any_of, best, collapsed, differ, mean_above, mean_scatters_more, slope
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIZES = (128, 256, 512, 1024, 4096)
 FILLS = {  # initial vectors K_s of a queue of K

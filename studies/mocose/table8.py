@@ -2,8 +2,7 @@
 
 from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
 from core.spec.methods import as_coded
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # part of the queue, newest first: its columns, and the score
     "0~512": (((0, 512),), 76.10),

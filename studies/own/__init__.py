@@ -1,6 +1,6 @@
 """Studies of our own: the noise that everything is read against, and what each deviation is worth."""
 
-from core.spec.table import Paper
+from core.spec.study import Paper
 
 PAPER = Paper(
     key="ours",

@@ -2,8 +2,7 @@
 
 from core.methods.mocose.settings import rising, wrapping
 from core.spec.methods import deviating
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
 STALE: dict[str, object] = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}

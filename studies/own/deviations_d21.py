@@ -1,8 +1,7 @@
 """Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
 
 from core.spec.methods import deviating
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS: dict[str, dict[str, object]] = {

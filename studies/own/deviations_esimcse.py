@@ -1,8 +1,7 @@
 """Deviations of ESimCSE: each place where paper and code part, changed alone in the paper's configuration."""
 
 from core.spec.methods import deviating
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 

@@ -1,6 +1,6 @@
 """Studies of SimCSE, the baseline of the other two papers: three ablations of its own."""
 
-from core.spec.table import Paper
+from core.spec.study import Paper
 
 PAPER = Paper(
     key="simcse",

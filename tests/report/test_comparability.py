@@ -19,7 +19,7 @@ from core.spec.claim import Claim, collapsed, greater
 from core.spec.errors import UserError
 from core.spec.methods import base
 from core.spec.scale import DEMO, MINI, PAPER, at_scale
-from core.spec.table import Axis, Cell
+from core.spec.study import Axis, Cell
 from core.spec.vary import vary
 from studies import STUDIES, find
 

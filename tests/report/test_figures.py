@@ -15,7 +15,7 @@ from core.report.figures import figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.spec.claim import greater
 from core.spec.scale import MINI
-from core.spec.table import FigureSpec
+from core.spec.study import FigureSpec
 from studies import find
 
 

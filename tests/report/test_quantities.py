@@ -7,7 +7,7 @@ from fake_store import as_table
 from core.report.quantities import Rows, counted, worst_value
 from core.report.quantities import value as value_of
 from core.spec.scale import DEMO
-from core.spec.table import Metric
+from core.spec.study import Metric
 
 FIRST, SECOND, THIRD = DEMO.tests[:3]
 

@@ -16,7 +16,7 @@ from core.report.tables import grid, latex, markdown, terminal
 from core.report.words import of_runs
 from core.spec.claim import Claim, greater
 from core.spec.scale import DEMO, MINI
-from core.spec.table import Metric
+from core.spec.study import Metric
 from studies import find
 
 TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")

@@ -25,7 +25,7 @@ from core.spec.claim import (
     gains,
     greater,
 )
-from core.spec.table import Metric
+from core.spec.study import Metric
 
 LAST = Metric(task="avg", title="Last", checkpoint="last")
 COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_itself")

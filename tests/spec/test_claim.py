@@ -8,7 +8,7 @@ from small_study import small
 from core.spec.check import check_runs
 from core.spec.claim import Claim, above, collapsed, greater, of_metric, sound, truth
 from core.spec.errors import UserError
-from core.spec.table import Axis, Cell, Metric
+from core.spec.study import Axis, Cell, Metric
 
 A, B, C = ("a",), ("b",), ("c",)
 COSINE = Metric(task="dev", title="Cosine", quantity="mean_cosine", checkpoint="last")

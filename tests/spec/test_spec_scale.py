@@ -11,7 +11,7 @@ from core.spec.methods import base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
 from core.spec.setup import Setup, check_length
-from core.spec.table import Metric
+from core.spec.study import Metric
 from core.spec.vary import vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))

@@ -12,7 +12,7 @@ from core.spec.claim import Claim, greater
 from core.spec.errors import UserError
 from core.spec.scale import DEMO
 from core.spec.setup import Setup, with_settings
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric
 from core.spec.vary import vary
 
 

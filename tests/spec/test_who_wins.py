@@ -13,7 +13,7 @@ from core.spec.errors import UserError
 from core.spec.methods import PROFILES, as_coded, base
 from core.spec.run import TextView
 from core.spec.setup import Setup
-from core.spec.table import Cell
+from core.spec.study import Cell
 from core.spec.vary import vary
 
 MOCOSE = base("mocose", "paper")

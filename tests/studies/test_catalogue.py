@@ -15,7 +15,7 @@ from core.spec.methods import PROFILES
 from core.spec.scale import DEMO
 
 PAPER = """
-from core.spec.table import Paper
+from core.spec.study import Paper
 
 PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026", order=9)
 """
@@ -23,7 +23,7 @@ STUDY = '''"""My Table 2."""
 
 from core.spec.claim import Claim, greater
 from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric
 
 SIZES = (256, 512)
 
@@ -130,7 +130,8 @@ def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
     written(tmp_path), written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3"), "table3.py")
     found = catalogue(tmp_path)  # the earlier one keeps it
     assert [study.name for study in found.studies] == ["sketched-table2"]
-    assert [fault.partition(": ")[2] for fault in found.faults.values()] == ["The key M2.1 is that of sketched/table2.py, too; give each its own."]
+    (fault,) = found.faults.values()
+    assert fault.endswith(": The key M2.1 is that of sketched/table2.py, too; give each its own.")
     (tmp_path / "sketched" / "table3.py").unlink()
     for old, new, sentence in (
         ("M2.1", "T3.1", "The key T3.1 is that of mocose/table3.py"),

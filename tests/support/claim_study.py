@@ -6,7 +6,7 @@ from small_study import small, stored
 from core.report.verdicts import study_result
 from core.spec.claim import Claim
 from core.spec.scale import MINI
-from core.spec.table import Axis, Cell
+from core.spec.study import Axis, Cell
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
 A, B, C, D = ((name,) for name in SIZES)

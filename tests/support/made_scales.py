@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from core.spec.scale import PAPER, EncoderSource, Scale, Sources
 from core.spec.setup import Setup
-from core.spec.table import ENCODERS
+from core.spec.study import ENCODERS
 from studies import STUDIES
 
 SOURCES = Sources(

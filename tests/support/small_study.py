@@ -6,8 +6,7 @@ from fake_store import SOURCES, FakeStore, config_of, made_setup
 
 from core.report.verdicts import study_result
 from core.spec.scale import DEMO
-from core.spec.study import Study
-from core.spec.table import Axis, Cell, FigureSpec, Metric
+from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
