@@ -18,7 +18,6 @@ from core.spec.section import whole
 from core.spec.study import ENCODERS
 
 MOST = 1000  # seeds, or runs at once
-EPILOG = "`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`."
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
 # An option, what it does, and the options that it leaves no room for.
 APART = (
@@ -63,8 +62,9 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     """The parser of the command line with every option that it takes."""
-    made = Parser(prog="run_study.py", epilog=EPILOG, allow_abbrev=False,
-        description="Train what is missing of the named studies and render their tables and figures.")
+    made = Parser(prog="run_study.py", allow_abbrev=False,
+        description="Train what is missing of the named studies and render their tables and figures.",
+        epilog="`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`.")
     switch: dict[str, Any] = {"action": "store_true"}
     many: dict[str, Any] = {"action": "append", "default": []}
     number: dict[str, Any] = {"type": _number, "metavar": "N"}

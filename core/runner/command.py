@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from core.runner import inputs
@@ -17,10 +20,9 @@ from core.runner.estimate import GPU, gpu_seconds
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
 from core.runner.train import Surroundings, Training
-from core.runner.verify import verify
 from core.spec import fields, methods
 from core.spec.catalogue import Catalogue
-from core.spec.errors import UserError, refuse, refuse_any, say
+from core.spec.errors import UserError, are, refuse, refuse_any, say
 from core.spec.methods import PROFILES
 from core.spec.scale import PAPER
 from core.spec.setup import Setup
@@ -29,6 +31,7 @@ from core.store.store import Store
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
+SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
 
 
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
@@ -40,8 +43,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     catalogue, draws = around.catalogue, options.mode == "regenerate-figures"
     store = store_of(options, around.home)
     drawing = Drawing(options, store, store.root, (options.results_dir or around.home) / "figures")
-    menu_of_all = options.mode == "list" and not options.studies
-    studies = list(catalogue.studies) if menu_of_all else chosen(catalogue, options)
+    named = options.mode != "list" or options.studies
+    studies = chosen(catalogue, options) if named else list(catalogue.studies)
     if draws and options.publish:
         redraw_published(around.home, catalogue.studies)
         return 0
@@ -172,3 +175,39 @@ def menu(training: Training, studies: list[Study]) -> int:
     for sentence in filter(None, wrong):
         say(sentence, out=sys.stderr)
     return 2 if any(wrong) else 0
+
+
+def verify(command: Training, studies: Sequence[Study]) -> int:
+    """Train some published runs of these studies again, whatever their seed, and say how far they differ. The
+    exit status is 1 if a run fails or differs by more than `SAME` points on the same kind of device."""
+    options, setup, published = command.options, command.setup, command.store.published
+    scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
+    packs, store, worst = Store(scratch / "none", published), Store(scratch, None), 0.0
+    runs = planning.plan(studies, replace(setup, seeds=25), packs, use_published=True).runs
+    made = [run for run in runs if packs.has(run.run_id, use_published=True)]
+    wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]  # ids are hashes: a fair sample
+    print(f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails.")
+    training = Training(options, command.argv, command.around, store, setup, command.found)
+    with contextlib.closing(training):
+        status = training.train(Plan(wanted, wanted))
+    for run in (run for run in wanted if store.has(run.run_id)):
+        old, new = packs.load(run.run_id), store.load(run.run_id)
+        gap = difference(old.rows, new.rows)
+        kinds = {str(each.provenance.get("device", "")).partition(":")[0] for each in (old, new)}
+        other = "; of different kinds of device, whose dropout masks differ" * (kinds == {"cpu", "cuda"})
+        print(f"{run.run_id} {run.label}: at most {gap:.6f} points apart{other}.")
+        worst = max(worst, 0.0 if other else gap)
+    if status == 0:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(f"The largest difference is {worst:.6f} points; up to {SAME} are rounding.")
+    return status or int(worst > SAME)
+
+
+def difference(published, anew) -> float:
+    """The largest |difference| over the scores that two runs' frames share, in points: by checkpoint, task
+    and metric, along a curve by step, too. A score that is no number on one side alone is infinitely far."""
+    both = [one.assign(step=one["step"].where(one["checkpoint"] == "curve", 0)) for one in (published, anew)]
+    pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric", "step"])
+    pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))]
+    gaps = (pairs["value_x"] - pairs["value_y"]).abs().fillna(float("inf"))
+    return float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max()) if len(gaps) else 0.0

@@ -86,13 +86,10 @@ def plan(
     studies: Sequence[Study], setup: Setup, store: Store, *, use_published: bool = False,
     force: bool = False, labels: Sequence[str] = (), keep_models: bool = False,
 ) -> Plan:  # fmt: skip
-    """The distinct runs that a setup of these studies needs; a run that several cells share is counted once.
-
-    Cells that the scale cannot run are left out. If `labels` are given, a cell needs at least one of them. A
-    run is missing if the store does not have it; with `force` every run is, with `keep_models` a run without
-    its model. A damaged run of the user's is set aside and is missing. A published run counts as done only
-    with `use_published`. Raises UserError for a label that no cell has.
-    """
+    """The distinct runs that a setup of these studies needs, of each cell that the scale can run or of those
+    with one of `labels`. A damaged run of the user's is set aside. A run is missing if the user has not
+    stored it; with `use_published` published runs count as stored, with `force` none does, and with
+    `keep_models` none without its model. Raises UserError for a label that no cell has."""
     cells = [cell for study in studies for cell in study.at(setup.scale).cells]
     names = dict.fromkeys(name for cell in cells for name in _names(cell))
     some = ", ".join(map(repr, list(names)[:8]))
@@ -105,22 +102,20 @@ def plan(
             for seed, config in enumerate(configs if not labels or set(labels) & set(_names(cell)) else ()):
                 run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
                 runs.setdefault(run.run_id, run).cells.append(f"{study.name} {'/'.join(cell.labels)}")
-
-    def is_done(run: str) -> bool:
-        return store.verified(run) or (use_published and store.has(run, use_published=True))
-
-    done = [run for run in runs.values() if not force and is_done(run.run_id)]
+    done = {
+        name: run.config for name, run in runs.items()
+        if not force and (store.verified(name) or (use_published and store.has(name, use_published=True)))
+    }  # fmt: skip
     digest = functools.cache(methods.code_digest)
-    made = ((run.config.method, store.codes.get(run.run_id)) for run in done)
+    made = ((config.method, store.codes.get(name)) for name, config in done.items())
     others = Counter(method for method, code in made if code not in (None, digest(method)))
     for method, number in others.items():
         say(f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains again.")
     if keep_models:
-        done = [run for run in done if not lacks_model(store, run.run_id, run.config)]
+        done = {name: config for name, config in done.items() if not lacks_model(store, name, config)}
         if unfit := sum(not run.config.keepable for run in runs.values()):
             print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
-    kept = {run.run_id for run in done}
-    return Plan(list(runs.values()), [run for run in runs.values() if run.run_id not in kept])
+    return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
 
 
 def _names(cell: Cell) -> tuple[str, ...]:

@@ -115,8 +115,8 @@ class Training:
         """What to print at the end: failures by cause, and the command that trains what is still missing.
         `number` is the signal that stopped the command, `lost` says why a cluster could not go on."""
         count = Counter(ending.state for ending in endings.values())
-        lines = [f"Trained {count['done']} of {counted(len(runs), 'run')}."]
-        lines[0] += f" {count['found']} were trained by another command meanwhile." * bool(count["found"])
+        found = f" {count['found']} were trained by another command meanwhile." * bool(count["found"])
+        lines = [f"Trained {count['done']} of {counted(len(runs), 'run')}.{found}"]
         left = [run for run in runs if endings[run.run_id].state in ("stopped", "failed")]
         for run in left:
             if failure := endings[run.run_id].failure:
@@ -170,7 +170,6 @@ class Training:
         """Let the warm process go."""
         if self._scheduler is not None:
             self._scheduler.close()
-            self._scheduler = None
 
     def check(self, plan: Plan) -> None:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""
@@ -195,13 +194,12 @@ def stopping(stop: Stop) -> Iterator[None]:
         with contextlib.suppress(OSError):  # a full disk must not break off what the signal interrupts
             os.write(2, b"Stopping; what is finished is kept.\n")  # print() may be in the middle of itself
 
-    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    before = {number: signal.getsignal(number) for number in numbers}
-    heeded = [number for number in numbers if before[number] is not signal.SIG_IGN]
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    heeded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
     for number in heeded:
         signal.signal(number, ask)
     try:
         yield
     finally:
-        for number in heeded:
-            signal.signal(number, before[number])
+        for number, handler in heeded.items():
+            signal.signal(number, handler)

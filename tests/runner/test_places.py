@@ -138,6 +138,12 @@ def test_a_kill_before_any_call_of_a_write_leaves_the_old_the_new_or_nothing(tmp
     assert not [*store.root.glob("runs/.*"), *store.root.glob("pairs/.*")]
 
 
+def test_an_isolated_python_finds_the_project():
+    words = [sys.executable, "-I", str(ROOT / "run_study.py"), "--fields", "loss"]
+    done = subprocess.run(words, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "loss.temperature" in done.stdout, done.stderr
+
+
 def test_a_reader_who_has_had_enough_is_no_error_and_a_full_output_a_sentence():
     words = shlex.join([sys.executable, str(ROOT / "run_study.py"), "--list"])
     enough, full = (

@@ -6,7 +6,7 @@ import os
 import pandas as pd
 from desk import Desk
 
-from core.runner.verify import difference
+from core.runner.command import difference
 from core.spec.result import Row
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
