@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 
@@ -26,7 +26,7 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import pack, padded
 from core.engine.encoder.packing import rows as matrix
 from core.engine.evaluation.baselines import baseline_rows, kept_rows
-from core.engine.evaluation.edits import edit_rows, edited_copies
+from core.engine.evaluation.edits import edit_rows
 from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.scoring import Scorer
 from core.engine.kept_model import keep_model
@@ -43,10 +43,6 @@ from core.spec.result import Result, Row
 from core.spec.run import Execution, RunConfig
 from core.spec.scale import SCALES
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-
 PLANNED = "was planned with; plan it again"
 
 
@@ -58,9 +54,6 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     if config.eval.transfer:
         from core.engine.evaluation import transfer  # few runs need scikit-learn
 
-    def note(sentence: str) -> None:
-        progress({"note": sentence})
-
     started = time.monotonic()
     device, steps, cache = torch.device(execution.device), config.train.steps, Path(execution.cache_dir)
     torch.set_num_threads(execution.threads)
@@ -69,11 +62,11 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     text = training_text_of(config, execution, tokenizer, device)
     scorer = scorer_for(config, execution, tokenizer, encoder, device)
     model = methods.model(config.method).Model(config, encoder, device)
-    file = CheckpointFile(config, execution, model, note)
+    file = CheckpointFile(config, execution, model, lambda sentence: progress({"note": sentence}))
     notes = [unknown(text.table, tokenizer), *slower(config.train, model, device)]
     notes += [f"goes on after step {file.step} of {steps}, from its checkpoint"] if file.step else []
     for sentence in filter(None, notes):
-        note(sentence)
+        progress({"note": sentence})
     rows = file.rows
     if not file.step:
         rows += scorer.count_rows(execution.evaluation_path)
@@ -91,24 +84,24 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     trained = time.monotonic()
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     some = [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))]
-    batch = pack(some) if device.type == "cpu" else padded(matrix(some).to(device))
-    numbers = model.diagnostics(batch)
+    numbers = model.diagnostics(pack(some) if device.type == "cpu" else padded(matrix(some).to(device)))
     rows += [Row("last", "train", name, steps, value) for name, value in numbers.items() if value is not None]
     progress({"phase": "evaluate"})
     status, pairs = scorer.final(model, config, training, rows)
     if status != "diverged" and training.selected is not None:
         step = training.selected.step  # whose weights the model now has
-        copies = edited_copies(scorer.sets["dev"], tokenizer, encoder.max_positions)
-        rows += edit_rows(model, copies, device, step)
+        rows += edit_rows(model, scorer.sets["dev"], tokenizer, device, step)
         if config.eval.transfer:
             progress({"phase": "transfer tasks"})
             rows += transfer.rows(scorer, model, "selected", step)
         if execution.keep_models:
             keep_model(config, execution, model, encoder_folder(config, execution), step)
-    train_seconds = file.earlier_seconds + trained - loaded
-    seconds = {"load": loaded - started, "train": train_seconds, "evaluate": time.monotonic() - trained}
-    recorded = provenance.gather(config, execution, seconds, text.rewritten)
+    seconds = {
+        "load": loaded - started, "train": file.earlier_seconds + trained - loaded,
+        "evaluate": time.monotonic() - trained,
+    }  # fmt: skip
     more = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}  # times, so no rows
+    recorded = provenance.gather(config, execution, seconds, text.rewritten)
     recorded |= {name: value for name, value in more.items() if value}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
 
@@ -128,8 +121,8 @@ def reporter(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("a" if go_on else "w").close()
     if execution.tensorboard is not None:
-        folder = str(Path(execution.tensorboard) / run)
-        board = importlib.import_module("torch.utils.tensorboard").SummaryWriter(folder)
+        writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter
+        board = writer(str(Path(execution.tensorboard) / run))
 
     def report(message: dict) -> None:
         progress(message)
@@ -144,22 +137,24 @@ def reporter(
         with contextlib.suppress(OSError), path.open("a") as file:
             file.write(json.dumps(line) + "\n")
         if board is not None:
-            rate = {"learning rate": learning_rate(config.train, step), "steps a second": message["rate"]}
-            for name, number in ({"loss": loss, "development score": score} | rate).items():
+            scalars = {
+                "loss": loss, "development score": score,
+                "learning rate": learning_rate(config.train, step), "steps a second": message["rate"],
+            }  # fmt: skip
+            for name, number in scalars.items():
                 board.add_scalar(name, number, step)
             board.flush()
 
     return report
 
 
-def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, PreTrainedTokenizerBase]:
+def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, Any]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
     folder, settings = encoder_folder(config, execution), config.encoder
     wrong = encoder_digest(folder) != settings.digest
-    refuse(wrong, f"The encoder in {folder} is not the one that this run {PLANNED}.")
-    checkpoint = load_checkpoint(folder, pooling="cls")
-    rates = {name: getattr(settings, name) for name in ("hidden_dropout", "attention_dropout")}
-    return Encoder(checkpoint.model, **rates), checkpoint.tokenizer
+    refuse(wrong, f"The encoder in {folder} is not what this run {PLANNED}.")
+    loaded = load_checkpoint(folder, pooling="cls")
+    return Encoder(loaded.model, settings.hidden_dropout, settings.attention_dropout), loaded.tokenizer
 
 
 def encoder_folder(config: RunConfig, execution: Execution) -> Path:
@@ -193,7 +188,7 @@ def scorer_for(
     the development set of generated or own pairs (D43). Raises UserError for sets that the configuration does
     not name."""
     root = None if execution.evaluation_path is None else Path(execution.evaluation_path)
-    tasks = []
+    tasks, stsb = [], []
     if config.eval.transfer:
         tasks = load_probes() if root is None else load_transfer(root)
     if own := own_sets([(name, Path(path)) for name, path in execution.pairs]):
@@ -205,17 +200,14 @@ def scorer_for(
         digest = probes_digest(sets_digest(sets), tasks) if tasks else sets_digest(sets)
     else:
         sets, digest = load_sts(root), evaluation_digest(root, config.eval.transfer)
-    wrong = digest != config.eval.digest
-    refuse(wrong, f"The evaluation data is not the one that this run {PLANNED}.")
+        stsb = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
+    refuse(digest != config.eval.digest, f"The evaluation data is not what this run {PLANNED}.")
     scale = with_own_pairs(SCALES[config.scale], list(own))
     scored = {name: sets[name] for name in scale.tests} | {"dev": sets[scale.dev]}
-    geometry_of = [scored["dev"]]
-    if root is not None and not own:
-        geometry_of = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
+    key = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
 
     def tokenised(texts: list[str]) -> TokenTable:
-        key = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
         build = partial(tokenise, tokenizer, texts, encoder.max_positions)
         return cached_table(Path(execution.cache_dir), key, build)
 
-    return Scorer(scored, geometry_of, tasks, tokenised, device)
+    return Scorer(scored, stsb or [scored["dev"]], tasks, tokenised, device)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from core.spec.run import Train
 
@@ -64,35 +64,34 @@ class TransformersAdamW(torch.optim.Optimizer):
         """One update of every parameter that has a gradient."""
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
-            if parameters:
-                self._update(group, parameters, [p.grad for p in parameters])
-
-    def _update(self, group: dict, parameters: list[Tensor], gradients: list[Tensor]) -> None:
-        (first, second), rate, decay = group["betas"], group["lr"], group["weight_decay"]
-        states = [self.state[p] for p in parameters]
-        for p, state in zip(parameters, states, strict=True):
-            if not state:  # the step lies where it is read
-                state["step"] = torch.zeros((), device=p.device if group["capturable"] else "cpu")
-                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
-        torch._foreach_add_([s["step"] for s in states], 1.0)
-        torch._foreach_mul_(means, first)
-        torch._foreach_add_(means, gradients, alpha=1.0 - first)
-        torch._foreach_mul_(squares, second)
-        torch._foreach_addcmul_(squares, gradients, gradients, 1.0 - second)
-        denominators = torch._foreach_sqrt(squares)
-        torch._foreach_add_(denominators, group["eps"])
-        if group["capturable"]:
-            t = states[0]["step"].double()  # (), on the device; 1 - 0.999 has few digits in float32
-            moved = torch._foreach_div(means, denominators)
-            torch._foreach_mul_(moved, -rate * torch.sqrt(1.0 - second**t) / (1.0 - first**t))
-            torch._foreach_add_(parameters, moved)
-        else:
-            steps = [float(s["step"]) for s in states]
-            sizes = [-rate * math.sqrt(1.0 - second**t) / (1.0 - first**t) for t in steps]
-            torch._foreach_addcdiv_(parameters, means, denominators, sizes)
-        if decay:
-            torch._foreach_mul_(parameters, 1.0 - rate * decay)
+            gradients = [p.grad for p in parameters]
+            if not parameters:
+                continue
+            (first, second), rate = group["betas"], group["lr"]
+            states = [self.state[p] for p in parameters]
+            for p, state in zip(parameters, states, strict=True):
+                if not state:  # the step lies where it is read
+                    state["step"] = torch.zeros((), device=p.device if group["capturable"] else "cpu")
+                    state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+            means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
+            torch._foreach_add_([s["step"] for s in states], 1.0)
+            torch._foreach_mul_(means, first)
+            torch._foreach_add_(means, gradients, alpha=1.0 - first)
+            torch._foreach_mul_(squares, second)
+            torch._foreach_addcmul_(squares, gradients, gradients, 1.0 - second)
+            denominators = torch._foreach_sqrt(squares)
+            torch._foreach_add_(denominators, group["eps"])
+            if group["capturable"]:
+                t = states[0]["step"].double()  # (), on the device; 1 - 0.999 has few digits in float32
+                moved = torch._foreach_div(means, denominators)
+                torch._foreach_mul_(moved, -rate * torch.sqrt(1.0 - second**t) / (1.0 - first**t))
+                torch._foreach_add_(parameters, moved)
+            else:
+                steps = [float(s["step"]) for s in states]
+                sizes = [-rate * math.sqrt(1.0 - second**t) / (1.0 - first**t) for t in steps]
+                torch._foreach_addcdiv_(parameters, means, denominators, sizes)
+            if group["weight_decay"]:
+                torch._foreach_mul_(parameters, 1.0 - rate * group["weight_decay"])
 
 
 def learning_rate(train: Train, step: int) -> float:

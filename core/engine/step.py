@@ -22,8 +22,6 @@ from core.engine.encoder.packing import Packed, Places, padded, places
 from core.methods.contrastive import Batch, Contrastive
 from core.spec.run import Train
 
-BF16_CAPABILITY = (8, 0)  # of the first GPUs that multiply bf16
-
 
 class Step:
     """The steps of one training. `copied` is the type of the copies that products read, if any."""
@@ -141,8 +139,9 @@ class Step:
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
     """A copy in this type of every weight outside embeddings, whose sum and LayerNorm stay in float32."""
     spared = {p for module in model.modules() if isinstance(module, Embeddings) for p in module.parameters()}
-    others = [p for p in model.parameters() if p not in spared]
-    return {p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in others}
+    return {
+        p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in model.parameters() if p not in spared
+    }
 
 
 def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: torch.device) -> Step:
@@ -155,19 +154,21 @@ def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: tor
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether this GPU has instructions for bf16."""
-    return torch.cuda.get_device_capability(device) >= BF16_CAPABILITY
+    """Whether this GPU has instructions for bf16, as GPUs have from compute capability 8.0 on."""
+    return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     """What makes a run slower on this GPU than it could be, in sentences."""
-    sentences = []
-    if device.type == "cuda" and not model.capturable:
-        why = "this method or setting computes with numbers on the CPU"
-        sentences.append(f"Steps are not replayed as a CUDA graph: {why}.")
-    if device.type == "cuda" and train.precision == "bf16" and not multiplies_bf16(device):
-        sentences.append(f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.")
-    return sentences
+    if device.type != "cuda":
+        return []
+    sentences = {
+        "Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU.":
+            not model.capturable,
+        f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.":
+            train.precision == "bf16" and not multiplies_bf16(device),
+    }  # fmt: skip
+    return [sentence for sentence, holds in sentences.items() if holds]
 
 
 @contextlib.contextmanager

@@ -80,8 +80,8 @@ def train(
             score = check(step)
             better = selected is None or score > selected.score or math.isnan(selected.score)
             if better or config.select.metric == "last":
-                state = model.scored_parts().state_dict().items()
-                selected = Checkpoint(step, score, {name: value.clone() for name, value in state})
+                state = model.scored_parts().state_dict()
+                selected = Checkpoint(step, score, {name: value.clone() for name, value in state.items()})
             model.train()
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:

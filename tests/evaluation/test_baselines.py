@@ -90,7 +90,7 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
     with torch.no_grad():
         layers = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
     early = (1, 0, -1)
-    averages = scorer.vectors(baselines.TokenMean(tiny.encoder(make(), dropout=0.5), early), TEXTS)
+    averages = scorer.vectors(baselines.Untrained(tiny.encoder(make(), dropout=0.5), early), TEXTS)
     for layer, vectors in zip(early, np.split(averages, 3, axis=1), strict=True):
         average = (layers[layer] + layers[-1]) / 2
         assert vectors == pytest.approx(np.stack([average[i, : len(ids)].mean(0) for i, ids in enumerate(ARRAYS)]), abs=1e-5)
@@ -98,7 +98,7 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
 
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
     monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
-    model, seen = baselines.TokenMean(tiny.encoder(tiny.bert())), set()
+    model, seen = baselines.Untrained(tiny.encoder(tiny.bert()), (-1,)), set()
     encode = model.sentence_vectors
 
     def watched(batch):
@@ -114,7 +114,7 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
         assert seen == {(True, 1)}
         assert np.array_equal(scorer.vectors(model, TEXTS), alone) and torch.get_num_threads() == 3
         assert seen == {(True, 1), (False, 1)}
-        monkeypatch.setattr(baselines.TokenMean, "draws_when_scored", True)
+        monkeypatch.setattr(baselines.Untrained, "draws_when_scored", True)
         assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6) and seen == {(True, 1), (False, 1), (True, 3)}
     finally:
         torch.set_num_threads(before)

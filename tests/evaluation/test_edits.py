@@ -49,12 +49,13 @@ def test_means_are_those_of_single_sentences(tokenizer):
     draw = random.Random(1)
     a, b = ([" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)] for _ in "ab")
     dev = pairs(a, b)
-    copies, again = (edited_copies(dev, tokenizer, 20) for _ in range(2))
+    chosen = edited_sentences(dev)
+    copies, again = (edited_copies(chosen, tokenizer, 40) for _ in range(2))
     assert np.array_equal(copies.ids, again.ids)
     model = Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
-    rows = edit_rows(model, copies, torch.device("cpu"), 3)
+    rows = edit_rows(model, dev, tokenizer, torch.device("cpu"), 3)
     assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [("selected", "edits", f"cosine_{e}", 3) for e in EDITS]
-    count = len(edited_sentences(dev))
+    count = len(chosen)
     lengths = np.diff(copies.offsets).reshape(-1, count)
     assert ((lengths[1:] - lengths[0]) == np.array([[0, 1, -1, 1, 1]]).T).all()
     for i in range(count):  # the first and last token stay where they are
@@ -66,5 +67,6 @@ def test_means_are_those_of_single_sentences(tokenizer):
         found = [torch.cosine_similarity(vectors[i], vectors[kind * count + i], dim=0) for i in range(count)]
         assert row.value == pytest.approx(float(torch.stack(found).mean()), abs=1e-5)
     assert rows[0].value == pytest.approx(1.0, abs=1e-6) and all(row.value < 0.9999 for row in rows[1:])
-    long = pairs([" ".join(["w1"] * 60), " ".join(["w2"] * 60)], ["w3", "w4"])
+    assert edit_rows(model, pairs(a[:1], ["short"]), tokenizer, torch.device("cpu"), 3) == []
+    long = [" ".join(["w1"] * 60), " ".join(["w2"] * 60)]
     assert np.diff(edited_copies(long, tokenizer, 20).offsets).max() == 20  # they fit the encoder

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from core.data.sts import StsSet
 from core.engine.encoder.packing import looked_up, pack, padded, rows
 from core.engine.evaluation import metrics
-from core.engine.evaluation.baselines import TokenMean
+from core.engine.evaluation.baselines import Untrained
 from core.engine.tokens import TokenTable
 from core.spec.result import Row
 
@@ -127,5 +127,5 @@ def test_padded_vectors_are_the_packed_ones(make):
     chosen = [5, 0, 6]
     matrix = looked_up(*table.on(torch.device("cpu")), torch.tensor(chosen), 12)
     assert torch.equal(matrix, rows([arrays[i] for i in chosen], 12))
-    for model in (encoder, TokenMean(encoder, (1, 0)).sentence_vectors):
+    for model in (encoder, Untrained(encoder, (1, 0)).sentence_vectors):
         assert torch.allclose(model(padded(matrix)), model(pack([arrays[i] for i in chosen])), rtol=1e-12, atol=1e-12)

@@ -92,8 +92,8 @@ class Layer(nn.Module):
         *own, key, value = grid.grid(line, 3 if query is None else 2)  # (B * heads, L, d) each
         asked = own[0] if query is None else query.view(len(key), 1, -1)  # (B * heads, Q, d)
         alpha = 1.0 / math.sqrt(asked.shape[-1])
-        bias = grid.bias.to(asked.dtype)
-        scores = batched(torch.baddbmm, bias, asked, key.transpose(1, 2), alpha=alpha)  # (B * heads, Q, L)
+        # scores (B * heads, Q, L)
+        scores = batched(torch.baddbmm, grid.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha)
         context = batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
         return grid.line(context) if query is None else context.reshape(len(query), -1)
 
@@ -143,7 +143,7 @@ class Encoder(nn.Module):
     Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.
     """
 
-    def __init__(self, model: Any, *, hidden_dropout: float, attention_dropout: float):
+    def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
         config, pooler = model.config, getattr(model, "pooler", None)
         offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0

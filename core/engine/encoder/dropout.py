@@ -18,7 +18,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from core.engine.streams import stream_seed
 
@@ -70,9 +69,7 @@ class DropoutStream(nn.Module):
         self._keeps = False
         self.position.copy_(mark)
 
-    def again(self) -> contextlib.AbstractContextManager:
-        """No change: the masks of `ahead` come again by their position."""
-        return contextlib.nullcontext()
+    again = contextlib.nullcontext  # within it the masks of `ahead` come again, by their position
 
 
 class DeviceDropout(nn.Module):
@@ -88,11 +85,10 @@ class DeviceDropout(nn.Module):
         if device.type == "cuda":
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
-            twins = torch.Generator(device), torch.Generator(device)
-            self.generators = torch.cuda.default_generators[index], *twins
-            purposes = "dropout", "dropout of both passes", "dropout of both passes"
-            for generator, purpose in zip(self.generators, purposes, strict=True):
-                generator.manual_seed(stream_seed(seed, purpose))
+            usual = torch.cuda.default_generators[index]
+            self.generators = usual, torch.Generator(device), torch.Generator(device)
+            for number, generator in enumerate(self.generators):
+                generator.manual_seed(stream_seed(seed, "dropout of both passes" if number else "dropout"))
 
     def ahead(self) -> contextlib.AbstractContextManager:
         """Within this context masks are drawn that come again within `again`."""
@@ -192,18 +188,4 @@ class Dropout(nn.Module):
             return x + y
         if not self.streams or x.dtype != y.dtype or y.dtype.itemsize == 2:
             return x + self(y, spare)
-        return _Added.apply(x, y, self.streams[0].mask(y.shape, self.rate, y.dtype, spare))
-
-
-class _Added(torch.autograd.Function):
-    """x + y * mask; torch's addcmul would multiply once more in its derivative."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, y: Tensor, mask: Tensor) -> Tensor:
-        ctx.save_for_backward(mask)
-        return torch.addcmul(x, y, mask)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, Tensor, None]:
-        return grad, grad * ctx.saved_tensors[0], None
+        return torch.addcmul(x, y, self.streams[0].mask(y.shape, self.rate, y.dtype, spare))

@@ -56,8 +56,7 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)  # (B,)
     mask = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
     row, slot = map(np.ascontiguousarray, np.nonzero(mask))  # (T,) each
-    ids = np.concatenate(sentences).astype(np.int64)
-    arrays = (ids, row, slot, np.cumsum(lengths) - lengths, mask)
+    arrays = np.concatenate(sentences).astype(np.int64), row, slot, np.cumsum(lengths) - lengths, mask
     return Packed(*(torch.from_numpy(array).to(device) for array in arrays))
 
 

@@ -20,9 +20,9 @@ from torch.autograd.function import once_differentiable
 from core.engine.processor import bf16, multiplies_bf16_fast
 
 LEAST_ROWS = 64  # below it oneDNN's preparations cost more than they gain
-ONEDNN = None  # oneDNN's product x weight^T + bias as an operator of torch, where it is there and a gain
-if torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512":
-    ONEDNN = getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None)
+AVX512 = torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+# oneDNN's product x weight^T + bias as an operator of torch, where it is there and a gain
+ONEDNN = getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None) if AVX512 else None
 BF16_IN_FLOAT32 = not multiplies_bf16_fast()
 SMALL_BF16_IN_FLOAT32 = not bf16()
 

@@ -29,31 +29,22 @@ ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller deviation 
 
 
 class Untrained(Contrastive):
-    """The pretrained encoder as it is: last-layer [CLS], whatever the method scores after training."""
-
-    def __init__(self, encoder: Encoder):
-        super().__init__()
-        self.encoder = encoder
-
-    def sentence_vectors(self, batch: Packed) -> Tensor:
-        """[CLS], (B, hidden)."""
-        return self.encoder(batch)
-
-
-class TokenMean(Untrained):
-    """The mean over a sentence's tokens, special ones included, of the mean of an early and the last layer,
-    for each layer of `early` side by side.
+    """The pretrained encoder as it is, whatever the method scores after training: last-layer [CLS]; or, for
+    each layer of `early`, the mean over tokens, special ones included, of this layer's and the last one's
+    mean, side by side.
 
     Layer 0 is the embedding output, 1 the first transformer layer (D77), and -1 gives the last layer alone,
     Reimers and Gurevych's mean (2019).
     """
 
-    def __init__(self, encoder: Encoder, early: Sequence[int] = (-1,)):
-        super().__init__(encoder)
-        self.early = early
+    def __init__(self, encoder: Encoder, early: Sequence[int] = ()):
+        super().__init__()
+        self.encoder, self.early = encoder, early
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """The means, (B, layers x hidden)."""
+        """[CLS], (B, hidden), or the means, (B, layers x hidden)."""
+        if not self.early:
+            return self.encoder(batch)
         layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
         tokens = torch.cat([layers[i] + layers[-1] for i in self.early], dim=1) / 2
         if batch.bias is not None:
@@ -99,7 +90,7 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
     """
     sets, untrained = scorer.sets, scorer.score(Untrained(encoder), scorer.sets)
-    averages = array(scorer.vectors(TokenMean(encoder, (1, 0)), distinct_sentences(sets.values())))
+    averages = array(scorer.vectors(Untrained(encoder, (1, 0)), distinct_sentences(sets.values())))
     halves = np.split(averages, 2, axis=1)  # of the sentences that `evaluate` asks for, in their order
     first, first_0 = evaluate(sets, lambda _: halves[0]), evaluate(sets, lambda _: halves[1])
     scores = {
@@ -114,8 +105,7 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
         values = {task: score["all"] for task, score in by_set.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
         rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
-    lengths = length_rows(untrained.pairs, "untrained", sets["dev"].name, 0)
-    rows += [row for row in lengths if row.metric == EXCESS]
+    rows += [r for r in length_rows(untrained.pairs, "untrained", scorer.dev, 0) if r.metric == EXCESS]
     vectors = array(untrained.of(scorer.dev_sentences))
     directions = direction_rows(vectors, "untrained", 0)
     return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
@@ -124,8 +114,8 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 def kept_rows(config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]]) -> list[Row]:
     """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the cache for
     all its runs; a file that cannot be read is made again."""
-    name = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}-{what}-{VERSION}.json"
-    path = cache_dir / "baselines" / name
+    of = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}"
+    path = cache_dir / "baselines" / f"{of}-{what}-{VERSION}.json"
     with contextlib.suppress(OSError, ValueError, TypeError):
         return [Row(*row) for row in json.loads(path.read_bytes())]
     rows = make()

@@ -42,14 +42,9 @@ def written(words: Sequence, times: int, stream: random.Random) -> list:
     return [*words[:place], *[words[place]] * times, *words[place + 1 :]]
 
 
-def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
-    """Token ids of n sentences and of their copies by kind of edit in the order of EDITS: 6 n rows.
-
-    Sentences are cut one token below the encoder's limit `max_length`, so that one can be repeated.
-    """
-    sentences = edited_sentences(dev)
-    if len(sentences) < 2:  # nothing to insert from
-        return TokenTable(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+def edited_copies(sentences: Sequence[str], tokenizer, max_length: int) -> TokenTable:
+    """Token ids of n sentences, two or more, and of their copies by kind of edit in the order of EDITS: 6 n
+    rows. Sentences are cut one token below the encoder's limit `max_length`, so that one can be repeated."""
     stream = python_stream(0, "edits")
     words = [sentence.split() for sentence in sentences]
     others = (words[(i + stream.randrange(1, len(words))) % len(words)] for i in range(len(words)))
@@ -63,15 +58,16 @@ def edited_copies(dev: StsSet, tokenizer, max_length: int) -> TokenTable:
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 
-def edit_rows(model: Contrastive, copies: TokenTable, device: torch.device, step: int) -> list[Row]:
-    """Mean cosine between sentence and copy by kind of edit; no rows without sentences.
+def edit_rows(model: Contrastive, dev: StsSet, tokenizer, device: torch.device, step: int) -> list[Row]:
+    """Mean cosine between sentence and copy by kind of edit; no rows where there is nothing to insert from.
 
     `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random (D21).
     """
-    if not len(copies):
+    sentences = edited_sentences(dev)
+    if len(sentences) < 2:
         return []
+    copies = edited_copies(sentences, tokenizer, model.encoder.max_positions)
     vectors = array(table_vectors(model, copies, np.arange(len(copies)), device))  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
-    means = [float(cosines(plain, copy).mean(dtype=np.float64)) for copy in edited]
-    named = zip(EDITS, means, strict=True)
-    return [Row("selected", "edits", f"cosine_{e}", step, mean) for e, mean in named if np.isfinite(mean)]
+    means = zip(EDITS, [cosines(plain, copy).mean(dtype=np.float64) for copy in edited], strict=True)
+    return [Row("selected", "edits", f"cosine_{e}", step, float(x)) for e, x in means if np.isfinite(x)]

@@ -8,7 +8,7 @@ x 100. A metric that is not defined (constant scores, vectors that are not finit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -19,12 +19,10 @@ from core.data.sts import StsSet
 from core.spec.result import EXCESS, PairBlock, Row
 
 Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
-Mode = Literal["global", "batched64"]
-MODES: tuple[Mode, ...] = ("global", "batched64")
+MODES = ("global", "batched64")
 AGGREGATES = ("all", "mean", "wmean")
 NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance that is rounding of float32
 BATCH = 64  # of the released alignment and uniformity (D43)
-POSITIVE = 4.0  # a pair counts as positive above this gold score: SimCSE's convention
 GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
 FEWEST_PAIRS = 10  # a rank correlation of fewer says nothing
 _BLOCK = 2048
@@ -83,8 +81,7 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     all: one Spearman over all pairs. mean: plain mean of the subsets' Spearmans, NaN if a subset has none.
     wmean: the same weighted by pairs. With one subset the three are equal.
     """
-    labels = np.array(pairs.subset)
-    parts = [labels == name for name in dict.fromkeys(pairs.subset)]
+    parts = [np.array(pairs.subset) == name for name in dict.fromkeys(pairs.subset)]
     values = [spearman(cosine[part], pairs.gold[part]) for part in parts]
     return {
         "all": spearman(cosine, pairs.gold),
@@ -93,7 +90,7 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     }
 
 
-def alignment(x: Vectors, y: Vectors, mode: Mode) -> float:
+def alignment(x: Vectors, y: Vectors, mode: str) -> float:
     """Mean over pairs of |x_i - y_i|^2 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
 
     x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" is the mean over full
@@ -104,7 +101,7 @@ def alignment(x: Vectors, y: Vectors, mode: Mode) -> float:
     return float(np.mean(means)) if means else float("nan")
 
 
-def uniformity(x: Vectors, mode: Mode) -> float:
+def uniformity(x: Vectors, mode: str) -> float:
     """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2) (Wang and Isola 2020, t = 2).
 
     x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is
@@ -128,10 +125,9 @@ def mean_of_8_rounded(scores: Sequence[float]) -> float:
     return sum(rounded) / len(rounded)
 
 
-def _batches(values: Vectors, mode: Mode) -> list[Vectors]:
-    if mode == "global":
-        return [values] if len(values) else []
-    return [values[start : start + BATCH] for start in range(0, len(values) - BATCH + 1, BATCH)]
+def _batches(values: Vectors, mode: str) -> list[Vectors]:
+    size = BATCH if mode == "batched64" else max(len(values), 1)
+    return [values[start : start + size] for start in range(0, len(values) - size + 1, size)]
 
 
 def _log_potential(x: Vectors) -> float:
@@ -203,8 +199,8 @@ def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
 
 def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int) -> list[Row]:
     """Length bias (ESimCSE, Section 1 and Table 1): of each set Spearman x 100 of the pairs whose sentences
-    differ by at most 3 words (`spearman_gap_le3`) and by more (`spearman_gap_gt3`), and by how much the former
-    are rated higher (`like_length_excess`). The set named `dev` goes under the task `dev`.
+    differ by at most 3 words (`spearman_gap_le3`) and by more (`spearman_gap_gt3`), and by how much the like
+    ones are rated higher (`like_length_excess`). The set named `dev` goes under the task `dev`.
 
     A group of fewer than 10 pairs, or without a rank correlation, has no row; no excess without both groups.
     """

@@ -18,7 +18,7 @@ from core.data.sts import StsSet, load_sick
 from core.data.transfer import TransferTask
 from core.engine.encoder.packing import looked_up, pack, padded
 from core.engine.evaluation import metrics
-from core.engine.evaluation.metrics import AGGREGATES, Vectors, array
+from core.engine.evaluation.metrics import AGGREGATES, Vectors, array, mean_of_7, mean_of_8_rounded
 from core.engine.streams import TOKENS_PER_BATCH, each
 from core.engine.tokens import TokenTable
 from core.engine.trainer import Training
@@ -45,7 +45,7 @@ class Evaluation(NamedTuple):
 
     def average(self, tests: Sequence[str], aggregate: str = "all") -> float:
         """The mean over the test sets of one aggregation; NaN if a set has no score."""
-        return metrics.mean_of_7([self.scores[name][aggregate] for name in tests])
+        return mean_of_7([self.scores[name][aggregate] for name in tests])
 
 
 def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()) -> Evaluation:
@@ -55,9 +55,8 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
     tensor on a GPU, of any length. `geometry_of` are the sets, in order, whose pairs together give alignment
     and uniformity (D43: STS-B train, dev, test).
     """
-    sentences = distinct_sentences([*sets.values(), *geometry_of])
-    places = {text: place for place, text in enumerate(sentences)}
-    vectors, scores, blocks = encode(sentences), {}, []
+    places = {text: i for i, text in enumerate(distinct_sentences([*sets.values(), *geometry_of]))}
+    vectors, scores, blocks = encode(list(places)), {}, []
 
     def of(texts: Sequence[str]) -> Vectors:
         return vectors[[places[text] for text in texts]]
@@ -86,7 +85,7 @@ def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
     """
     a, b = [text for pairs in sets for text in pairs.a], [text for pairs in sets for text in pairs.b]
     x, y = of(a), of(b)
-    positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > metrics.POSITIVE)
+    positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > 4.0)  # SimCSE's convention
     values = {}
     for mode in metrics.MODES:
         values[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
@@ -111,7 +110,7 @@ class Scorer:
         device: torch.device,
     ):
         self.sets, self.geometry_of, self.tasks, self.device = sets, geometry_of, tasks, device
-        self.tests = [name for name in sets if name != "dev"]
+        self.tests, self.dev = [name for name in sets if name != "dev"], sets["dev"].name
         self.dev_sentences = distinct_sentences([sets["dev"]])
         sentences = distinct_sentences([*sets.values(), *geometry_of])
         sentences += [text for task in tasks for text in task.sentences()]
@@ -125,16 +124,15 @@ class Scorer:
 
     def score(self, model: Contrastive, names: Iterable[str], geometry: bool = False) -> Evaluation:
         """Scores on these sets, with alignment and uniformity if `geometry`."""
-        sets = {name: self.sets[name] for name in names}
-        return evaluate(sets, lambda texts: self.vectors(model, texts), self.geometry_of if geometry else ())
+        sets, whole = {name: self.sets[name] for name in names}, self.geometry_of if geometry else ()
+        return evaluate(sets, lambda texts: self.vectors(model, texts), whole)
 
     def count_rows(self, evaluation_path: str | None) -> list[Row]:
         """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
 
         A SICK-R split that is missing or not as published has no row, since runs do not read it otherwise.
         """
-        others = [pairs for pairs in self.geometry_of if pairs.name != self.sets["dev"].name]
-        sets = self.sets | {pairs.name: pairs for pairs in others}
+        sets = self.sets | {pairs.name: pairs for pairs in self.geometry_of if pairs.name != self.dev}
         for split in ("train", "dev") if evaluation_path is not None else ():
             with contextlib.suppress(UserError):
                 sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
@@ -150,9 +148,8 @@ class Scorer:
         if config.select.metric != "sts_test_avg" or not step:
             return score
         scores = [score[aggregate] for score in self.score(model, self.tests).scores.values()]
-        rows.append(Row("curve", "avg", metric, step, metrics.mean_of_7(scores)))
-        mean = metrics.mean_of_7 if config.select.score == "mean_of_7" else metrics.mean_of_8_rounded
-        return mean(scores)
+        rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
+        return mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
 
     def final(
         self, model: Contrastive, config: RunConfig, training: Training, rows: list[Row]
@@ -178,7 +175,7 @@ class Scorer:
         rows += metrics.direction_rows(vectors, "selected", step)
         rows.append(Row("selected", "dev", "spread", step, spread))
         rows += metrics.spectrum_rows(vectors, "selected", step)
-        rows += metrics.length_rows(selected.pairs, "selected", self.sets["dev"].name, step)
+        rows += metrics.length_rows(selected.pairs, "selected", self.dev, step)
         rows += model.method_rows(step)
         return "collapsed" if spread < COLLAPSED_SPREAD else "ok", selected.pairs
 
@@ -239,6 +236,5 @@ def in_batches(
             cuts.append(place)
             start, total = place, length
     batches = np.split(order, cuts)
-    pieces = [encoded(batch) for batch in batches] if in_order else each(encoded, batches, device)
-    vectors = torch.cat(pieces)
+    vectors = torch.cat([*map(encoded, batches)] if in_order else each(encoded, batches, device))
     return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]

@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
 from core.engine.encoder.bert import Encoder
-from core.engine.evaluation.baselines import TokenMean, Untrained
+from core.engine.evaluation.baselines import Untrained
 from core.engine.evaluation.metrics import array
 from core.engine.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive
@@ -62,9 +62,9 @@ def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list
 
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's mean."""
-    untrained = rows(scorer, Untrained(encoder), "untrained", 0)
-    untrained += rows(scorer, TokenMean(encoder, (1,)), "untrained_first_last", 0)
-    return untrained + rows(scorer, TokenMean(encoder), "untrained_last", 0)
+    early: dict[str, tuple[int, ...]]
+    early = {"untrained": (), "untrained_first_last": (1,), "untrained_last": (-1,)}
+    return [row for name in early for row in rows(scorer, Untrained(encoder, early[name]), name, 0)]
 
 
 def transfer_accuracies(
@@ -139,10 +139,9 @@ def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
 
 def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]) -> Iterator[LogisticRegression]:
     """Yield the regression fitted for each C of an ascending grid, one object that is fitted again."""
-    settings = {"solver": "newton-cholesky", "tol": TOLERANCE}
-    if len(np.unique(y)) > 2:
-        settings = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
-    model = LogisticRegression(warm_start=True, **settings)
+    two = {"solver": "newton-cholesky", "tol": TOLERANCE}
+    many = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
+    model = LogisticRegression(warm_start=True, **(many if len(np.unique(y)) > 2 else two))
     for c in grid:
         model.C = c
         with warnings.catch_warnings():
