@@ -8,22 +8,14 @@ from torch import Tensor
 
 
 def info_nce(
-    query: Tensor,
-    key: Tensor,
-    negatives: Tensor | None,
-    *,
-    temperature: float,
-    in_batch_negatives: bool = True,
+    query: Tensor, key: Tensor, queue: Tensor | None, *, temperature: float, in_batch_negatives: bool = True
 ) -> Tensor:
-    """Mean cross-entropy of each query against its key, the other keys and the queue. All similarities are
-    cosines (D54).
+    """Mean cross-entropy (scalar) of each query against its key, the other keys and the queue.
 
-    query, key: (batch, dim); negatives: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) / tau,
-    then cos(q_i, negatives) / tau, and the correct class is i. With `in_batch_negatives` False only k_i and
-    the queue remain (MoCoSE eq. 3, Algorithm 1; D1). Without a queue it is SimCSE's loss. Returns a scalar.
-
-    The loss is in float32 on every device: autocast would round the logits to bf16, by up to 0.1 at a
-    temperature of 0.05 (D34).
+    query, key: (batch, dim); queue: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) / tau,
+    then cos(q_i, queue) / tau (D54), and the correct class is i. With `in_batch_negatives` False only k_i
+    and the queue remain (MoCoSE eq. 3, Algorithm 1; D1). Without a queue it is SimCSE's loss. Autocast would
+    round the logits to bf16, by up to 0.1 at a temperature of 0.05 (D34), so the loss is in float32.
     """
     with torch.autocast("cpu", enabled=False):  # a GPU computes without autocast
         query = F.normalize(whole(query), dim=-1)  # (B, d)
@@ -34,8 +26,8 @@ def info_nce(
         else:
             logits = (query * key).sum(-1, keepdim=True)  # (B, 1)
             target = torch.zeros(len(query), dtype=torch.long, device=query.device)
-        if negatives is not None and len(negatives):
-            queue = F.normalize(whole(negatives), dim=-1)  # (W, d)
+        if queue is not None and len(queue):
+            queue = F.normalize(whole(queue), dim=-1)  # (W, d)
             logits = torch.cat([logits, query @ queue.T], dim=1)  # (B, 1 or B, + W)
         return F.cross_entropy(logits / temperature, target)
 

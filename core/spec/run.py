@@ -202,7 +202,7 @@ class RunConfig(Section):
     @property
     def keepable(self) -> bool:
         """Whether the vectors that are scored are [CLS] without a head, which a kept model's folder holds."""
-        return self.eval.head != "on"
+        return self.eval.head != "on" and self.eval.vector in (None, "cls_before_pooler")
 
     @property
     def disturbed(self) -> bool:

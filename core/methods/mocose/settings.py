@@ -239,8 +239,7 @@ class MoCoSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        # a forward pass, and a backward one to the input (D18)
-        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0
+        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0  # forward, and backward to the input (D18)
         return 4.0 + ahead + (0.0 if self.target.stop_gradient else 2.0)  # D6
 
     @property
@@ -253,10 +252,6 @@ class MoCoSERun(RunConfig):
     @property
     def memory(self) -> float:
         return traceable_distance(max(self.ema.start, self.ema.end or 0.0), self.kept, self.train.batch_size)
-
-    @property
-    def keepable(self) -> bool:
-        return self.eval.vector == "cls_before_pooler"
 
     @property
     def disturbed(self) -> bool:
