@@ -114,8 +114,8 @@ class Results:
         return frames.value_frame(self.study(study, scale, **setup))
 
     def compare(self, study: str, a: str, b: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
-        """Row `a` of a study minus row `b`, paired by seed, with the columns of the study's CSV file: a line
-        for each pair of cells that differ in these labels alone, the average over the test sets first.
+        """Row `a` of a study minus row `b`, paired by seed, with its 95 % and its tested interval: a line for
+        each pair of cells that differ in these labels alone, the average over the test sets first.
 
         A row is a label, or all labels of a cell as in `half/512`. Raises UserError for unknown labels."""
         return frames.pair_frame(self.study(study, scale, **setup), a, b)

@@ -155,7 +155,7 @@ def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
     known = ", ".join(dict.fromkeys(itertools.chain(*cells)))
     name = result.study.name
     refuse(not rows, f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}.")
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).rename(columns=lambda column: column.removeprefix("paired_"))
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:

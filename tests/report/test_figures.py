@@ -55,6 +55,11 @@ def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_thei
     assert len(axes.collections) == 1
     assert [text.get_text() for text in axes.get_xticklabels()] == list(study.axes[0].labels)
     assert len(points(axes, ".")) == 3 * len(sizes)
+    (axes,) = made[f"{study.name}-differences"].axes
+    labels = axes.get_legend_handles_labels()[1]
+    assert (
+        "ours, 95 % interval" in labels and axes.get_ylabel() == study.axes[0].title
+    )  # three are not tested
 
 
 def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_shape_and_colour():
