@@ -3,7 +3,6 @@ The report is imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import itertools
 import os
@@ -25,7 +24,6 @@ from core.store import files, locks
 from core.store.store import Store
 
 MARK = "<title>Which ablations hold?"  # of our page; it and its README.md are written over, and no others
-Key = tuple[str, str]  # scale and profile
 
 
 class Drawing:
@@ -46,15 +44,15 @@ class Drawing:
         for result in self.render(studies, setup):
             say(*terminal(result).split("\n"))
 
-    def redraw(self, studies: Sequence[Study], only: str | None = None) -> dict[Key, list]:
+    def redraw(self, studies: Sequence[Study], only: str | None = None) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and profiles;
-        the results of all."""
+        the results of all, by scale and profile."""
         page, readme = self.results / "index.html", self.results / "README.md"
         ours = page.is_file() and MARK in page.read_text(encoding="utf-8", errors="replace")[:1000]
         other = None if ours else next(filter(Path.exists, (page, readme)), None)
         refuse(other, f"{other} was not drawn by this command; give another --results-dir.")
         report, recorded = importlib.import_module("core.report.render"), finding.recorded(self.store)
-        results, setups = dict[Key, list](), list[Setup]()
+        results, setups = dict[tuple[str, str], list](), list[Setup]()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):
             found, seeds = recorded.get(scale.name), self.options.seeds or scale.seeds
             none = finding.unfetched_sources(finding.HIDDEN if scale.hub_models else ())
@@ -126,7 +124,7 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
     """Draw everything that is published and README's findings, and remove the files of studies that nothing
     published starts any more; where nothing of a scale can be read, all files stay."""
     published, figures = home / "results" / "published", home / "figures" / "published"
-    every, lock = argparse.Namespace(seeds=None, profile=None), home / "results" / ".locks" / "redrawing.lock"
+    every, lock = Options(seeds=None, profile=None), home / "results" / ".locks" / "redrawing.lock"
     with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
         store = Store(published / "none", published)
         drawn = Drawing(every, store, published, figures, small=True).redraw(studies)

@@ -12,7 +12,6 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,18 +45,15 @@ class Shape(NamedTuple):
 
     @property
     def products(self) -> int:
-        """Multiplications of a token in a forward pass; the last layer has only keys and values of all
-        tokens."""
-        squared = self.hidden_size**2
-        layer = 4 * squared + 2 * self.hidden_size * self.intermediate_size
-        return (self.num_hidden_layers - 1) * layer + 2 * squared
+        """Multiplications of a token in a forward pass; of the last layer only its keys and values count."""
+        layer = 2 * self.hidden_size * (2 * self.hidden_size + self.intermediate_size)
+        return (self.num_hidden_layers - 1) * layer + 2 * self.hidden_size**2
 
 
 BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # the encoders of the table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expectation:
+class Expectation(NamedTuple):
     """What a command's runs are expected to take, each by `seconds`, `jobs` at once. `where` says on what, and
     on what this rests."""
 
@@ -66,14 +62,10 @@ class Expectation:
     where: str
     gpu: bool
 
-    def total(self, runs: Sequence[PlannedRun]) -> float:
-        """Seconds of these runs, one after the other."""
-        return sum(self.seconds(run.config) for run in runs)
-
     def wall(self, runs: Sequence[PlannedRun]) -> float:
         """Seconds of these runs by the clock."""
-        longest = max((self.seconds(run.config) for run in runs), default=0.0)
-        return max(longest, self.total(runs) / self.jobs)
+        seconds = [self.seconds(run.config) for run in runs]
+        return max(max(seconds, default=0.0), sum(seconds) / self.jobs)
 
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store) -> Expectation:
@@ -92,13 +84,12 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
         return cost(config) * token_seconds(encoder, precision, resources.threads, tokens(config))
 
     longer = [] if elsewhere else list(_longer(store, scale, resources, encoders, rate))
+    factor = statistics.median(longer or [1.0])
     basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
     basis = f"from {counted(len(longer), 'finished run')} on this machine" if longer else basis
-    factor = statistics.median(longer or [1.0])
     jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
     where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
-    where = f"{where} ({basis})"
-    return Expectation(seconds=lambda config: factor * rate(config), jobs=jobs, where=where, gpu=gpu)
+    return Expectation(lambda config: factor * rate(config), jobs, f"{where} ({basis})", gpu)
 
 
 def _longer(
@@ -159,8 +150,7 @@ def _measured(encoder: str, what: str, passes: float) -> float:
 
 @functools.cache
 def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> float:
-    """Seconds in which a CPU trains SimCSE on a token of the text; a process of its own times and keeps
-    them."""
+    """Seconds in which a CPU trains SimCSE on a token of the text, timed and kept by a process of its own."""
     words = json.dumps({
         "encoder": encoder._asdict(), "precision": precision, "threads": threads, "length": length,
         "batch": max(4, min(64, int(STEP / (12 * encoder.products * length)))),

@@ -132,7 +132,7 @@ class Resolving:
             return None
         runs, left = next(iter(lacking.values())), self.ends - time.monotonic()
         rate, seeds = max(
-            (chance_at[seeds] / self.expected.total(more), seeds)
+            (chance_at[seeds] / sum(self.expected.seconds(run.config) for run in more), seeds)
             for seeds, more in lacking.items()
             if more == runs or self.expected.wall(more) <= left
         )
