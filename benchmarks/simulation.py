@@ -18,8 +18,7 @@ from scipy.stats import binomtest
 from tabulate import tabulate
 
 from core.report.comparability import against_bar
-from core.report.looks import LOOKS, PValues, alpha_at, claim_p, scatter_by_seed, settled
-from core.report.statistics import over_seeds
+from core.report.statistics import LOOKS, alpha_at, claim_p, over_seeds, scatter_by_seed, settled
 from core.spec.claim import (
     ROUNDING,
     Claim,
@@ -145,13 +144,13 @@ def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.nd
     """What `decide` gives for each study of so many claims, as an index into SETTLED: (looks, studies); a run
     that is not there is NaN."""
     found, by_look = np.zeros(len(runs), dtype=int), []
-    for look, n in enumerate(LOOKS):
-        found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(look, claims)), found)
+    for n in LOOKS:
+        found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(n, claims)), found)
         by_look.append(found)
     return np.stack(by_look)
 
 
-def _p(claim: Claim, runs: np.ndarray, n: int) -> PValues:
+def _p(claim: Claim, runs: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
     return claim_p(claim, {one: values_of(one, runs, n) for one in set(claim.predicate.contrasts())})
 
 
@@ -196,8 +195,7 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             reached = looks[:, cells[place]].min(1)
             for look in set(reached.tolist()):
                 mine = (reached == look) & (found[place] == 0) & (look < len(LOOKS) - 1)
-                p = _p(claim, runs[mine], LOOKS[look])
-                promise[place, mine] = np.minimum(p.sup, p.con)
+                promise[place, mine] = np.minimum(*_p(claim, runs[mine], LOOKS[look])[:2])
         chosen = promise.argmin(0)
         for place in range(len(CLAIMS)):
             mine = (chosen == place) & np.isfinite(promise[place])

@@ -2,92 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from core.report.looks import scatter_by_seed
 from core.report.results import CellResult, StudyResult
-from core.report.statistics import Labels
+from core.report.statistics import Labels, scatter_by_seed
 from core.spec.claim import Contrast
 from core.spec.study import Metric
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
-    """Contrasts on the runs of a study: `samples` and `seeds` are what `core.report.looks` needs."""
+class Reading(NamedTuple):
+    """A contrast on the runs of a study: its cells, the weights of these (cells,), and what their runs count
+    for under the seeds from 0 on that all of them have: `values` (cells, seeds)."""
 
-    result: StudyResult
-    read: dict[Metric | None, dict[Labels, dict[int, float]]] = field(default_factory=dict)
+    contrast: Contrast
+    cells: tuple[CellResult, ...]
+    weights: np.ndarray
+    values: np.ndarray
 
-    def samples(self, contrast: Contrast, n: int) -> np.ndarray | None:
-        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them.
-
-        `of` scatter reads each cell's absolute deviations from its median over these n seeds.
-        """
-        if not 0 < n <= self.seeds(contrast):
-            return None
-        by_cell, numbers = weights(contrast, self.result), self.values(contrast.metric)
-        values = np.array([[numbers[labels][seed] for seed in range(n)] for labels in by_cell])
-        factors = np.array(list(by_cell.values()))  # (cells,); values are (cells, seeds)
-        if contrast.of == "scatter":
-            return scatter_by_seed(values, factors, contrast.above)
-        total = np.full(n, -float(contrast.above))
-        for row in factors[:, None] * values:  # in the order of the terms: sums stay to the digit
-            total += row
-        return total
-
-    def seeds(self, contrast: Contrast) -> int:
+    @property
+    def seeds(self) -> int:
         """How many seeds, from 0 on, all cells of the contrast have."""
-        numbers = self.values(contrast.metric)
-        cells = [numbers[labels] for labels in weights(contrast, self.result)]
-        return next(n for n in range(1 + min(map(len, cells))) if any(n not in cell for cell in cells))
+        return self.values.shape[1]
 
-    def values(self, metric: Metric | None) -> dict[Labels, dict[int, float]]:
-        """By cell: what its runs count for by seed, in the cell's own metric (None) or in another.
+    def under(self, n: int) -> np.ndarray | None:
+        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them. A contrast
+        of scatters reads each cell's absolute deviations from its median over these n seeds."""
+        if not 0 < n <= self.seeds:
+            return None
+        values, above = self.values[:, :n], float(self.contrast.above)
+        if self.contrast.of == "scatter":
+            return scatter_by_seed(values, self.weights, above)
+        # in the order of the terms: sums stay to the digit
+        return sum(self.weights[:, None] * values, np.full(n, -above))
 
-        Times come only from seeds whose runs were all on one device, since others compare devices.
-        """
-        if metric not in self.read:
-            self.read[metric] = {
-                cell.cell.labels: cell.by_seed if metric is None else self._of_cell(cell, metric)
-                for cell in self.result.cells
-            }
-        return self.read[metric]
-
-    def _of_cell(self, cell: CellResult, metric: Metric) -> dict[int, float]:
-        timed, of = metric.checkpoint == "time", (metric, self.result.aggregate, self.result.scale)
-        runs = (run for run in cell.runs if not timed or self._on_one_device(run.seed))
-        return {run.seed: number for run in runs if (number := run.read(*of)) is not None}
-
-    def _on_one_device(self, seed: int) -> bool:
-        runs = (run for cell in self.result.cells for run in cell.runs if run.seed == seed)
-        return len({run.provenance.get("device") for run in runs if run.rows is not None}) <= 1
+    @property
+    def printed(self) -> float | None:
+        """The contrast minus its threshold on the paper's printed numbers; None if the paper prints not all
+        of them."""
+        numbers = [cell.cell.published for cell in self.cells]
+        if self.contrast.metric is not None or self.contrast.of != "value" or None in numbers:
+            return None
+        pairs = zip(self.weights.tolist(), numbers, strict=True)
+        return float(sum(weight * (number or 0.0) for weight, number in pairs) - self.contrast.above)
 
 
-def weights(contrast: Contrast, result: StudyResult) -> dict[Labels, float]:
-    """The weight of each cell in a contrast; a wildcard spreads its weight over the cells that it matches."""
-    by_cell: dict[Labels, float] = {}
-    for term in contrast.terms:
-        cells = result.study.matching(term.cell)
-        for cell in cells:
-            by_cell[cell.labels] = by_cell.get(cell.labels, 0.0) + term.weight / len(cells)
-    return by_cell
+def readings(result: StudyResult) -> dict[Contrast, Reading]:
+    """Every contrast of a study's claims on its runs. A wildcard spreads its weight over the cells that it
+    matches."""
+    contrasts = dict.fromkeys(each for claim in result.study.claims for each in claim.predicate.contrasts())
+    numbers = {metric: _numbers(metric, result) for metric in {contrast.metric for contrast in contrasts}}
+    cells, made = {cell.cell.labels: cell for cell in result.cells}, {}
+    for contrast in contrasts:
+        weights: dict[Labels, float] = {}
+        for term in contrast.terms:
+            matching = result.study.matching(term.cell)
+            for cell in matching:
+                weights[cell.labels] = weights.get(cell.labels, 0.0) + term.weight / len(matching)
+        by_seed = [numbers[contrast.metric][labels] for labels in weights]
+        seeds = next(n for n in range(1 + min(map(len, by_seed))) if any(n not in own for own in by_seed))
+        values = np.array([[own[seed] for seed in range(seeds)] for own in by_seed])
+        factors = np.array(list(weights.values()))
+        made[contrast] = Reading(contrast, tuple(cells[labels] for labels in weights), factors, values)
+    return made
 
 
-def cells_of(contrasts: Iterable[Contrast], result: StudyResult) -> list[CellResult]:
-    """The cells of these contrasts, in table order."""
-    labels = {cell.labels for cell in result.study.cells_of(contrasts)}
-    return [cell for cell in result.cells if cell.cell.labels in labels]
-
-
-def printed_value(contrast: Contrast, result: StudyResult) -> float | None:
-    """The contrast minus its threshold on the paper's printed numbers; None if the paper prints not all of
-    them."""
-    by_cell = weights(contrast, result)
-    printed = {cell.cell.labels: cell.cell.published for cell in cells_of([contrast], result)}
-    numbers = [(weight, printed[labels]) for labels, weight in by_cell.items()]
-    if contrast.metric is not None or contrast.of != "value" or any(one is None for _, one in numbers):
-        return None
-    return float(sum(weight * one for weight, one in numbers if one is not None) - contrast.above)
+def _numbers(metric: Metric | None, result: StudyResult) -> dict[Labels, dict[int, float]]:
+    """By cell and seed what runs count for, in the cell's own metric (None) or in another. Times come only
+    from seeds whose runs were all on one device, since others compare devices."""
+    if metric is None:
+        return {cell.cell.labels: cell.by_seed for cell in result.cells}
+    stored = [run for cell in result.cells for run in cell.runs if run.rows is not None]
+    devices = {(run.seed, run.provenance.get("device")) for run in stored}
+    seeds = [seed for seed, _ in devices if metric.checkpoint == "time"]
+    return {
+        cell.cell.labels: {
+            run.seed: number
+            for run in cell.runs
+            if seeds.count(run.seed) < 2
+            and (number := run.read(metric, result.aggregate, result.scale)) is not None
+        }
+        for cell in result.cells
+    }

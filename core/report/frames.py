@@ -13,11 +13,11 @@ import pandas as pd
 
 from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, StudyResult
-from core.report.statistics import NOT_TESTED, Interval, Labels, comparisons, over_seeds
+from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
 from core.spec.claim import Contrast
-from core.spec.errors import refuse
+from core.spec.errors import refuse, shown
 from core.spec.result import decimals, unit
 from core.spec.study import Metric, Study
 
@@ -46,7 +46,7 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     if cell is not None:
         encoder = result.sources.encoder(cell.cell.encoder)
         name = "" if cell.unavailable or encoder is None else encoder.name
-    return {"scale": result.scale.name, "profile": result.profile, "encoder": name}
+    return {"scale": result.scale.name, "profile": result.profile, "encoder": shown(name)}
 
 
 def _axes(result: StudyResult) -> list[str]:
@@ -63,7 +63,7 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     if result.by_value:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
     study, cells = result.study, {cell.cell.labels: cell for cell in result.cells}
-    pattern, tested = base_pattern(study) or (), dict[Labels, Interval]()
+    pattern, tested = base_pattern(study) or (), dict[Labels, Estimate]()
     bases = {
         labels: tuple(own if fixed is None else fixed for own, fixed in zip(labels, pattern, strict=False))
         for labels in cells
@@ -91,7 +91,7 @@ def _alike(cell: CellResult, base: CellResult) -> bool:
     return unit(cell.metric) == unit(base.metric)
 
 
-def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row:
+def _numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row:
     estimate, places, runs = cell.estimate, decimals(cell.metric) + 2, cell.runs
     row = {
         "mean": estimate.mean, "ci95_low": estimate.low, "ci95_high": estimate.high,
@@ -110,7 +110,7 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Interval) -> Row
     return _rounded(row, places)
 
 
-def _compared(cell: CellResult, base: CellResult | None, tested: Interval) -> Row:
+def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row:
     """The cell minus its base: paired by seed, as printed, and tested."""
     own, theirs, printed, of_base = cell.by_seed, dict[int, float](), cell.cell.published, None
     if base is not None and _alike(cell, base):
@@ -261,7 +261,7 @@ def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
     rows = (
         (*_setting(result).values(), result.study.name, check.kind, check.value, check.limit,
          known[check.met], check.words)
-        for result in results for check in result.checks.checks
+        for result in results for check in result.checks
     )  # fmt: skip
     return _frame(rows, "study check value limit met words")
 

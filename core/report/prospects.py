@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtrc, chdtri, ndtr, stdtrit
 
-from core.report.contrasts import Readings, cells_of, printed_value, weights
-from core.report.looks import LOOKS, alpha_at
+from core.report.statistics import LOOKS, alpha_at, over_seeds
 from core.report.verdicts import Judged, Verdict, study_result
 from core.spec.claim import HALF, Claim, Contrast, Predicate, truth
 from core.spec.errors import counted
@@ -32,7 +31,6 @@ AVERAGES = ("avg", "dev")  # tasks whose spread over seeds is known
 SIMCSE_SPREAD, SIMCSE_SOURCE = 0.84, "hppRC's 50 seeds of SimCSE"
 FIGURES_SOURCE = "MoCoSE's single runs, read off its figures"
 
-
 Normal = tuple[float, float]  # a contrast's mean over the threshold and its SD over seeds, taken as true
 
 
@@ -40,7 +38,6 @@ class Cost(NamedTuple):
     """What settling a claim takes: `seeds` for 80 % power to show what the paper prints, and the hours of the
     `runs` of its cells up to there. No check has that power: None, and no runs."""
 
-    study: str
     claim: str
     effect: float
     seeds: int | None
@@ -55,12 +52,12 @@ class Cost(NamedTuple):
         return f"{head}: {self.seeds} seeds, {_spent(self.runs)}"
 
 
-def power(claim: Claim, of: Mapping[Contrast, Normal], look: int, claims: int) -> dict[str, float]:
-    """The chance of each verdict at a check (from 0) in a study of so many claims."""
+def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> dict[str, float]:
+    """The chance of each verdict at the check with n seeds in a study of so many claims."""
 
     def chance(support: bool, shift: float = 0.0) -> float:
         shifted = {contrast: (mean + shift, sd) for contrast, (mean, sd) in of.items()}
-        return _chance(claim.predicate, shifted, LOOKS[look], alpha_at(look, claims), support)
+        return _chance(claim.predicate, shifted, n, alpha_at(n, claims), support)
 
     margin = claim.margin
     same = 0.0 if margin is None else chance(True, margin) + chance(False, -margin) - 1.0
@@ -70,7 +67,8 @@ def power(claim: Claim, of: Mapping[Contrast, Normal], look: int, claims: int) -
 def _chance(
     predicate: Predicate, of: Mapping[Contrast, Normal], n: int, level: float, support: bool
 ) -> float:
-    """The chance that a predicate's p is at most a level, as `core.report.looks.p_values` joins its parts."""
+    """The chance that a predicate's p is at most a level, as `core.report.statistics.p_values` joins its
+    parts."""
     if isinstance(predicate, Contrast):
         mean, sd = of[predicate]
         mean = mean if support else -mean
@@ -114,32 +112,26 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
 
     Claims are left out that the scale cannot judge or whose numbers are not printed or no scores.
     """
-    costs = (
-        _cost(verdict, result, seconds)
-        for verdict in result.verdicts
-        if verdict.claim.key not in result.checks.no_verdict
-    )
-    return [cost for cost in costs if cost is not None]
-
-
-def _cost(verdict: Verdict, result: Judged, seconds: Callable[[RunConfig], float]) -> Cost | None:
-    claim, spread, claims = verdict.claim, spread_of(result.study)[0], len(result.study.claims)
-    effects = {contrast: printed_value(contrast, result) for contrast in claim.predicate.contrasts()}
-    cells = cells_of(effects, result)
-    scores = all(cell.metric.quantity == "spearman" and cell.metric.task in AVERAGES for cell in cells)
-    if not scores or any(cell.unavailable for cell in cells) or None in effects.values():
-        return None
-    factors = {contrast: math.hypot(*weights(contrast, result).values()) for contrast in effects}
-    of = {contrast: (effect or 0.0, spread * factors[contrast]) for contrast, effect in effects.items()}
-    support = truth(claim.predicate, lambda contrast: of[contrast][0] > 0)
-    outcome = "supported" if support else "contradicted"
-    able = (n for look, n in enumerate(LOOKS) if power(claim, of, look, claims)[outcome] >= POWER)
-    seeds = next(able, None)
-    configs = (
-        result.setup.config(result.study, cell.cell, seed) for seed in range(seeds or 0) for cell in cells
-    )
-    hours = {run_id(config): seconds(config) / 3600 for config in configs}
-    return Cost(result.study.name, claim.key, verdict.printed_effect or 0.0, seeds, hours)
+    (spread, _), claims, costs = spread_of(result.study), len(result.study.claims), []
+    for verdict in result.verdicts:
+        claim, readings = verdict.claim, verdict.readings.values()
+        cells = {cell.name: cell for reading in readings for cell in reading.cells}.values()
+        scores = all(cell.metric.quantity == "spearman" and cell.metric.task in AVERAGES for cell in cells)
+        of = {
+            reading.contrast: (reading.printed, spread * math.hypot(*reading.weights))
+            for reading in readings
+            if reading.printed is not None
+        }
+        runs_here = scores and len(of) == len(readings) and not any(cell.unavailable for cell in cells)
+        if verdict.outcome == "no verdict" or not runs_here:
+            continue
+        above = {contrast: effect > 0 for contrast, (effect, _) in of.items()}
+        outcome = "supported" if truth(claim.predicate, above.get) else "contradicted"
+        seeds = next((n for n in LOOKS if power(claim, of, n, claims)[outcome] >= POWER), None)
+        configs = [result.setup.configs(result.study, cell.cell, seeds or 0) for cell in cells]
+        hours = {run_id(config): seconds(config) / 3600 for each in configs for config in each}
+        costs.append(Cost(claim.key, verdict.printed_effect or 0.0, seeds, hours))
+    return costs
 
 
 def _spent(hours: Mapping[str, float]) -> str:
@@ -160,36 +152,25 @@ def lines(
     studies: Iterable[Study], setup: Setup, seconds: Callable[[RunConfig], float], devices: int
 ) -> list[str]:
     """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims together."""
-    results = [study_result(study, setup) for study in studies]
-    every = [cost for result in results for cost in of_study(result, seconds)]
+    costs = {(one := study_result(study, setup)).study: of_study(one, seconds) for study in studies}
+    every = [cost for own in costs.values() for cost in own]
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
-    named = [result.study for result in results if any(cost.study == result.study.name for cost in every)]
-    spreads: dict[str, list[float]] = {}
-    for spread, source in map(spread_of, named):
-        spreads.setdefault(source, []).append(spread)
-    ends = {source: (f"{min(of):.2f}", f"{max(of):.2f}") for source, of in spreads.items()}
-    sources = "; ".join(f"{' to '.join(dict.fromkeys(of))} points ({source})" for source, of in ends.items())
+    spreads = [spread_of(study) for study in costs if costs[study]]
+    each = {source: sorted({f"{sd:.2f}" for sd, its in spreads if its == source}) for _, source in spreads}
+    sources = "; ".join(f"{', '.join(sds)} points ({source})" for source, sds in each.items())
     return [
         f"What settles the printed effects with 80 % power. Spread of a run over seeds: {sources}.",
-        *(f"  {cost.study} {cost.words}" for cost in every),
+        *(f"  {study.name} {cost.words}" for study, own in costs.items() for cost in own),
         f"In all {summary(every)}; {counted(devices, 'GPU')} at once.",
     ]
 
 
-def chances(claim: Claim, readings: Readings, claims: int) -> dict[int, float]:
-    """The chance that an undecided claim is settled by each later check, by seeds; empty before the first
-    check."""
-    contrasts = claim.predicate.contrasts()
-    n = min(readings.seeds(contrast) for contrast in contrasts)
-    if n < LOOKS[0]:
-        return {}
-    values = {contrast: readings.samples(contrast, n) for contrast in contrasts}
-    of = {
-        contrast: (float(one.mean()), float(one.std(ddof=1)))
-        for contrast, one in values.items()
-        if one is not None
-    }
-    later = {seeds: look for look, seeds in enumerate(LOOKS) if seeds > n}
-    each = (max(power(claim, of, look, claims).values()) for look in later.values())
+def chances(verdict: Verdict, claims: int) -> dict[int, float]:
+    """The chance that an undecided claim, of so many in its study, is settled by each later check, by seeds;
+    empty before the first check."""
+    known = {each: over_seeds(reading.under(verdict.seeds)) for each, reading in verdict.readings.items()}
+    of = {contrast: (estimate.mean, estimate.sd) for contrast, estimate in known.items()}
+    later = [n for n in LOOKS if n > verdict.seeds >= LOOKS[0]]
+    each = (max(power(verdict.claim, of, n, claims).values()) for n in later)
     return dict(zip(later, itertools.accumulate(each, max), strict=True))

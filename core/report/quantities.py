@@ -19,6 +19,7 @@ LATE = 2 / 3  # of a run: from here on it is late
 SAME, FLAT = 0.95, 2.0  # mean cosine above, effective rank below: vectors that have collapsed
 # The worst value of other numbers. Vectors without a direction are as good as one vector.
 WORST = {"mean_cosine": 1.0, "effective_rank": 1.0}
+COLLAPSED = {"diverged": 0.5, "collapsed": 1.0}  # failed runs among those that collapse
 # a range of scores is the worse the larger it is, and has no worst value
 UNBOUNDED = "curve_late_range"
 SPECTRUM = "singular_value_"  # and an index: singular values of the development sentences' vectors
@@ -48,8 +49,9 @@ class Rows:
         return numbers
 
     def of(self, checkpoint: str, metric: str) -> dict[str, float]:
-        """The numbers of a metric at a checkpoint, by task."""
-        return {task: number for (task, _), number in self._numbers.get((checkpoint, metric), {}).items()}
+        """The numbers of a metric at a checkpoint, by task; without those that are not finite."""
+        numbers = self._numbers.get((checkpoint, metric), {})
+        return {task: number for (task, _), number in numbers.items() if np.isfinite(number)}
 
     def curve(self, aggregate: str) -> pd.Series:
         """The development score x 100 by step, in order, step 0 (before training) first."""
@@ -59,12 +61,8 @@ class Rows:
 
     def spectrum(self, checkpoint: str = "selected") -> np.ndarray:
         """Singular values of the development sentences' vectors, largest first; empty if none were kept."""
-        values = [
-            number
-            for (place, metric), numbers in self._numbers.items()
-            if place == checkpoint and metric.startswith(SPECTRUM)
-            for number in numbers.values()
-        ]
+        kept = [key for key in self._numbers if key[0] == checkpoint and key[1].startswith(SPECTRUM)]
+        values = [number for key in kept for number in self._numbers[key].values()]
         return np.sort(np.array(values, dtype=float))[::-1]
 
 
@@ -97,49 +95,51 @@ def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | N
     index N of 768, or at that share of another width, over the largest); singular_N (the same, not divided).
     An average of transfer tasks that no row has is the mean over the scale's tasks.
     """
+    number = _number(rows, metric, aggregate, scale)
+    return float(number) if np.isfinite(number) else None
 
-    def read(**changes: str) -> float | None:
-        return value(rows, replace(metric, **changes), aggregate, scale)
+
+def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
+    """The same; NaN, or an infinity, for None."""
+
+    def read(**changes: str) -> float:
+        return _number(rows, replace(metric, **changes), aggregate, scale)
 
     name = metric.quantity
     kind, _, index = name.partition("_")
-    number: float | None = None
     if name in OVER_SETS and metric.task == "avg":
-        parts = [part for task in scale.tests if (part := read(task=task)) is not None]
-        number = sum(parts) / len(parts) if parts else None
-    elif name in SUMS:
-        terms = [
-            (sign, read(quantity=part, checkpoint=at or metric.checkpoint)) for sign, part, at in SUMS[name]
-        ]
-        number = sum(sign * (np.nan if part is None else part) for sign, part in terms)
-    elif name in CURVE:
+        parts = [part for part in (read(task=task) for task in scale.tests) if np.isfinite(part)]
+        return sum(parts) / len(parts) if parts else np.nan
+    if name in SUMS:
+        return sum(
+            sign * read(quantity=part, checkpoint=at or metric.checkpoint) for sign, part, at in SUMS[name]
+        )
+    if name in CURVE:
         scores = rows.curve(aggregate)
-        number = CURVE[name](scores) if len(scores) > 1 else None
-    elif name == "collapsed":
+        return CURVE[name](scores) if len(scores) > 1 else np.nan
+    if name == "collapsed":
         cosine, rank = read(quantity="mean_cosine"), read(quantity="effective_rank")
-        if cosine is not None or rank is not None:
-            number = float((cosine or 0.0) > SAME or (FLAT if rank is None else rank) < FLAT)
-    elif kind in ("spectrum", "singular") and index.isdigit():
+        return np.nan if np.isnan(cosine) and np.isnan(rank) else float(cosine > SAME or rank < FLAT)
+    if kind in ("spectrum", "singular") and index.isdigit():
         values = rows.spectrum(metric.checkpoint)
-        if len(values) > 1 and values[0] > 0:
-            place = min(len(values) - 1, round(int(index) * len(values) / PAPER_WIDTH))
-            number = values[place] / (values[0] if kind == "spectrum" else 1.0)
-    else:
-        column = f"spearman_{aggregate}" if name == "spearman" else name
-        number = _stored(rows.of(metric.checkpoint, column), metric, scale)
-    return float(number) if number is not None and np.isfinite(number) else None
+        place = min(len(values) - 1, round(int(index) * len(values) / PAPER_WIDTH))
+        whole = len(values) > 1 and values[0] > 0
+        return values[place] / (values[0] if kind == "spectrum" else 1.0) if whole else np.nan
+    return _stored(rows, metric, aggregate, scale)
 
 
-def _stored(numbers: dict[str, float], metric: Metric, scale: Scale) -> float | None:
+def _stored(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     """A number that has a row of its own, or the mean over transfer tasks."""
-    task, parts = metric.task, scale.tests if metric.task == "avg" else ()
+    column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
+    numbers, task, parts = rows.of(metric.checkpoint, column), metric.task, scale.tests
     if task == "avg_transfer" and task not in numbers:
         parts = scale.probes
         numbers[task] = sum(numbers.get(name, np.nan) for name in parts) / len(parts)
-    if numbers and metric.quantity.startswith(GEOMETRY):
+    if metric.quantity.startswith(GEOMETRY) and numbers:
         # of the scale's own sentences, which stand for STS-B's
         numbers.setdefault(task, list(numbers.values())[-1])
-    return numbers.get(task) if all(np.isfinite(numbers.get(name, np.nan)) for name in parts) else None
+    whole = task != "avg" or all(name in numbers for name in parts)
+    return numbers.get(task, np.nan) if whole else np.nan
 
 
 def worst_value(metric: Metric) -> float | None:
@@ -161,9 +161,7 @@ def counted(status: str, number: float | None, metric: Metric) -> float | None:
     out, it would make its cell look better than it is. Of collapse itself a diverged run says neither yes nor
     no.
     """
-    of_collapse = metric.quantity == "collapsed"
-    if status == "diverged":  # what it scored before it diverged is not what the method leads to
-        return 0.5 if of_collapse else worst_value(metric)
-    if status == "collapsed" and number is None:
-        return 1.0 if of_collapse else worst_value(metric)
+    if status == "diverged" or (status == "collapsed" and number is None):
+        # what a run scored before it diverged is not what the method leads to
+        return COLLAPSED[status] if metric.quantity == "collapsed" else worst_value(metric)
     return number

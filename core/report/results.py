@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 from core.report.quantities import Rows, counted, value
 from core.report.statistics import Estimate, over_seeds
-from core.spec.baseline import SIMCSE
-from core.spec.errors import UserError, shown
+from core.spec.errors import UserError
 from core.spec.identity import run_id
 from core.spec.scale import Scale, Sources
 from core.spec.setup import Setup, parts
-from core.spec.study import Cell, Metric, Study
+from core.spec.study import SIMCSE, Cell, Metric, Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
 
@@ -42,10 +41,12 @@ class RunResult:
         return counted(self.status, number, metric)
 
 
+Loaded = dict[str, RunResult]  # by run id
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One entry of a table over its seeds. `unavailable` says why the scale cannot run it; it has no runs
-    then."""
+    """One entry of a table over its seeds; `unavailable` says why a cell without runs cannot be run."""
 
     cell: Cell
     metric: Metric
@@ -73,8 +74,7 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """copied or unavailable, missing (no run), partial (some missing), diverged or collapsed (some), or
-        ok."""
+        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed (some), or ok."""
         if self.unavailable:
             return "copied" if self.cell.copied else "unavailable"
         if absent := self.count("missing", "incomplete"):
@@ -121,9 +121,8 @@ class StudyResult:
     def runs(self) -> tuple[RunResult, ...]:
         """Every distinct run, in table order; cells that read different numbers from one run share it."""
         runs: dict[str, RunResult] = {}
-        for cell in self.cells:
-            for run in cell.runs:
-                runs.setdefault(run.run_id, run)
+        for run in (run for cell in self.cells for run in cell.runs):
+            runs.setdefault(run.run_id, run)
         return tuple(runs.values())
 
     @property
@@ -136,74 +135,39 @@ class StudyResult:
         """Runs that have no usable result."""
         return sum(run.status in ("missing", "incomplete") for run in self.runs)
 
-    @property
-    def published(self) -> int:
-        """Runs that come from the project's published results, not from this machine."""
-        return sum(run.source == "published" for run in self.runs)
 
-
-def gather(
-    study: Study, setup: Setup, store=None, *, loaded: dict[str, RunResult] | None = None
-) -> StudyResult:
+def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> StudyResult:
     """A study with every run that the store holds under the setup's seeds, the user's own runs first; without
-    a store its configurations alone.
+    a store its configurations alone. `loaded` keeps what was read for studies that share runs.
 
     If all seeds of a cell are stored, the cell also has the stored seeds beyond, up to the first that is not
-    stored: runs go where they decide a claim. `loaded` keeps what was read, by run id, for studies that share
-    runs.
+    stored: runs go where they decide a claim.
     """
-    loaded = {} if loaded is None else loaded
-    study, setup = study.at(setup.scale), replace(setup, sources=_printable_names(setup.sources))
+    loaded, study, results = {} if loaded is None else loaded, study.at(setup.scale), []
     simcse = _runs(SIMCSE, SIMCSE.cells[0], replace(setup, seeds=1), store, loaded)
-    results = tuple(_gather(part, setup, store, loaded, simcse) for part in parts(study))
+    for part in parts(study):
+        cells = []
+        for cell in part.cells:
+            why = setup.unavailable(part, cell) or ""
+            runs = () if why else _runs(part, cell, setup, store, loaded)
+            cells.append(CellResult(cell=cell, metric=part.metric_of(cell), runs=runs, unavailable=why))
+        here = (setup.config(part, cell.cell, 0).sts.aggregate for cell in cells if not cell.unavailable)
+        of = next(here, "all")
+        results.append(StudyResult(study=part, setup=setup, aggregate=of, cells=tuple(cells), simcse=simcse))
     if not study.varied:
         return results[0]
-    cells = tuple(cell for result in results for cell in result.cells)
-    return replace(results[0], study=study, cells=cells, by_value=results)
+    every = tuple(cell for result in results for cell in result.cells)
+    return replace(results[0], study=study, cells=every, by_value=tuple(results))
 
 
-def _printable_names(sources: Sources) -> Sources:
-    """The same sources with names that are safe to print; names are labels and nothing else."""
-    return replace(
-        sources,
-        corpus_name=shown(sources.corpus_name),
-        evaluation_name=shown(sources.evaluation_name),
-        encoder_name=shown(sources.encoder_name),
-        others=tuple(replace(encoder, name=shown(encoder.name)) for encoder in sources.others),
-    )
-
-
-def _gather(
-    study: Study, setup: Setup, store, loaded: dict[str, RunResult], simcse: tuple[RunResult, ...]
-) -> StudyResult:
-    whys = [setup.unavailable(study, cell) or "" for cell in study.cells]
-    cells = tuple(
-        CellResult(
-            cell=cell,
-            metric=study.metric_of(cell),
-            runs=() if why else _runs(study, cell, setup, store, loaded),
-            unavailable=why,
-        )
-        for cell, why in zip(study.cells, whys, strict=True)
-    )
-    available = [cell.cell for cell in cells if not cell.unavailable]
-    aggregate = setup.config(study, available[0], 0).sts.aggregate if available else "all"
-    return StudyResult(study=study, setup=setup, aggregate=aggregate, cells=cells, simcse=simcse)
-
-
-def _runs(
-    study: Study, cell: Cell, setup: Setup, store, loaded: dict[str, RunResult]
-) -> tuple[RunResult, ...]:
+def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tuple[RunResult, ...]:
     """A cell's runs as the cell reads them: those of the setup's seeds, and stored seeds beyond."""
     runs, metric, seeds = list[RunResult](), study.metric_of(cell), setup.seeds_of(study)
     while len(runs) < seeds or all(run.status != "missing" for run in runs):
-        seed = len(runs)
-        config = setup.config(study, cell, seed)
+        config = setup.config(study, cell, len(runs))
         identity = run_id(config)
-        if identity not in loaded:
-            loaded[identity] = _load(store, identity, seed)
-        run = loaded[identity]
-        if run.status == "missing" and seed >= seeds:
+        run = loaded[identity] = loaded.get(identity) or _load(store, identity, len(runs))
+        if run.status == "missing" and len(runs) >= seeds:
             break
         number = run.read(metric, config.sts.aggregate, setup.scale)
         absent = number is None and run.status == "ok"

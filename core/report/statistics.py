@@ -1,23 +1,47 @@
-"""Means, intervals and comparisons of cells over seeds: pure functions of numbers."""
+"""Means with intervals, and tests of claims at fixed numbers of seeds: pure functions of numbers.
+
+A contrast's value under a seed is its weighted sum of cells minus the threshold, so the claim says "above
+zero". Functions take values along the last axis, seeds 0 … n-1 in order, with any axes before (many made-up
+studies at once, in the simulation). A study is checked at 3, 5, 8, … seeds and nowhere else. The check at n
+seeds spends SHARES[n] of 5 % on the claims of the study together (Bonferroni over claims and checks), whatever
+else has run. A seed that is missing makes a p of 1, so no choice of runs can make an error more likely.
+
+Student's t requires means of a few seeds to be about normal. Rare failures break that: where a cell fails
+outright now and then, its mean lies far from what healthy seeds say. `benchmarks/simulation.py` has that
+world: a failure in one run of fifty makes three studies of four wrong, in one of ten one of five, in three of
+ten one of eighty.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.special import stdtrit  # scipy.stats has the same behind two seconds of imports
+from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit  # scipy.stats takes two seconds
 
-from core.report.looks import LOOKS, Interval, alpha_at, leaves, tested
-from core.spec.claim import Claim, Contrast
+from core.spec.claim import HALF, ROUNDING, Claim, Contrast, Predicate, greater
 
-Labels = tuple[str, ...]
+ALPHA = 0.05  # of studies that may have a wrong verdict
+# of ALPHA, by the number of seeds at a check
+SHARES = {3: 0.02, 5: 0.08, 8: 0.15, 12: 0.20, 18: 0.20, 27: 0.15, 40: 0.10, 60: 0.10}
+LOOKS = tuple(SHARES)
 LEAST_SEEDS = 5  # of a difference that a table may mark
+NORMAL_MEAN = float(np.sqrt(2 / np.pi))  # mean of |z| of a normal z
+NORMAL_SD = float(np.sqrt(1 - 2 / np.pi))  # its SD
+GRID = np.linspace(-9.0, 9.0, 3601)
+
+Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
+SETTLED: tuple[Settled, ...] = get_args(Settled)  # by code
+Labels = tuple[str, ...]
+# one-sided p of a contrast: against "not above zero", and against "not below zero"; 1: no test
+Tails = tuple[np.ndarray, np.ndarray]
 
 
 class Estimate(NamedTuple):
-    """A mean with its interval, in the unit of the values. `low`, `high` and `sd` are NaN where they are
-    unknown."""
+    """The mean of n values with its bounds and SD, in the unit of the values; NaN where they are unknown."""
 
     mean: float
     low: float
@@ -25,82 +49,225 @@ class Estimate(NamedTuple):
     n: int
     sd: float
 
+    @property
+    def distinguishable(self) -> bool:
+        """Whether the bounds leave zero out."""
+        return self.low > 0 or self.high < 0
 
-NOT_TESTED = Interval(np.nan, np.nan, np.nan, 0)
 
-
-def over_seeds(values: Sequence[float] | np.ndarray) -> Estimate:
-    """Mean of n runs with mean ± t(0.975, n-1) * sd / sqrt(n); sd has n-1 below. One run has no interval."""
-    n = len(values)
-    mean = float(np.mean(values)) if n else np.nan
+def over_seeds(
+    values: Sequence[float] | np.ndarray | None, low: float = 0.025, high: float = 0.025, share: bool = False
+) -> Estimate:
+    """The mean of values (n,) with the bounds that one-sided tests at these levels exclude beyond, or else its
+    95 % interval: t.isf(level, n - 1) * sd / sqrt(n) to each side, where sd has n - 1 below; of a share of
+    runs Clopper and Pearson's. One value has no bounds; None stands for no values."""
+    values = np.asarray(() if values is None else values, dtype=float)
+    n, mean = len(values), float(values.mean()) if len(values) else np.nan
     if n < 2:
         return Estimate(mean, np.nan, np.nan, n, np.nan)
-    sd = float(np.std(values, ddof=1))
-    half = -float(stdtrit(n - 1, 0.025)) * sd / np.sqrt(n)
-    return Estimate(mean, mean - half, mean + half, n, sd)
+    sd = float(values.std(ddof=1))
+    if share:
+        return Estimate(mean, *share_bounds(values, low, high), n, sd)
+    below, above = (float(stdtrit(n - 1, level)) * sd / np.sqrt(n) for level in (low, high))
+    return Estimate(mean, mean + below, mean - above, n, sd)
+
+
+NOT_TESTED = over_seeds(())
+
+
+def alpha_at(n: int, claims: int) -> float:
+    """The level of a claim's p at the check with n seeds, in a study of so many claims: 0.05 * share /
+    claims. At other numbers of seeds it is 0."""
+    return ALPHA * SHARES.get(n, 0.0) / claims
+
+
+def tails(contrast: Contrast, values: np.ndarray, shift: float = 0.0) -> Tails:
+    """The tails of values plus a shift, over the last axis: Student's t with n - 1 degrees of freedom, or of
+    a share of runs the binomial distribution.
+
+    1 and 1 with a NaN among the values, or if all are zero. The sign alone decides on values that do not
+    scatter: 0 and 1.
+    """
+    if contrast.of == "share":
+        return share_tails(values + shift)
+    n = values.shape[-1]
+    both = values.mean(-1) + shift, values.std(-1, ddof=1) / np.sqrt(n)
+    mean, error = (np.where(np.abs(number) <= ROUNDING, 0.0, number) for number in both)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = mean / error  # ± inf without scatter, NaN for 0 / 0
+    up, down = (np.where(np.isnan(t), 1.0, stdtr(n - 1, side)) for side in (-t, t))
+    return up, down
+
+
+def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
+    """(p_sup, p_con) of a predicate, given the tails of its contrasts; where u of m parts are needed,
+    recursively
+
+        p_sup = (m - u + 1) * (u-th smallest p_sup of the parts)        all of them: the largest
+        p_con = u * ((m - u + 1)-th smallest p_con of the parts)        all of them: m times the smallest
+
+    If fewer than u parts hold, at least m - u + 1 do not; u small p_sup then need one of these small, which
+    Bonferroni over any m - u + 1 of them bounds, whatever their dependence. Contradiction is the mirror
+    image.
+    """
+    if isinstance(predicate, Contrast):
+        return of(predicate)
+    sides = zip(*(p_values(part, of) for part in predicate.parts), strict=True)  # each (parts, ...)
+    support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in sides)
+    m, u = len(predicate.parts), predicate.needed
+    return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
+
+
+def leaves(predicate: Predicate, sup: int = 1, con: int = 1) -> list[tuple[Contrast, int, int]]:
+    """Every contrast of a predicate with what its level is divided by there, as in `p_values`."""
+    if isinstance(predicate, Contrast):
+        return [(predicate, sup, con)]
+    m, u = len(predicate.parts), predicate.needed
+    return [leaf for part in predicate.parts for leaf in leaves(part, sup * (m - u + 1), con * u)]
+
+
+def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple[np.ndarray, ...]:
+    """p of a claim's support, its contradiction and its equivalence (1 for a claim with a margin of its own),
+    given the values of its contrasts; None stands for missing seeds.
+
+    p_eq = max(p_sup with every threshold lowered by the margin, p_con with every threshold raised by it):
+    that the claim misses its threshold by no more than the margin is shown from both sides.
+    """
+
+    def shifted(by: float) -> Tails:
+        one = np.ones(())
+        of = {each: (one, one) if own is None else tails(each, own, by) for each, own in values.items()}
+        return p_values(claim.predicate, of.__getitem__)
+
+    sup, con = shifted(0.0)
+    if claim.margin is None:
+        return sup, con, np.ones_like(sup)
+    return sup, con, np.maximum(shifted(claim.margin)[0], shifted(-claim.margin)[1])
+
+
+def settled(p: Sequence[np.ndarray], level: float) -> np.ndarray:
+    """The outcome at a level, as an index into SETTLED: supported, else contradicted, else equivalent, else
+    undecided."""
+    return np.select([side <= level for side in p], [1, 2, 3], 0)
+
+
+def decide(
+    claim: Claim, samples: Callable[[Contrast, int], np.ndarray | None], claims: int
+) -> tuple[Settled, int]:
+    """The outcome of a claim, of so many in its study, and the number of seeds at its check. The first verdict
+    on the way through the checks stays; an undecided claim has the latest check that all its cells have
+    reached (0: none).
+
+    `samples` gives a contrast's values under seeds 0 … n-1; None if one is missing.
+    """
+    latest = 0
+    for n in LOOKS:
+        values = {contrast: samples(contrast, n) for contrast in claim.predicate.contrasts()}
+        missing = [each is None for each in values.values()]
+        if all(missing):
+            break
+        outcome = SETTLED[int(settled(claim_p(claim, values), alpha_at(n, claims)))]
+        if outcome != "undecided":
+            return outcome, n
+        latest = latest if any(missing) else n
+    return "undecided", latest
 
 
 def comparisons(
     cells: Mapping[Labels, Mapping[int, float]], reference: Labels, claims: Sequence[Claim]
-) -> dict[Labels, Interval]:
-    """Each other cell's difference to the reference, paired by seed, with its tested interval.
+) -> dict[Labels, Estimate]:
+    """Each other cell's difference to the reference, paired by seed, at the latest check that both have
+    reached, with its tested interval.
 
-    Where a claim compares the two cells, the interval is the claim's own at the latest check of both cells
-    (the widest, where several claims do), so a figure and a verdict agree on whether zero lies inside. Other
-    cells share 5 % among the table. Fewer than five seeds have an interval only where a claim's own leaves
-    zero out.
+    Where a claim compares the two cells, the interval is the claim's own (the widest, where several claims
+    do), so a figure and a verdict agree on whether zero lies inside. Other cells share 5 % among the table, so
+    that at most one table in twenty has an interval that misses, at all checks together. Fewer than five seeds
+    have an interval only where a claim's own leaves zero out.
     """
-    differences = {}
-    others = [labels for labels in cells if labels != reference]
+    tested, others = {}, [labels for labels in cells if labels != reference]
     for labels in others:
-        own, divisors = NOT_TESTED, divisors_of(labels, reference, claims)
-        if divisors is not None:
-            own = compared(cells[labels], cells[reference], divisors, len(claims))
-        if own.n < LEAST_SEEDS and not own.distinguishable:
-            own = paired(cells[labels], cells[reference], len(others))
-        differences[labels] = own
-    return differences
+        own, other, sides = cells[labels], cells[reference], divisors(labels, reference, claims)
+        seeds = next(seed for seed in itertools.count() if seed not in own or seed not in other)
+        n = max((n for n in LOOKS if n <= seeds), default=0)
+        level = alpha_at(n, len(claims) if sides else len(others))
+        low, high = (level / divisor for divisor in sides or (2, 2))
+        difference = over_seeds([own[seed] - other[seed] for seed in range(n)], low, high)
+        shown = n >= LEAST_SEEDS or (sides and difference.distinguishable)
+        tested[labels] = difference if shown else NOT_TESTED
+    return tested
 
 
-def paired(values: Mapping[int, float], reference: Mapping[int, float], pairs: int) -> Interval:
-    """The tested interval of one of so many pairs in its table, at the latest check from five seeds on: at
-    most one table in twenty has an interval that misses, at all checks together."""
-    interval = compared(values, reference, (2, 2), pairs)
-    return interval if interval.n >= LEAST_SEEDS else NOT_TESTED
-
-
-def compared(
-    values: Mapping[int, float], reference: Mapping[int, float], divisors: tuple[int, int], number: int
-) -> Interval:
-    """Values[seed] - reference[seed] at the latest check of both, with a level for each bound: that of one of
-    so many claims or pairs, divided. Not tested before the first check."""
-    reached = [
-        (look, n)
-        for look, n in enumerate(LOOKS)
-        if all(seed in cell for cell in (values, reference) for seed in range(n))
-    ]
-    if not reached:
-        return NOT_TESTED
-    look, n = reached[-1]
-    differences = np.array([values[seed] - reference[seed] for seed in range(n)])
-    low, high = (alpha_at(look, number) / divisor for divisor in divisors)
-    return tested(differences, low, high)
-
-
-def divisors_of(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tuple[int, int] | None:
-    """By what the claims that compare a pair divide its level, for the lower and the upper bound: the largest
-    of each side. None if no claim compares it."""
+def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tuple[int, int] | None:
+    """By what the claims that compare a pair in what the table shows divide its level, for the lower and the
+    upper bound: the largest of each side. None if no claim compares it."""
+    above, below = greater(labels, reference).terms, greater(reference, labels).terms
     sides = [
-        (support, contradiction) if contrast.terms[0].cell == labels else (contradiction, support)
-        for claim in claims
-        for contrast, support, contradiction in leaves(claim.predicate)
-        if _is_pair(contrast, labels, reference)
+        (sup, con) if contrast.terms == above else (con, sup)
+        for contrast, sup, con in (leaf for claim in claims for leaf in leaves(claim.predicate))
+        if contrast.terms in (above, below) and (contrast.metric, contrast.of) == (None, "value")
     ]
     return (max(low for low, _ in sides), max(high for _, high in sides)) if sides else None
 
 
-def _is_pair(contrast: Contrast, labels: Labels, reference: Labels) -> bool:
-    """Whether a contrast is one of these cells minus the other, in what the table shows."""
-    plain = contrast.metric is None and contrast.of == "value"
-    weights = [term.weight for term in contrast.terms]
-    return plain and weights == [1.0, -1.0] and {term.cell for term in contrast.terms} == {labels, reference}
+# Shares of runs that do something, such as collapse. A number of two kinds of runs has no normal mean: with
+# three to five seeds of one kind Student's t sees no scatter at all. A value is above zero for a run that
+# does what the claim says, below zero for a run that does not, and zero for a run that shows neither and
+# counts against both sides.
+
+
+def share_tails(values: np.ndarray) -> Tails:
+    """One-sided p over the last axis that not more than half of the values lie above zero, and not fewer than
+    half: P(B >= those above) and P(B <= those not below), B binomial of n and a half."""
+    n, more, less = values.shape[-1], (values > ROUNDING).sum(-1), (values < -ROUNDING).sum(-1)
+    return bdtrc(more - 1, n, HALF), bdtr(n - less, n, HALF)
+
+
+def share_bounds(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
+    """Clopper and Pearson's bounds of the share above zero, less a half, each at its own level; values
+    (n,)."""
+    n, more, less = len(values), int((values > ROUNDING).sum()), int((values < -ROUNDING).sum())
+    least = float(betaincinv(more, n - more + 1, low)) if more else 0.0
+    most = float(betaincinv(n - less + 1, less, 1 - high)) if less else 1.0
+    return least - HALF, most - HALF
+
+
+# Scatter over seeds, as the mean absolute deviation from the median (Brown and Forsythe). Deviations from a
+# sample's own median are too small in the mean (by 0.71 with three normal values), and where a cell scatters
+# less than the claim's limit says, so does the error of its mean. Both would contradict claims too often;
+# `scatter_by_seed` mends both, and `benchmarks/simulation.py` says how often they are wrong then.
+
+
+@functools.cache
+def correction(n: int) -> float:
+    """What the mean absolute deviation of n normal values from their own median is multiplied with, to be the
+    normal distribution's on the average; 1 for a single value.
+
+    The sum of n values' deviations is the sum of their upper half less that of the lower; so its mean over n
+    is 2 * integral of z phi(z) P(at least ceil(n / 2) of n - 1 others are below z).
+    """
+    if n < 2:
+        return 1.0
+    density = np.exp(-(GRID**2) / 2) / np.sqrt(2 * np.pi)
+    below = bdtrc(-(-n // 2) - 1, n - 1, ndtr(GRID))
+    return float(NORMAL_MEAN / (2 * np.trapezoid(GRID * density * below, GRID)))
+
+
+def scatter_by_seed(values: np.ndarray, weights: np.ndarray, above: float) -> np.ndarray:
+    """The weighted sum of cells' absolute deviations from their medians less `above`, by seed.
+
+    values (..., cells, seeds) and weights (cells,) give (..., seeds). The mean is the contrast of scatters.
+    The values lie around it so that its error is no smaller than that of normal values of which the contrast
+    is 0: cells of the side that scatters too little get what is lacking, and cells of one side, which share
+    seeds, count as moving together.
+    """
+    deviations = correction(values.shape[-1]) * np.abs(values - np.median(values, axis=-1, keepdims=True))
+    sums = np.einsum("c,...cn->...n", weights, deviations) - above  # (..., seeds)
+    mean = sums.mean(-1, keepdims=True)  # (..., 1)
+    least = np.zeros_like(mean)  # the smallest variance
+    for sign in (1, -1):
+        side = np.maximum(sign * weights, 0.0)  # (cells,)
+        lacking = np.maximum(0.0, -sign * mean) / max(float(side.sum()), ROUNDING)
+        least += (side * (deviations.mean(-1) + lacking)).sum(-1, keepdims=True) ** 2
+    sd = sums.std(-1, ddof=1, keepdims=True) if values.shape[-1] > 1 else np.zeros_like(mean)
+    least = NORMAL_SD / NORMAL_MEAN * np.sqrt(least)
+    return mean + (sums - mean) * np.maximum(1.0, least / np.where(sd > ROUNDING, sd, np.inf))

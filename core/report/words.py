@@ -8,7 +8,7 @@ from core.report.quantities import worst_value
 from core.report.results import StudyResult
 from core.report.verdicts import Judged, Outcome, reasons
 from core.spec.claim import Contrast
-from core.spec.errors import counted
+from core.spec.errors import counted, shown
 from core.spec.fields import explained
 from core.spec.result import SCORE, unit
 from core.spec.setup import values
@@ -38,11 +38,10 @@ def title(result: StudyResult) -> str:
 
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
-    sources = result.sources
-    return (
-        f"scale {result.scale.name} · profile {result.profile} · encoder {sources.encoder_name} · text "
-        f"{sources.corpus_name} · evaluation {sources.evaluation_name}"
-    )
+    of = result.sources
+    encoder, text, pairs = map(shown, (of.encoder_name, of.corpus_name, of.evaluation_name))
+    where = f"scale {result.scale.name} · profile {result.profile}"
+    return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
 
 
 def caution(result: StudyResult) -> str:
@@ -51,7 +50,7 @@ def caution(result: StudyResult) -> str:
         return f"Scale {result.scale.name} has a made-up language: its verdicts say nothing of English."
     if result.scale.name == "paper":
         return ""
-    return f"These verdicts are about {result.sources.encoder_name}, not about the paper's encoder."
+    return f"These verdicts are about {shown(result.sources.encoder_name)}, not about the paper's encoder."
 
 
 def reading(result: StudyResult) -> str:
@@ -115,7 +114,7 @@ def _checks(result: Judged) -> Iterator[str]:
     barred = reasons(result)
     yield from barred
     for part in result.parts:
-        for check in part.checks.checks:
+        for check in part.checks:
             if check.kind == "gain" and check.met is not False and check.words not in " ".join(barred):
                 yield f"{values(part.study)}: {check.words}." if result.study.varied else f"{check.words}."
 
@@ -154,10 +153,10 @@ def _origin(result: Judged) -> Iterator[str]:
     ordered = any("seed.data" in cell.cell.changes for cell in result.cells)
     if runs and result.profile == "released" and not ordered:
         yield "All runs have one order of the text and one dropout; seeds move new weights (D35)."
-    if result.published:
-        own = len(runs) - result.published
+    if published := sum(run.source == "published" for run in runs):
+        own = len(runs) - published
         rest = f", {own} from this machine." if own else "."
-        yield f"From the project's published results: {counted(result.published, 'run')} of those shown{rest}"
+        yield f"From the project's published results: {counted(published, 'run')} of those shown{rest}"
     environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
     versions = {name: {str(of[name]) for of in environments if name in of} for name in ENVIRONMENT}
     if differing := [name for name in ENVIRONMENT if len(versions[name]) > 1]:

@@ -150,7 +150,7 @@ def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
         say(*prospects.lines(studies, setup, gpu_seconds, training.options.gpus or 1))
     elif not training.options.all:
         verdicts = importlib.import_module("core.report.verdicts")
-        for line in verdicts.judged_at([study.at(setup.scale) for study in studies], setup):
+        for line in verdicts.judged_at(studies, setup):
             say(line)
     return 0
 
@@ -169,7 +169,7 @@ def menu(training: Training, studies: list[Study]) -> int:
             wrong.append(fault)
             continue
         plan = planning.plan([study], setup, training.store, use_published=options.use_published)
-        lines = verdicts.judged_at([study.at(setup.scale)], setup)[:1]
+        lines = verdicts.judged_at([study], setup)[:1]
         time = f"About {spoken(expected.wall(plan.missing))}."
         say(" ".join([" " * 20, plan.line(), time, *(line.partition(": ")[2] for line in lines)]))
     for sentence in filter(None, wrong):

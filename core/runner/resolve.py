@@ -13,19 +13,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from core.report.contrasts import Readings
-from core.report.looks import LOOKS, SETTLED
 from core.report.prospects import chances
-from core.report.verdicts import Judged, study_result
+from core.report.statistics import LOOKS, SETTLED
+from core.report.verdicts import Judged, Verdict, study_result
 from core.runner.estimate import Expectation
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import spoken
 from core.runner.train import Training
-from core.spec.baseline import SIMCSE
-from core.spec.claim import Claim
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
-from core.spec.study import Cell, Study
+from core.spec.study import SIMCSE, Cell, Study
 from core.store.store import Store
 
 SHOWN = 5  # choices that --plan prints
@@ -101,28 +98,26 @@ class Resolving:
     def choices(self) -> list[Choice]:
         """What may be trained for each open claim, the best first; without claims that need a failed run."""
         self.expected, choices = self.training.expected(), []
-        for result in self.judged:
-            readings = Readings(result)
-            for verdict in result.verdicts:
+        for part in (part for result in self.judged for part in result.parts):
+            for verdict in part.verdicts:
                 able = verdict.outcome in OPEN and not verdict.reason or verdict.reason.startswith(NO_BAR)
-                choice = self.choice(result.study, readings, verdict.claim) if able else None
+                choice = self.choice(part.study, verdict) if able else None
                 if choice is not None and not self.failed & {run.run_id for run in choice.runs}:
                     choices.append(choice)
         return sorted(choices, key=lambda choice: -choice.rate)
 
-    def choice(self, study: Study, readings: Readings, claim: Claim) -> Choice | None:
+    def choice(self, study: Study, verdict: Verdict) -> Choice | None:
         """What a claim is given next: SimCSE's runs where it lacks them, or its own up to the next check.
 
         A first check counts as a chance of 1. Later checks count by the best chance for each second of
         training among the checks that fit into the time left.
         """
-        contrasts = claim.predicate.contrasts()
-        cells = study.cells_of(contrasts)
+        claim, cells = verdict.claim, study.cells_of(verdict.claim.predicate.contrasts())
         if any(self.setup.unavailable(study, cell) for cell in cells):
             return None
         chance_at, why = {LOOKS[0]: 1.0}, "first check"
-        if min(readings.seeds(contrast) for contrast in contrasts) >= LOOKS[0]:
-            chance_at = chances(claim, readings, len(study.claims))
+        if verdict.seeds >= LOOKS[0]:
+            chance_at = chances(verdict, len(study.claims))
             why = "a chance of {:.0%} to be settled with {} seeds"
         lacking = {seeds: self.missing(study, cells, seeds) for seeds in chance_at}
         if claim.gate != "none" and (bar := self.missing(SIMCSE, SIMCSE.cells, LOOKS[0])):

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import product
 
 from core.spec.claim import Claim, Contrast, Term, changed
-from core.spec.errors import refuse, refuse_any
+from core.spec.errors import refuse, refuse_any, shown
 from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
@@ -69,7 +69,7 @@ class Setup:
         text = self._unseeded(study, cell).rewriting
         model = text.model if text is not None else None
         if model == OWN_ENCODER and not self.sources.encoder_masked_words:
-            return f"needs a masked-word head, which the encoder {self.sources.encoder_name} does not have"
+            return f"needs a masked-word head, which the encoder {shown(self.sources.encoder_name)} does not have"
         if model not in (None, OWN_ENCODER) and not self.scale.hub_models:
             return f"needs {model}, which scale {self.scale.name} does not have"
         return None
@@ -181,7 +181,9 @@ def parts(study: Study) -> tuple[Study, ...]:
         return (study,)
     studies, count = [], len(study.varied)
     for chosen in product(*(axis.labels for axis in study.axes[-count:])):
-        fixed = [replace(axis, labels=(label,)) for axis, label in zip(study.axes[-count:], chosen, strict=True)]
+        fixed = [
+            replace(axis, labels=(label,)) for axis, label in zip(study.axes[-count:], chosen, strict=True)
+        ]
         part = replace(
             study,
             axes=(*study.axes[:-count], *fixed),
@@ -209,7 +211,9 @@ def _words(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[
     words: dict[str, tuple[str, ...]] = {}
     changes = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
     several = option == "--vary"
-    example = "a,b,c, such as train.learning_rate=3e-4,1e-3" if several else "VALUE, such as loss.temperature=0.1"
+    example = (
+        "a,b,c, such as train.learning_rate=3e-4,1e-3" if several else "VALUE, such as loss.temperature=0.1"
+    )
     for text in texts:
         path, written = text.partition("=")[0].strip(), text.partition("=")[2]
         section = path.partition(".")[0]
@@ -248,7 +252,9 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
     """A claim at one place of the grid."""
 
     def at(contrast: Contrast) -> Contrast:
-        return replace(contrast, terms=tuple(Term(each.weight, (*each.cell, *place)) for each in contrast.terms))
+        return replace(
+            contrast, terms=tuple(Term(each.weight, (*each.cell, *place)) for each in contrast.terms)
+        )
 
     return replace(claim, key=f"{claim.key} ({'/'.join(place)})", predicate=changed(claim.predicate, at))
 

@@ -241,3 +241,13 @@ def short(suffix: str) -> str:
     """A suffix of a study's name, which becomes a file's name."""
     digest = hashlib.sha256(suffix.encode()).hexdigest()[:8]
     return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{digest}"
+
+
+# the baseline of both papers: what it gains over the untrained encoder is the bar for other methods
+SIMCSE = Study(
+    name="simcse-alone", paper="ours", title="SimCSE alone", method="simcse",
+    caption="The baseline of both papers, whose gain is the bar for other methods",
+    axes=(Axis(name="method", title="Method", labels=("SimCSE",)),), rows="method", columns=None,
+    cells=(Cell(labels=("SimCSE",)),), metric=Metric(task="avg", title="Average"), figure=None, reference=None,
+    footnotes=("A method counts as learning if it gains more than a third of what SimCSE gains here.",),
+)  # fmt: skip

@@ -1,5 +1,5 @@
 """SimCSE alone: its gain over the untrained encoder is the bar by which other methods count as learning."""
 
-from core.spec.baseline import SIMCSE
+from core.spec.study import SIMCSE
 
 STUDY = SIMCSE

@@ -19,7 +19,7 @@ from benchmarks.simulation import (
     values_of,
     wrong,
 )  # fmt: skip
-from core.report.looks import ALPHA, LOOKS, SETTLED, decide
+from core.report.statistics import ALPHA, LOOKS, SETTLED, decide
 
 STUDIES = 300
 MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / STUDIES)
@@ -75,7 +75,7 @@ def test_a_claim_decided_for_many_studies_at_once_is_decided_as_each_by_itself()
                 values = values_of(contrast, runs[place : place + 1], n)[0]
                 return None if np.isnan(values).any() else values
 
-            assert SETTLED[many[place]] == decide(claim, samples, len(CLAIMS)).outcome, claim.key
+            assert SETTLED[many[place]] == decide(claim, samples, len(CLAIMS))[0], claim.key
 
 
 def test_most_claims_are_settled_in_the_end():

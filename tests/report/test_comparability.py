@@ -54,6 +54,14 @@ def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), **scores):
     return study_result(one, at, store)
 
 
+def no_verdict(judged):
+    return {one.claim.key: one.reason for one in judged.verdicts if one.outcome == "no verdict"}
+
+
+def provisional(judged):
+    return {one.claim.key: one.provisional for one in judged.verdicts if one.provisional}
+
+
 def around(mean, spread=1.0):
     return (mean - spread, mean, mean + spread)
 
@@ -83,12 +91,12 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
     for one in STUDIES:
         for scale, sources in ((MINI, SOURCES), (PAPER, rows)):
-            barred = study_result(one, made_setup(1, scale=scale, sources=sources)).checks.no_verdict
+            barred = no_verdict(study_result(one, made_setup(1, scale=scale, sources=sources)))
             assert not barred, (one.name, scale.name, barred)
-    barred = study_result(find("mocose-table7"), made_setup(1)).checks.no_verdict
+    barred = no_verdict(study_result(find("mocose-table7"), made_setup(1)))
     assert set(barred) == {one.key for one in find("mocose-table7").claims}
     assert all(why.startswith("too short to judge") for why in barred.values())
-    assert "F2.3" not in study_result(find("mocose-figure2"), made_setup(1)).checks.no_verdict  # SimCSE alone
+    assert "F2.3" not in no_verdict(study_result(find("mocose-figure2"), made_setup(1)))  # SimCSE alone
 
 
 @pytest.mark.parametrize(
@@ -99,15 +107,15 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
 )  # fmt: skip
 def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting, words):
     at, one = made_setup(3, scale=MINI), study()
-    barred = study_result(at.varied(one, (setting,)), at).checks.no_verdict
+    barred = no_verdict(study_result(at.varied(one, (setting,)), at))
     assert {"AB", "AS", "C"} == set(barred) and words in barred["AB"], barred
 
 
 def test_each_claim_has_its_own_gates():
     good = filled(study(), **FAR)
-    assert not good.checks.no_verdict and not good.checks.provisional
+    assert not no_verdict(good) and not provisional(good)
     poor = filled(study(), **{**FAR, "a": around(52.0, 0.5)})
-    assert set(poor.checks.no_verdict) == {"AB", "AS"}  # not SimCSE's own, nor collapse
+    assert set(no_verdict(poor)) == {"AB", "AS"}  # not SimCSE's own, nor collapse
     row = claim_frame([poor]).set_index("claim").loc["AB"]  # what is not judged is still shown
     assert row["estimate"] == pytest.approx(0.0) and row["ci95_low"] < 0 < row["ci95_high"]
     gains = (
@@ -115,19 +123,19 @@ def test_each_claim_has_its_own_gates():
     )
     assert row["verdict"] == "no verdict" and gains in row["reason"]
     exempt = dataclasses.replace(study().claims[0], gate="none")
-    assert not filled(study(claims=(exempt,)), **{**FAR, "a": around(52.0, 0.5)}).checks.no_verdict
+    assert not no_verdict(filled(study(claims=(exempt,)), **{**FAR, "a": around(52.0, 0.5)}))
 
 
 def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     clear = {"a": (52.0, 54.0, 55.0), "b": (30.0, 32.01, 32.99), "s": around(60.0), "t": around(57.0)}
     close = filled(study(), **clear)
-    assert set(close.checks.provisional) == {"AB", "AS"}
-    assert "too close to call" in close.checks.provisional["AB"]
+    assert set(provisional(close)) == {"AB", "AS"}
+    assert "too close to call" in provisional(close)["AB"]
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
     assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: runs of a gain +3.7")
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
     one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))  # no interval: nothing is certain
-    assert "AB" in one_run.checks.provisional
+    assert "AB" in provisional(one_run)
 
 
 def test_the_bar_is_welchs_interval_of_the_gain_less_a_third_of_simcses():
@@ -143,8 +151,8 @@ def test_the_bar_is_welchs_interval_of_the_gain_less_a_third_of_simcses():
 
 def test_without_simcse_or_the_reference_the_command_is_named():
     bare = filled(study(), simcse=(), a=around(58.0), b=around(52.0))
-    assert bare.checks.no_verdict["AB"] == "train SimCSE first: `run_study.py simcse-alone --scale mini`"
-    assert "AB" in bare.checks.no_verdict and "C" not in bare.checks.no_verdict
+    assert no_verdict(bare)["AB"] == "train SimCSE first: `run_study.py simcse-alone --scale mini`"
+    assert "C" not in no_verdict(bare)
     empty = filled(study())
     assert "a has no run: `run_study.py mocose-small --scale mini` trains it." in of_runs(empty)
     assert {verdict.outcome for verdict in empty.verdicts} == {"not run"} and not why_unmarked(empty)
@@ -153,16 +161,16 @@ def test_without_simcse_or_the_reference_the_command_is_named():
 @pytest.mark.parametrize("status", ["diverged", "collapsed"])
 def test_a_failed_reference_counts_as_a_score_of_0(status):
     failed = filled(study(), **{**FAR, "a": (60.0, (math.nan, status), (math.nan, status))})
-    assert failed.checks.checks[-1].value == pytest.approx((10 - 50 - 50) / 3)
+    assert failed.checks[-1].value == pytest.approx((10 - 50 - 50) / 3)
 
 
 def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row_does_not():
     """Or a claim that the best row collapses could be contradicted, and never hold."""
     one = study(reference=None, must_learn=(("b",),))
-    assert filled(one, **FAR).checks.checks[-1].value == pytest.approx(2.0)  # b's gain
-    assert set(filled(one, **FAR).checks.no_verdict | filled(one, **FAR).checks.provisional) == {"AB", "AS"}
+    assert filled(one, **FAR).checks[-1].value == pytest.approx(2.0)  # b's gain
+    assert set(no_verdict(filled(one, **FAR)) | provisional(filled(one, **FAR))) == {"AB", "AS"}
     best = filled(study(reference=None), **{**FAR, "b": around(59.0)})
-    assert best.checks.checks[-1].value == pytest.approx(9.0)
+    assert best.checks[-1].value == pytest.approx(9.0)
     with pytest.raises(UserError, match="must_learn speaks of d, which is no cell"):
         check_study(study(must_learn=(("d",),)))
 

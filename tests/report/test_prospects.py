@@ -8,9 +8,8 @@ from claim_study import A, B, C, around, result, study
 from fake_store import SOURCES, made_setup
 from scipy import stats
 
-from core.report.contrasts import Readings
-from core.report.looks import LOOKS, SETTLED, alpha_at, claim_p, settled
 from core.report.prospects import chances, lines, of_study, one_sided, power, spread_of
+from core.report.statistics import SETTLED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
 from core.spec.claim import Claim, best, gains, greater
 from core.spec.scale import PAPER
@@ -41,8 +40,8 @@ def test_the_power_of_one_comparison_is_that_of_the_t_test():
 )
 def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predicate, means, outcome):
     """Parts of a claim count as independent: they share cell a, so the formula may lie a little below."""
-    look, claims, sd, one = 4, 3, 0.84, claim(predicate)
-    runs = np.random.default_rng(1).normal(np.array(means)[:, None], sd, (4000, 3, LOOKS[look]))
+    n, claims, sd, one = 18, 3, 0.84, claim(predicate)
+    runs = np.random.default_rng(1).normal(np.array(means)[:, None], sd, (4000, 3, n))
 
     def sums(values, contrast):  # of cells, along the second axis
         return (
@@ -51,10 +50,10 @@ def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predica
         )
 
     values = {contrast: sums(runs, contrast) for contrast in predicate.contrasts()}
-    simulated = (settled(claim_p(one, values), alpha_at(look, claims)) == SETTLED.index(outcome)).mean()
+    simulated = (settled(claim_p(one, values), alpha_at(n, claims)) == SETTLED.index(outcome)).mean()
     means = np.array([means])
     of = {contrast: (float(sums(means, contrast)[0]), sd * 2**0.5) for contrast in predicate.contrasts()}
-    assert -0.06 < power(one, of, look, claims)[outcome] - simulated < 0.03
+    assert -0.06 < power(one, of, n, claims)[outcome] - simulated < 0.03
     assert 0.1 < simulated < 0.99
 
 
@@ -71,10 +70,11 @@ def test_the_papers_claims_have_a_cost_with_its_source():
 
 
 def test_chances_are_of_later_checks_and_follow_the_stored_seeds():
-    clear = Readings(result(study(greater(A, B)), a=around(50.4, 3, 0.3), b=around(50.0, 3, 0.2)))
-    chance = chances(clear.result.study.claims[0], clear, 4)
+    (clear,) = result(study(greater(A, B)), a=around(50.4, 3, 0.3), b=around(50.0, 3, 0.2)).verdicts
+    chance = chances(clear, 4)
     assert list(chance) == [5, 8, 12, 18, 27, 40, 60] and list(chance.values()) == sorted(chance.values())
-    flat = Readings(result(study(greater(A, B), margin=None), a=[50.0, 52.0, 49.0], b=[50.5, 51.0, 49.4]))
-    assert max(chances(flat.result.study.claims[0], flat, 4).values()) < 0.3 < chance[60]
-    few = Readings(result(study(greater(A, B)), a=[50.0, 51.0], b=[49.0, 50.0]))
-    assert not chances(few.result.study.claims[0], few, 4)
+    noise = {"a": [50.0, 52.0, 49.0], "b": [50.5, 51.0, 49.4]}
+    (flat,) = result(study(greater(A, B), margin=None), **noise).verdicts
+    assert max(chances(flat, 4).values()) < 0.3 < chance[60]
+    (few,) = result(study(greater(A, B)), a=[50.0, 51.0], b=[49.0, 50.0]).verdicts
+    assert not chances(few, 4)

@@ -5,7 +5,6 @@ import pytest
 from fake_store import FakeStore, add_simcse, made_setup
 from small_study import small
 
-from core.report.contrasts import Readings
 from core.report.drawing import drawing
 from core.report.figures import figures
 from core.report.frames import cell_frame, claim_frame, curve_frame
@@ -53,8 +52,8 @@ def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed(fo
     slow, own = (frame.loc["b", rate]["paired_difference"] for rate in ("2e-5", "3e-5"))
     assert slow == -own != 0
     part = found.parts[0]
-    values = Readings(part).samples(part.study.claims[0].predicate, 5)
-    assert values == pytest.approx(-10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5))
+    (reading,) = part.verdicts[0].readings.values()
+    assert reading.under(5) == pytest.approx(-10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5))
 
 
 def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):

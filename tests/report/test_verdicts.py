@@ -8,9 +8,9 @@ import pytest
 from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
-from core.report.contrasts import Readings
-from core.report.looks import alpha_at
+from core.report.contrasts import readings
 from core.report.quantities import Rows
+from core.report.statistics import alpha_at
 from core.report.verdicts import AS_PRINTED, judge
 from core.spec.claim import (
     Contrast,
@@ -51,7 +51,7 @@ def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
     verdict = verdicts(greater(A, B), greater(B, A), a=a, b=b)[0]
     assert verdict.tested.n == 5
     test = stats.ttest_rel(a, b)
-    assert verdict.tested[1:3] == pytest.approx(tuple(test.confidence_interval(1 - 2 * alpha_at(1, 2))))
+    assert verdict.tested[1:3] == pytest.approx(tuple(test.confidence_interval(1 - 2 * alpha_at(5, 2))))
     assert verdict.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
 
 
@@ -76,7 +76,7 @@ def test_the_tested_interval_leaves_zero_out_exactly_where_there_is_a_verdict(pr
 def test_clear_orders_are_supported_and_their_opposites_contradicted():
     found = verdicts(best(A, (A, B, C, D)), best(B, (A, C)), differ((A, B)), **CLEAR)
     assert [verdict.outcome for verdict in found] == ["supported", "contradicted", "supported"]
-    assert [verdict.tested.effect for verdict in found[:2]] == pytest.approx([5.0, -5.0], abs=0.03)
+    assert [verdict.tested.mean for verdict in found[:2]] == pytest.approx([5.0, -5.0], abs=0.03)
     assert found[0].contrast == greater(A, B)
     two = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
     gained = outcomes(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None, **two)
@@ -95,7 +95,7 @@ def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints
 def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
     a, b = [50.0, 53.0, 51.0, 55.0], [49.0, 53.5, 50.0, 50.0]
     (verdict,) = verdicts(greater(A, B), a=a, b=b)
-    assert (verdict.outcome, verdict.tested.n, verdict.tested.effect) == ("undecided", 3, pytest.approx(0.5))
+    assert (verdict.outcome, verdict.tested.n, verdict.tested.mean) == ("undecided", 3, pytest.approx(0.5))
     assert (verdict.estimate.n, verdict.estimate.mean) == (4, pytest.approx(1.625))
     (first,) = verdicts(greater(A, B), a=a[:2], b=b[:2])
     assert (first.tested.n, first.estimate.n, first.outcome) == (0, 2, "undecided")
@@ -114,7 +114,7 @@ def test_failed_runs_count_as_zero_in_verdict_and_table_alike(failed):
     claims = (Contrast((Term(0.5, A), Term(-1.0, B))), greater(A, B))
     one = result(study(*claims), a=around(51, 3), b=[failed] * 3, c=[51.0, failed, 51.2])
     assert one.verdicts[0].outcome == "supported"
-    assert one.verdicts[0].tested.effect == pytest.approx(np.mean(around(51, 3)) / 2)
+    assert one.verdicts[0].tested.mean == pytest.approx(np.mean(around(51, 3)) / 2)
     assert (one.cells[1].estimate.mean, one.cells[1].estimate.n) == (0.0, 3)
     assert one.cells[2].estimate.mean == pytest.approx((51.0 + 51.2) / 3)
 
@@ -133,27 +133,25 @@ def give(one, seconds=None):
 def test_another_metric_is_read_of_the_same_runs():
     one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])
     last, cosine = one.verdicts
-    assert last.tested.effect == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
+    assert last.tested.mean == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
     assert cosine.outcome == "not run" and last.printed_effect is None
-    assert judge(give(one)).verdicts[1].tested.effect == pytest.approx(40 - 0.51)  # settled at three seeds
+    assert judge(give(one)).verdicts[1].tested.mean == pytest.approx(40 - 0.51)  # settled at three seeds
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     one = give(result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1]))
-    readings = Readings(one)
-    assert readings.values(COSINE)[A] == {0: 0.5, 2: 0.52} and readings.seeds(below(A, 0.9, COSINE)) == 1
+    assert readings(one)[below(A, 0.9, COSINE)].values.tolist() == [[0.5]]  # seed 2 comes behind the gap
     assert judge(one).verdicts[0].outcome == "undecided"
 
 
 def test_seconds_of_two_devices_are_never_compared():
     timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
     for odd, wanted in (("cpu", [2.0, 2.0, 2.0]), ("cuda: a GPU", [2.0])):
-        one = give(result(study(timed), a=around(51, 3), b=around(46, 3)), seconds=(3.0, 1.0))
+        one = give(result(study(timed, greater(A, B)), a=around(51, 3), b=around(46, 3)), seconds=(3.0, 1.0))
         one.cells[1].runs[1].provenance["device"] = odd
-        readings = Readings(one)
-        assert readings.samples(timed, len(wanted)).tolist() == wanted
-        assert readings.seeds(timed) == len(wanted)
-        assert readings.values(None)[B].keys() == {0, 1, 2}  # scores are compared all the same
+        reading = readings(one)[timed]
+        assert reading.seeds == len(wanted) and reading.under(reading.seeds).tolist() == wanted
+        assert readings(one)[greater(A, B)].seeds == 3  # scores are compared all the same
 
 
 def test_the_printed_effect_is_the_same_contrast_on_the_papers_numbers():
@@ -167,7 +165,7 @@ def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_it
     lead_b = np.array([1.0, 1.1, 0.9, 1.05, 0.95])  # less than over c, and surer
     lead_c = np.array([2.0, 8.0, -3.0, 6.0, 4.0])
     (verdict,) = verdicts(best(A, (B, C)), a=[60.0] * 5, b=list(60.0 - lead_b), c=list(60.0 - lead_c))
-    error, level = lead_c.std(ddof=1) / np.sqrt(5), alpha_at(1, 1)
+    error, level = lead_c.std(ddof=1) / np.sqrt(5), alpha_at(5, 1)
     assert (verdict.contrast, verdict.tested.n) == (greater(A, C), 5)
     assert verdict.tested.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
     assert verdict.tested.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from core.spec.baseline import SIMCSE
 from core.spec.identity import run_id
 from core.spec.scale import DEMO, Scale, Sources
 from core.spec.setup import Setup
+from core.spec.study import SIMCSE
 
 SOURCES = Sources(
     corpus_digest="c" * 8, corpus_rows=40_000, corpus_name="demo text", encoder_digest="e" * 8, encoder_hidden=128,
