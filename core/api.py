@@ -60,8 +60,8 @@ class Results:
         wanted = SCALES if scale is None else (scale,)
         refuse(not {*wanted} <= {*SCALES}, f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows: dict[str, dict] = {}
-        packs = [self.store.published_averages(name) for name in wanted]
-        for footers, averages in filter(None, packs):  # thousands of runs, so none is loaded by itself
+        packs = [self.store.packs[name] for name in wanted if name in self.store.packs]
+        for footers, averages in (pack.averages() for pack in packs):  # thousands: none is loaded by itself
             scores = _averages(averages)
             rows |= {footer["run_id"]: _run_row(footer, "published", scores) for footer in footers}
         for own in self._each(own=True):

@@ -24,7 +24,7 @@ from core.data.sts import senteval_root
 from core.spec.errors import UserError
 from core.spec.run import OWN_ENCODER, RunConfig
 from core.store import locks
-from core.store.files import whole_folder
+from core.store.files import whole
 
 # the end of every sentence about the hub
 WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
@@ -205,7 +205,7 @@ def unpack(archive: Path) -> Path:
     target = archive.with_suffix("")
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
         if not target.is_dir():
-            with whole_folder(target) as part:
+            with whole(target, folder=True) as part:
                 try:
                     shutil.unpack_archive(archive, part, filter="data")
                 except (tarfile.TarError, EOFError, shutil.ReadError) as error:

@@ -7,6 +7,7 @@ CPU a resumed run equals an undisturbed run bit for bit.
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import signal
@@ -69,7 +70,8 @@ def read(path: Path) -> dict:
 
 
 class CheckpointFile:
-    """The checkpoint file of one run, read and written by the process that trains it.
+    """The checkpoint file of one run, read and written by the process that trains it. A new one restores the
+    model of an earlier attempt.
 
     A file that is damaged, or belongs to another run, model or kind of device, is set aside, and `note` gets
     a sentence. Without `checkpoint_minutes` an earlier attempt's file is used, and none is written.
@@ -83,51 +85,40 @@ class CheckpointFile:
         self.step, self.earlier_seconds = 0, 0.0  # of earlier attempts
         self.resumed_at: list[int] = []
         self.asked = False  # whether the process was asked to end
-        self._owner: dict[str, object] = {
-            "run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type,
-            "weights": _shapes(model.state_dict()),
-        }  # fmt: skip
+        self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
         minutes = execution.checkpoint_minutes
         self._every = math.inf if minutes is None else minutes * 60  # seconds
         self._began = self._wrote = time.monotonic()
-        store = Store(Path(execution.results_dir), None)
-        self._path, self._left = store.checkpoint(run_id(config)), None
+        store = Store(execution.results_dir, None)
+        self._path, self._left = store.path("checkpoints", run_id(config)), None
         if self._path.exists():
+            before = copy.deepcopy(model.state_dict())
             try:
                 content = read(self._path)
-                kept = content | {"weights": _shapes(content["model"])}
-                if differing := [name for name, value in self._owner.items() if kept[name] != value]:
+                if differing := [name for name, value in self._owner.items() if content[name] != value]:
                     raise ValueError(f"its {differing[0]} is another")
-                rows, step, seconds = (
-                    [Row(*row) for row in content["rows"]],
-                    content["step"],
-                    content["seconds"],
-                )
-                self.resumed_at = [*content["resumed_at"], step]
-                self.rows, self.step, self.earlier_seconds, self._left = rows, step, seconds, content
+                rows, step, seconds = content["rows"], content["step"], content["seconds"]
+                model.load_state_dict(_on(self.device, content["model"]))
+                self.rows, self.resumed_at = [Row(*row) for row in rows], [*content["resumed_at"], step]
+                self.step, self.earlier_seconds, self._left = step, seconds, content
             except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
+                model.load_state_dict(before)
                 aside = f"{self._path} (now {store.set_aside(self._path)})"
                 reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
                 note(f"starts from nothing, since the checkpoint {aside} is of no use: {reason}")
 
-    def restored(self, model: nn.Module, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """Restore model and optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint
-        before the process ends, if checkpoints are written."""
+    def restored(self, optimiser: torch.optim.Optimizer) -> TrainingState:
+        """Restore the optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint before the
+        process ends, if checkpoints are written."""
         self._began = self._wrote = time.monotonic()
         if self._every < math.inf:
             signal.signal(signal.SIGTERM, self._ask)
         if self._left is None:
             return TrainingState()
         content, self._left = self._left, None  # some gigabytes that nobody needs any more
-
-        def copied(name: str, device: torch.device | str) -> Any:
-            """Tensors, however nested, copied from the file's memory to the device."""
-            return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), content[name])
-
-        model.load_state_dict(copied("model", self.device))
         groups = optimiser.state_dict()["param_groups"]
-        optimiser.load_state_dict({"state": copied("optimiser", "cpu"), "param_groups": groups})
-        selected, pending = copied("selected", self.device), copied("pending", self.device)
+        optimiser.load_state_dict({"state": _on("cpu", content["optimiser"]), "param_groups": groups})
+        selected, pending = _on(self.device, content["selected"]), _on(self.device, content["pending"])
         return TrainingState(
             self.step, selected and Checkpoint(*selected), content["losses"], pending, content["score"]
         )
@@ -164,6 +155,6 @@ class CheckpointFile:
         self.asked = True
 
 
-def _shapes(state: dict) -> dict[str, list[int]]:
-    """The shape of each weight."""
-    return {name: [*value.shape] for name, value in state.items() if isinstance(value, Tensor)}
+def _on(device: torch.device | str, content: Any) -> Any:
+    """Tensors, however nested, copied from the file's memory to a device."""
+    return tree_map_only(Tensor, lambda tensor: tensor.to(device, copy=True), content)

@@ -15,8 +15,8 @@ from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError, printable
 from core.spec.identity import canonical_json, run_id
 from core.spec.run import Execution, RunConfig
-from core.store.files import AGAIN, whole_folder
-from core.store.store import model_folder
+from core.store.files import AGAIN, whole
+from core.store.store import Store
 
 CARD = """# Run {run}
 
@@ -58,7 +58,7 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
         encoder=printable(execution.encoder_name) or "its encoder",
         warning=WARNING if config.disturbed else "",
     )  # fmt: skip
-    with whole_folder(model_folder(Path(execution.results_dir), run)) as folder:
+    with whole(Store(execution.results_dir, None).path("models", run), folder=True) as folder:
         try:
             kept.model.save_pretrained(folder)
         except SafetensorError as error:  # it wraps the system's errors

@@ -55,7 +55,7 @@ def train(
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
     optimiser = adamw(config.train, model, model.new_layers())
-    at = file.restored(model, optimiser) if file is not None else TrainingState()
+    at = file.restored(optimiser) if file is not None else TrainingState()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
     train_step, diverged_at = step_for(config.train, model, optimiser, device), None
     started = reported = time.monotonic()

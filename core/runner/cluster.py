@@ -12,7 +12,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import joblib
@@ -20,13 +19,11 @@ from distributed import Client, get_worker, rpc
 from joblib._dask import DaskDistributedBackend
 
 from core.runner import devices
-from core.runner.launch import PATIENCE, POLL, PROJECT, Ending, Hear, Launcher, Order, Stop
+from core.runner.launch import PATIENCE, POLL, PROJECT, Ending, Hear, Launcher, Stop
 from core.runner.plan import PlannedRun
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json
-from core.spec.run import Execution
 from core.store import files
-from core.store.store import Failure
 
 ANSWER = 8.0  # seconds that a scheduler has to answer
 
@@ -41,15 +38,15 @@ class Cluster:
     """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone. The sign is
     a file that workers see while the command runs; it holds how often the command was asked to stop."""
 
-    def __init__(self, address: str, order: Order, scale: str, device: str, jobs: int | None):
+    def __init__(self, address: str, order: dict, scale: str, device: str, jobs: int | None):
         self.address, self.client, self.lost, self.key = address, connected(address), "", uuid.uuid4().hex
         self.jobs = max(1, sum(self.client.ncores().values()))
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         offered = "cuda" if any(worker["resources"].get("GPU") for worker in workers) else "cpu"
         self.device = offered if device == "auto" else device
-        self.sign = Path(order.execution.results_dir) / ".locks" / f"{self.key}.cluster"
+        self.sign = Path(order["execution"]["results_dir"]) / ".locks" / f"{self.key}.cluster"
         files.write_whole(self.sign, b"0")
-        self.words = {"sign": str(self.sign), "order": asdict(order), "on": [scale, self.device, jobs]}
+        self.words = {"sign": str(self.sign), "order": order, "on": [scale, self.device, jobs]}
 
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
         """Train these runs; yields the ending of each as it comes."""
@@ -61,8 +58,8 @@ class Cluster:
         calls = [task(run.run_id, canonical_json(run.config), force, self.words) for run in runs]
         options = {"batch_size": 1, "pre_dispatch": "all", "return_as": "generator_unordered"}
         try:
-            for run, state, seconds, failure, score in joblib.Parallel(-1, backend=backend, **options)(calls):
-                yield Ending(run, state, seconds, failure and Failure(**failure), score)
+            for ending in joblib.Parallel(-1, backend=backend, **options)(calls):
+                yield Ending(*ending)
         except Exception as error:  # dask and joblib have many
             lost = f"The scheduler at {self.address} was lost ({type(error).__name__}); finished runs are"
             self.lost = "" if stop.asked else f"{lost} kept, and workers store those that they are at."
@@ -113,7 +110,7 @@ def sent(project: str) -> Callable[..., tuple]:
             return importlib.import_module("core.runner.cluster").perform(run, config, force, **words)
         except Exception as error:
             cause = f"A worker that uses {project} says: {type(error).__name__}: {error}"
-            return run, "failed", 0.0, {"cause": cause}, ""
+            return run, "failed", 0.0, "", cause
 
     return task
 
@@ -128,13 +125,11 @@ def perform(run: str, config: str, force: bool, sign: str, order: dict, on: list
         raise UserError(f"{path.parents[1]} is not there; give a --results-dir that all machines share.")
     with _lock:
         if sign not in _launchers:
-            whole = Order(**order | {"execution": Execution(**order["execution"])})
-            _launchers[sign] = Launcher(whole, devices.resources(*on)), Stop()
+            _launchers[sign] = Launcher(order, devices.resources(*on)), Stop()
             threading.Thread(target=_mind, args=(path,), daemon=True).start()
     (launcher, stop), worker = _launchers[sign], get_worker()
     launcher.worker(stop)
-    ending = launcher.launch(run, config, stop, lambda *event: worker.log_event(path.stem, event), force)
-    return (*ending[:3], ending.failure and asdict(ending.failure), ending.score)
+    return (*launcher.launch(run, config, stop, lambda *event: worker.log_event(path.stem, event), force),)
 
 
 def _mind(sign: Path) -> None:

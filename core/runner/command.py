@@ -144,7 +144,7 @@ def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
         if store.claimed(run.run_id):
             say(f"running {run.run_id} {run.label}")
         elif failure := store.failure(run.run_id):
-            say(f"failed  {run.run_id} {run.label}: {failure.words}")
+            say(f"failed  {run.run_id} {run.label}: {failure}")
     if setup.scale.name == PAPER.name:
         prospects = importlib.import_module("core.report.prospects")
         say(*prospects.lines(studies, setup, gpu_seconds, training.options.gpus or 1))

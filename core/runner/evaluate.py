@@ -6,7 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from core.data.own_data import DEV, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.runner import devices
 from core.runner.cli import Parser
-from core.spec.errors import UserError, counted, say
+from core.spec.errors import counted, refuse, refuse_any, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
@@ -43,9 +43,8 @@ def main(argv: Sequence[str]) -> int:
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     for name, score in {**evaluation.scores, "avg": average}.items():
         numbers = " ".join(f"{score[of]:>7.2f}" for of in AGGREGATES)
-        note = NO_SCORE if math.isnan(score["all"]) else ""
-        if name == "avg":
-            note = f"  of the {len(tests)} tests{f', without {dev}' if dev else ''}"
+        over = f"  of the {len(tests)} tests{f', without {dev}' if dev else ''}"
+        note = over if name == "avg" else NO_SCORE if math.isnan(score["all"]) else ""
         say(f"{name.replace('avg', 'average'):<10} {pairs.get(name, ''):>6} {numbers}{note}")
         rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]
     for metric in GEOMETRY:
@@ -69,38 +68,51 @@ def _check_csv(path: Path | None) -> None:
     if path is None:
         return
     ours = path.is_file() and not path.is_symlink() and path.read_bytes().startswith(b"model,pooling,task,")
-    if (path.exists() or path.is_symlink()) and not ours:
-        raise UserError(f"{path} is there and holds no scores of this command; give another --csv.")
-    if not path.absolute().parent.is_dir():
-        raise UserError(f"{path} cannot be written, since its folder is not there; give another --csv.")
+    there = path.exists() or path.is_symlink()
+    refuse_any({
+        f"{path} is there and holds no scores of this command; give another --csv.": there and not ours,
+        f"{path} cannot be written, since its folder is not there; give another --csv.":
+            not path.absolute().parent.is_dir(),
+    })  # fmt: skip
 
 
 def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str]:
     """The function from sentences to vectors, and its pooling in words. Prints what was read."""
     from core.engine.evaluation import encoding
 
-    folder, device, pickle = options.model, options.device, options.allow_pickle
-    own = options.pooling is None and (folder / "modules.json").is_file()  # as the folder says
-    if own and encoding.installed():
-        modules = encoding.load_modules(folder, device, pickle)
+    folder: Path = options.model
+    pooling: Any = options.pooling
+    trust = {"device": options.device, "allow_pickle": options.allow_pickle}
+    whole = next((at for at in (folder, folder.absolute().parent) if (at / "modules.json").is_file()), None)
+    if whole is not None and pooling is None and not (folder / "run.json").is_file():
+        alone = "or give --pooling to score its encoder alone"
+        refuse_any({
+            f"{folder} is a part of {whole}, which states a pooling; give that folder, {alone}.": whole != folder,
+            f"{folder} has modules.json, which only sentence-transformers reads; install the extra [evaluate] "
+            f"(requirements-evaluate.txt), {alone}.": not encoding.installed(),
+        })  # fmt: skip
+        modules = encoding.load_modules(folder, **trust)
+        model, longest = modules[0].auto_model, modules.max_seq_length
+        encode = partial(modules.encode, show_progress_bar=False)
         pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
-        _say_read(folder, modules[0].auto_model, modules.max_seq_length)
-        say(f"Pooling {pooling}, by sentence-transformers. {encoding.unfollowed(folder)}".rstrip())
-        return lambda texts: modules.encode(list(texts), show_progress_bar=False), pooling
-    wanted: Any = options.pooling or "cls"
-    pooling, longest = encoding.stated(folder) if own else (wanted, None)
-    loaded = encoding.load_checkpoint(folder, pooling=pooling, device=device, allow_pickle=pickle)
-    loaded = replace(loaded, max_length=min(loaded.max_length, longest or loaded.max_length))
-    _say_read(folder, loaded.model, loaded.max_length)
-    note = encoding.unfollowed(folder) if own else "" if options.pooling else "Choose another with --pooling."
-    say(f"Pooling {pooling}. {note}".rstrip())
-    return lambda texts: encoding.sentence_vectors(loaded, texts, pooling), pooling
-
-
-def _say_read(folder: Path, model: Any, longest: int | None) -> None:
+        prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt) or "none"
+        note = (
+            f", by sentence-transformers. Cosines are scored, with the prompt {modules.default_prompt_name or 'none'}; the "
+            f"folder names the similarity {modules.similarity_fn_name}, prompts: {prompts}."
+        )
+    else:
+        note = "." if pooling or whole else ". Choose another with --pooling."
+        if pooling and whole:
+            note = f". What {whole} says of modules, prompts and similarity is not used."
+        pooling = pooling or "cls"  # of a kept model, too
+        loaded = encoding.load_checkpoint(folder, pooling=pooling, **trust)
+        model, longest = loaded.model, loaded.max_length
+        encode = partial(encoding.sentence_vectors, loaded, pooling=pooling)
     config, weights = model.config, sum(parameter.numel() for parameter in model.parameters()) / 1e6
     shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
     say(f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at {longest} tokens.")
+    say(f"Pooling {pooling}{note}")
+    return encode, pooling
 
 
 def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dict[str, StsSet], list[StsSet]]:
@@ -109,19 +121,16 @@ def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dic
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
     tests = tuple(name for name in own if name != DEV) or tuple(own)
     if SCALES[options.scale].generated:
-        if options.data_dir is not None:
-            raise UserError(
-                f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
-            )
+        own_pairs = f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
+        refuse(options.data_dir is not None, own_pairs)
         sets = load_demo() | own
         return (*DEMO.tests, *tests), DEMO.dev, sets, [sets[DEMO.dev]]
     if options.data_dir is not None:
         sets = load_sts(options.data_dir) | own
         whole = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
         return (*STS_TESTS, *tests), "STS-B dev", sets, whole
-    if own:
-        return tests, DEV if DEV in own and tests != (DEV,) else None, own, list(own.values())
-    raise UserError("Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo.")
+    refuse(not own, "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo.")
+    return tests, DEV if DEV in own and tests != (DEV,) else None, own, list(own.values())
 
 
 def _parser() -> Parser:

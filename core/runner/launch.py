@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
@@ -14,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -24,11 +25,9 @@ from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY
-from core.spec.errors import UserError
+from core.spec.errors import UserError, refuse, refusing
 from core.spec.identity import canonical_json
-from core.spec.run import Execution
-from core.store import files
-from core.store.store import Failure, Store
+from core.store.store import Store
 
 PROJECT = Path(__file__).resolve().parents[2]
 POLL = 0.25  # seconds between looks at the stop sign
@@ -40,23 +39,25 @@ Hear = Callable[[str, dict], None]  # takes a run's id and what its child report
 
 class Ending(NamedTuple):
     """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command
-    trains it now. `score` is that of a run that is done, in a few words."""
+    trains it now. `cause` says why it failed, and `log` where its output lies if it began; `score` is that of
+    a run that is done, in a few words."""
 
     run: str
     state: Literal["done", "found", "failed", "elsewhere", "stopped"]
     seconds: float = 0.0
-    failure: Failure | None = None
     score: str = ""
+    cause: str = ""
+    log: str = ""
 
 
+@dataclass
 class Stop:
     """The request to start no more runs, and how long children may still go on."""
 
-    def __init__(self) -> None:
-        # No Event: a signal handler that sets it can find its lock held by the thread that it interrupts.
-        self.asked = 0  # times
-        self.signal: int | None = None
-        self.deadline = float("inf")
+    # No Event: a signal handler that sets it can find its lock held by the thread that it interrupts.
+    asked: int = 0  # times
+    signal: int | None = None
+    deadline: float = math.inf
 
     def ask(self, number: int) -> None:
         """Stop: children are asked to end, and killed at the deadline. Asked again they have less time."""
@@ -65,28 +66,19 @@ class Stop:
         self.asked += 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What all runs of a command have in common. `job` (module:function) trains a run in a process that has
-    imported `warm`; `provenance` is recorded with each result."""
-
-    execution: Execution
-    job: str
-    warm: tuple[str, ...]
-    provenance: dict[str, Any]
-
-
 class Launcher:
-    """Trains runs on this machine, `jobs` at once, in children of one warm process. `lost` is what a cluster
-    can say of itself (`core.runner.cluster`)."""
+    """Trains runs on this machine, `jobs` at once, in children of one warm process.
+
+    `order` is what all runs of a command have in common, in plain values: `job` (module:function) trains a
+    run in a process that has imported `warm`, with the fields of an `execution`, and `provenance` is recorded
+    with each result. `lost` is what a cluster can say of itself (`core.runner.cluster`)."""
 
     lost = ""
 
-    def __init__(self, order: Order, resources: Resources):
-        execution = replace(order.execution, device=resources.device, threads=resources.threads)
-        self.order, self.jobs = replace(order, execution=execution), resources.jobs
-        self.slots = resources.names
-        self.store = Store(Path(execution.results_dir), None)
+    def __init__(self, order: dict[str, Any], resources: Resources):
+        execution = order["execution"] | {"device": resources.device, "threads": resources.threads}
+        self.order, self.jobs, self.slots = order | {"execution": execution}, resources.jobs, resources.names
+        self.store = Store(execution["results_dir"], None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
@@ -95,9 +87,9 @@ class Launcher:
         died. Raises UserError if the code cannot be imported."""
         with self._lock:
             if self._worker is None or not self._worker.alive:
-                words = [self.order.job, *self.order.warm]
-                log = self.store.root / "logs" / "worker.log"
-                self._worker = Worker(words, self.order.execution.threads, log)
+                words = [self.order["job"], *self.order["warm"]]
+                threads, log = self.order["execution"]["threads"], self.store.path("logs", "worker")
+                self._worker = Worker(words, threads, log)
             self._worker.wait_ready(stop)
             return self._worker
 
@@ -123,29 +115,27 @@ class Launcher:
             return Ending(run, "stopped")
         if self.store.claimed(run):
             return Ending(run, "elsewhere")
-        had, log = self.store.has(run), str(self.store.log(run))
-        slots = {"slots": self.slots, "slot_folder": str(devices.slot_folder())}
-        own = {"run_id": run, "config": config, "force": force, "log": log, **slots}
+        had, log = self.store.has(run), str(self.store.path("logs", run))
+        place = {"log": log, "slots": self.slots, "slot_folder": str(devices.slot_folder())}
+        told: dict[str, Any] = {"seconds": 0.0}
         try:
-            told, seconds = self._follow({**asdict(self.order), **own}, stop, hear)
+            request = self.order | place | {"run_id": run, "config": config, "force": force}
+            told = self._follow(request, stop, hear)
             if not had and self.store.has(run):
                 told.setdefault("state", "done")  # whatever killed the child in its last moment
             if "state" in told:
-                return Ending(run, told["state"], seconds, score=told.get("score", ""))
+                return Ending(run, told["state"], told["seconds"], told.get("score", ""))
             if told["ended"] == -signal.SIGTERM and not stop.asked:
                 time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
             if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
-                return Ending(run, "stopped", seconds)
-            failure = diagnosis(told)
-            if "started" in told:
-                failure = replace(failure, log_tail=tail(log), log=log)
-            self.store.record_failure(run, failure)
+                return Ending(run, "stopped", told["seconds"])
+            self.store.record_failure(run, cause := diagnosis(told))
         except UserError as error:  # there is no worker, or no place to note the failure
-            seconds, failure = 0.0, Failure(cause=str(error))
-        return Ending(run, "failed", seconds, failure)
+            cause = str(error)
+        return Ending(run, "failed", told["seconds"], cause=cause, log=log if "started" in told else "")
 
-    def _follow(self, request: dict, stop: Stop, hear: Hear) -> tuple[dict, float]:
-        """Start a child and follow it to its end. Returns all that it told, and its seconds of training;
+    def _follow(self, request: dict, stop: Stop, hear: Hear) -> dict[str, Any]:
+        """Start a child and follow it to its end. Returns all that it told, with its `seconds` of training;
         `ended` is its exit status, or None if the worker died before it could say."""
         run, began = request["run_id"], time.monotonic()
         told: dict[str, Any] = {}
@@ -164,29 +154,28 @@ class Launcher:
                 number = signal.SIGKILL if time.monotonic() > stop.deadline else signal.SIGTERM
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(told["pid"], number)
-        return told, time.monotonic() - began
+        return told | {"seconds": time.monotonic() - began}
 
 
 class Worker:
     """A started warm process (`core.runner.worker`), and the reports of its children by run."""
 
     def __init__(self, words: list[str], threads: int, log: Path):
-        try:
-            with open(log, "ab") as output:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT,
-                    env=environment(threads),
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
-                    start_new_session=True,  # Ctrl-C is for the command alone
-                )  # fmt: skip
-        except OSError as error:
-            raise UserError(files.trouble(log, error)) from error
+        hint = "mend that and give the same command again"
+        with (
+            refusing(f"The training process with its log {log} cannot start", hint, OSError),
+            open(log, "ab") as output,
+        ):
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT, env=environment(threads),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
+                start_new_session=True,  # Ctrl-C is for the command alone
+            )  # fmt: skip
         self.log, self._broken = log, "it was killed"
         self._requests: Any = self.process.stdin
-        self._lines: Any = self.process.stdout
         self._ready = threading.Event()
         self._reports: dict[str, queue.SimpleQueue] = {}
-        threading.Thread(target=self._listen, daemon=True, name="worker").start()
+        threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
 
     @property
     def alive(self) -> bool:
@@ -198,9 +187,11 @@ class Worker:
         failed."""
         while not (self._ready.wait(0.1) or stop.asked):
             pass
-        if self._ready.is_set() and self._broken:
-            hint = f"pip install -r requirements.txt may mend that; see {self.log}"
-            raise UserError(f"The training code could not be started ({self._broken}); {hint}.")
+        hint = f"pip install -r requirements.txt may mend that; see {self.log}"
+        refuse(
+            self._ready.is_set() and self._broken,
+            f"The training code could not be started ({self._broken}); {hint}.",
+        )
 
     def ask(self, request: dict) -> queue.SimpleQueue:
         """Have a child forked for this request. Returns the queue of its reports."""
@@ -214,15 +205,12 @@ class Worker:
         """Let the worker end with its last child; at once if it is still importing."""
         if not self._ready.is_set():
             self.process.kill()
-        with contextlib.suppress(
-            OSError, subprocess.TimeoutExpired
-        ):  # children outlive the command, and save
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # children outlive it, and save
             self._requests.close()
             self.process.wait(timeout=10)
 
-    def _listen(self) -> None:
-        for line in self._lines:
-            message = json.loads(line)
+    def _listen(self, lines: Any) -> None:
+        for message in map(json.loads, lines):
             if run := message.pop("run"):
                 self._reports[run].put(message)
             else:
@@ -231,17 +219,15 @@ class Worker:
         self._ready.set()
 
 
-def diagnosis(told: dict) -> Failure:
-    """A child's failure by cause, from its exit status (None: unknown) and what it told before it ended."""
+def diagnosis(told: dict) -> str:
+    """Why a child failed, from its exit status (None: unknown) and what it told before it ended."""
     status = told["ended"]
     if status is None:
-        return Failure(cause="The process that starts the runs was killed")
+        return "The process that starts the runs was killed"
     if status < 0:
         cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
-        return Failure(cause=cause, detail=LESS_MEMORY if status == -signal.SIGKILL else "")
-    return Failure(
-        cause=told.get("cause", f"exit status {status} without a result"), detail=told.get("detail", "")
-    )
+        return f"{cause}: {LESS_MEMORY}" if status == -signal.SIGKILL else cause
+    return told.get("cause", f"exit status {status} without a result")
 
 
 def tail(log: str) -> tuple[str, ...]:
@@ -252,8 +238,7 @@ def tail(log: str) -> tuple[str, ...]:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """The worker's environment: thread counts before any library reads them, and nothing that reaches for the
-    network."""
+    """The worker's environment: thread counts before any library reads them, and no network."""
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH")))),

@@ -125,4 +125,4 @@ def _names(cell: Cell) -> tuple[str, ...]:
 
 def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
     """Whether a stored run could have left a model and has left none; a diverged run has none to keep."""
-    return config.keepable and not store.has_model(run) and store.load(run).status != "diverged"
+    return config.keepable and not store.path("models", run).is_dir() and store.load(run).status != "diverged"

@@ -68,7 +68,7 @@ class Display:
             if ending.state in ("elsewhere", "stopped"):
                 return
             self._ended += 1
-            words = f"FAILED, {ending.failure.words}" if ending.failure else "trained by another command"
+            words = f"FAILED, {ending.cause}" if ending.cause else "trained by another command"
             if ending.state == "done":
                 self._trained.append((self._estimates[run], ending.seconds))
                 left = f", about {spoken(self.left())} left" if self._open else ""

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
-from core.runner.launch import POLL, Ending, Launcher, Order, Stop
+from core.runner.launch import POLL, Ending, Launcher, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.spec.catalogue import Catalogue
@@ -74,7 +74,7 @@ class Training:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan)
-        self.store.prepare(models=self.options.keep_models)
+        self.store.prepare()
         self.store.sweep_checkpoints()
         seconds, stop = self.expected().seconds, Stop()
         with stopping(stop):
@@ -119,15 +119,15 @@ class Training:
         lines = [f"Trained {count['done']} of {counted(len(runs), 'run')}.{found}"]
         left = [run for run in runs if endings[run.run_id].state in ("stopped", "failed")]
         for run in left:
-            if failure := endings[run.run_id].failure:
-                lines += ["", f"FAILED {run.run_id}: {failure.words}"]
+            if (ending := endings[run.run_id]).cause:
+                lines += ["", f"FAILED {run.run_id}: {ending.cause}"]
                 lines += [f"  cells: {'; '.join(run.cells)}; seed {run.seed}"]
-                lines += [f"  | {line}" for line in failure.log_tail]
-                lines += [f"  log: {failure.log}"] if failure.log else []
+                lines += [f"  | {line}" for line in tail(ending.log)]
+                lines += [f"  log: {ending.log}"] if ending.log else []
         if not left:
             return lines
         older = sum(self.store.has(run.run_id) for run in left)
-        begun = sum(self.store.checkpoint(run.run_id).exists() for run in left)
+        begun = sum(self.store.path("checkpoints", run.run_id).exists() for run in left)
         if older:
             lines += ["", f"Of {counted(older, 'run')} an older result is stored, which tables show."]
         why = f"Stopped by {signal.Signals(number).name}." if number is not None else lost
@@ -159,8 +159,10 @@ class Training:
             ),
             **named,
         )  # fmt: skip
-        job, warm = self.around.job, self.around.warm
-        order = Order(execution=execution, job=job, warm=warm, provenance=found.provenance())
+        order = {
+            "execution": asdict(execution), "job": self.around.job, "warm": self.around.warm,
+            "provenance": found.provenance(),
+        }  # fmt: skip
         if options.cluster:  # nothing else needs dask
             cluster = importlib.import_module("core.runner.cluster").Cluster
             return cluster(options.cluster, order, scale.name, options.device, options.jobs)

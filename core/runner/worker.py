@@ -9,7 +9,6 @@ gone, the worker waits for its children and ends.
 from __future__ import annotations
 
 import contextlib
-import errno
 import faulthandler
 import gc
 import importlib
@@ -37,7 +36,7 @@ from core.store.store import Store
 
 POLL = 0.05  # seconds between looks at children, and at slots that are taken
 PATIENCE = 2.0  # seconds of waiting for a slot before the command says so
-SHORT = ("can't allocate memory", "out of memory", "status_alloc_failed")  # words of allocators
+SHORT = ("memoryerror", "allocate memory", "out of memory", "status_alloc_failed")  # words of allocators
 LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 Job = Callable[[RunConfig, Execution, Callable[[dict], object]], Result]
@@ -95,12 +94,11 @@ def become_child(request: dict, report: Report, job: Job) -> None:
     try:
         train(request, report, job)
         status = 0
-    except UserError as error:
-        report({"cause": str(error)})
     except Exception as error:
-        report(failure(error))
-        with contextlib.suppress(Exception):  # a log that cannot be written must not hide the cause
-            traceback.print_exc()
+        report({"cause": failure(error)})
+        if not isinstance(error, UserError):
+            with contextlib.suppress(Exception):  # a log that cannot be written must not hide the cause
+                traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -116,12 +114,12 @@ def train(request: dict, report: Report, job: Job) -> None:
     if run_id(config) != run:
         hint = "two versions of the code are mixed, so start the command again"
         raise UserError(f"Run {run} arrived as {run_id(config)}; {hint}.")
-    store = Store(Path(execution.results_dir), None)
+    store = Store(execution.results_dir, None)
     if store.claim(run) is None:
         report({"state": "elsewhere"})
         return
     if request["force"]:
-        store.checkpoint(run).unlink(missing_ok=True)
+        store.path("checkpoints", run).unlink(missing_ok=True)
     elif store.verified(run, True) and not (execution.keep_models and lacks_model(store, run, config)):
         report({"state": "found"})
         return
@@ -166,18 +164,13 @@ def settle(log: str, slot: str) -> None:
     os.environ.update(devices.slot_environment(slot))
 
 
-def failure(error: Exception) -> dict[str, str]:
-    """Cause and detail of a failure. torch has no class for the memory of the CPU, nor for that of CUDA's
-    libraries."""
-    words = f"{type(error).__name__}: {error}"
-    short = isinstance(error, RuntimeError) and any(word in str(error).lower() for word in SHORT)
-    if (
-        short
-        or isinstance(error, MemoryError)
-        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
-    ):
-        return {"cause": "out of memory", "detail": f"{LESS_MEMORY} {words[:200]}"}  # CUDA's go on and on
-    return {"cause": "exception", "detail": words}
+def failure(error: Exception) -> str:
+    """Why a run failed, in a sentence or some words. torch has no class for the memory of the CPU, nor for
+    that of CUDA's libraries."""
+    words = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+    if any(word in words.lower() for word in SHORT):
+        return f"out of memory: {LESS_MEMORY} {words[:200]}"  # CUDA's go on and on
+    return words
 
 
 def write(out: int, message: dict, run: str | None = None) -> bool:

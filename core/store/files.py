@@ -28,58 +28,39 @@ def write_changed(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write to; on leaving it is synced, renamed to `path`, and the folder synced.
+def whole(path: Path, folder: bool = False) -> Iterator[Path]:
+    """A name beside `path` to write a file to, or an empty folder to fill with `folder`; on leaving it is
+    synced, takes the place of `path`, and the folder around it is synced.
 
     Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
     """
-    temporary = _beside(path)
+    temporary, old = (path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        (temporary if folder else path.parent).mkdir(parents=True, exist_ok=True)
         yield temporary
-        sync(temporary)
+        for written in (*temporary.rglob("*"), temporary):
+            sync(written)
+        if folder and path.exists():
+            os.replace(path, old)  # no folder can be renamed over a full one
         os.replace(temporary, path)
         with contextlib.suppress(OSError):
             sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
     except OSError as error:
         raise UserError(trouble(path, error)) from error
     finally:
+        _remove(temporary, old)
+
+
+def _remove(*paths: Path) -> None:
+    """Remove files and folders that may not be there."""
+    for path in paths:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)  # only there if something went wrong
-
-
-@contextlib.contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder beside `folder` to write to; on leaving it is synced and takes the place of `folder`.
-
-    Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
-    """
-    temporary, old = _beside(folder), _beside(folder)
-    try:
-        temporary.mkdir(parents=True)
-        yield temporary
-        for path in (*temporary.rglob("*"), temporary):
-            sync(path)
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(folder, old)  # no folder can be renamed over a full one
-        os.replace(temporary, folder)
-    except OSError as error:
-        raise UserError(trouble(folder, error)) from error
-    finally:
-        for path in (temporary, old):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _beside(path: Path) -> Path:
-    """A hidden name beside `path` that nobody else is using, which begins with what it is for."""
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
 def sweep(path: Path) -> None:
     """Remove what killed writers of `path` left. Only for the holder of the claim."""
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
-        with contextlib.suppress(OSError):
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    _remove(*path.parent.glob(f".{path.name}.*.tmp"))
 
 
 def trouble(path: Path | str, error: OSError) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import math
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.spec.errors import UserError, say
+from core.spec.errors import refusing, say
 
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -24,21 +25,17 @@ PATIENCE = 10.0  # seconds of waiting before a line is printed
 
 
 def hold(path: Path) -> int | None:
-    """A descriptor that holds the lock at `path`, or None if it is held. Raises UserError."""
-    while True:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            hint = "make its folder writable or choose another"
-            raise UserError(f"{path} cannot be made ({error.strerror}); {hint}.") from error
-        locked = _locked(descriptor, fcntl.LOCK_EX)
-        with contextlib.suppress(FileNotFoundError):  # a cleaner may remove the file before it is locked
-            if locked and os.path.samestat(os.fstat(descriptor), path.stat()):
-                return descriptor
-        os.close(descriptor)
-        if not locked:
-            return None
+    """A descriptor that holds the lock at `path` until it is closed, here and in every process that inherited
+    it; or None if the lock is held. Raises UserError."""
+    with refusing(f"{path} cannot be made", "make its folder writable or choose another", OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    locked = _locked(descriptor, fcntl.LOCK_EX)
+    with contextlib.suppress(FileNotFoundError):  # a cleaner may remove the file before it is locked
+        if locked and os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+    os.close(descriptor)
+    return hold(path) if locked else None
 
 
 def held(path: Path) -> bool:
@@ -66,19 +63,14 @@ def _locked(descriptor: int, kind: int) -> bool:
 def waiting(path: Path, what: str) -> Iterator[None]:
     """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints `what` the
     holder is at. Raises UserError if the lock cannot be made."""
-    began, printed = time.monotonic(), False
+    due = time.monotonic() + PATIENCE
     while (descriptor := hold(path)) is None:
-        if not printed and time.monotonic() - began > PATIENCE:
-            printed = True
+        if time.monotonic() > due:
+            due = math.inf
             hint = "if it was suspended, let it go on or end it"
             say(f"Waiting for another command to end with {what}; {hint}.")
         time.sleep(POLL)
     try:
         yield
     finally:
-        release(descriptor)
-
-
-def release(descriptor: int) -> None:
-    """Let this process's share of the lock go; copies in other processes go on holding it."""
-    os.close(descriptor)
+        os.close(descriptor)

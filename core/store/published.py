@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import functools
 import io
+import itertools
 import json
 import zlib
 from collections.abc import Mapping
@@ -22,11 +23,10 @@ import pyarrow.parquet as pq
 from core.spec.errors import say
 from core.spec.scale import SCALES
 from core.store import files, locks
-from core.store.records import RUN_SCHEMA, CorruptRun, seal
+from core.store.records import RUN_SCHEMA, CorruptRun, believed, check_seal, seal
 
 NAME = "runs.parquet"
 SCHEMA = pa.schema([("run_id", pa.string()), *RUN_SCHEMA])
-MEND = "its runs count as missing; get the file anew, with git checkout"
 
 Run = tuple[pa.Table, dict[str, str]]  # a run's rows and its footer
 
@@ -36,19 +36,13 @@ class Pack:
 
     def __init__(self, path: Path):
         self.path = path
-        self.footers: dict[str, dict[str, str]] = {}
-        self._places: dict[str, tuple[str, int, int]] = {}  # seal, first row, number of rows
-        start = 0
-        try:
+        with believed(path, "published"):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
-            for footer, sealed, rows in json.loads(
-                zlib.decompress(base64.b64decode(self._file.metadata.metadata[b"runs"]))
-            ):
-                self.footers[footer["run_id"]] = footer
-                self._places[footer["run_id"]] = sealed, start, rows
-                start += rows
-        except Exception as error:  # pyarrow has errors of every kind for bytes that are no parquet
-            raise CorruptRun.of(path, error, MEND) from error
+            text = zlib.decompress(base64.b64decode(self._file.metadata.metadata[b"runs"]))
+            listed = json.loads(text)  # of each run its footer, seal and number of rows
+            starts = itertools.accumulate((rows for *_, rows in listed), initial=0)
+            self.footers = {footer["run_id"]: footer for footer, *_ in listed}
+            self._places = dict(zip(self.footers, zip(listed, starts, strict=False), strict=True))
 
     @functools.cached_property
     def _rows(self) -> pa.Table:
@@ -60,12 +54,11 @@ class Pack:
 
     def read(self, run: str) -> Run:
         """Rows and footer of a run. Raises CorruptRun unless both are as they were when it was stored."""
-        sealed, start, rows = self._places[run]
+        (footer, sealed, rows), start = self._places[run]
         table = self._rows.slice(start, rows).drop_columns(["run_id"]).combine_chunks()
-        if seal(table, self.footers[run]) != sealed:
-            where = f"Run {run} in {self.path}"
-            raise CorruptRun.of(where, "its content does not match its seal", MEND)
-        return table, self.footers[run]
+        with believed(f"Run {run} in {self.path}", "published"):
+            check_seal(table, footer, sealed)
+        return table, footer
 
     def averages(self) -> tuple[list[dict[str, str]], pa.Table]:
         """The footers of all runs, and their average test scores; seals are not checked."""
@@ -85,11 +78,25 @@ def packs(folder: Path | None) -> dict[str, Pack]:
     return opened
 
 
-def write(path: Path, runs: Mapping[str, Run]) -> None:
-    """Put a pack of these runs at `path`, the same bytes for the same runs. Raises UserError."""
+def publish(folder: Path, new: Mapping[str, Mapping[str, Run]]) -> None:
+    """Add these runs by scale, each file whole or not at all; a new run replaces its published one. The same
+    runs make the same bytes.
+
+    Raises CorruptRun where a pack cannot be read, UserError where it cannot be written.
+    """
+    with locks.waiting(folder.parent / ".locks" / "published.lock", f"publishing in {folder}"):
+        for scale, runs in new.items():
+            path = folder / scale / NAME
+            files.sweep(path)
+            old = Pack(path) if path.exists() else None
+            kept = {run: old.read(run) for run in old.footers if run not in runs} if old is not None else {}
+            files.write_changed(path, _packed({**kept, **runs}))  # git sees no change where there is none
+
+
+def _packed(runs: Mapping[str, Run]) -> bytes:
+    """The bytes of a pack."""
     listed, tables = [], []
-    for run in sorted(runs):
-        table, footer = runs[run]
+    for run, (table, footer) in sorted(runs.items()):
         listed.append([footer, seal(table, footer), table.num_rows])
         named = pa.array([run] * table.num_rows, pa.string())
         tables.append(table.add_column(0, SCHEMA.field("run_id"), named))
@@ -101,18 +108,4 @@ def write(path: Path, runs: Mapping[str, Run]) -> None:
     ) as writer:  # fmt: skip
         writer.write_table(pa.concat_tables(tables), row_group_size=1 << 15)
         writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(text, 9)).decode()})
-    files.write_changed(path, sink.getvalue())  # git sees no change where there is none
-
-
-def publish(folder: Path, new: Mapping[str, Mapping[str, Run]]) -> None:
-    """Add these runs by scale, each file whole or not at all; a new run replaces its published one.
-
-    Raises CorruptRun where a pack cannot be read, UserError where it cannot be written.
-    """
-    with locks.waiting(folder.parent / ".locks" / "published.lock", f"publishing in {folder}"):
-        for scale, runs in new.items():
-            path = folder / scale / NAME
-            files.sweep(path)
-            old = Pack(path) if path.exists() else None
-            kept = {run: old.read(run) for run in old.footers if run not in runs} if old is not None else {}
-            write(path, {**kept, **runs})
+    return sink.getvalue()

@@ -7,11 +7,12 @@ nor, unless asked, its pages: a flipped bit must never be read as a number.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -41,6 +42,10 @@ PAIR_SCHEMA = pa.schema(
 )  # fmt: skip
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 SOURCE = Literal["own", "published"]
+MEND = {
+    "own": "train the run again",  # which sets the file aside
+    "published": "its runs count as missing; get the file anew, with git checkout",
+}
 
 
 class MissingRun(UserError):
@@ -50,12 +55,6 @@ class MissingRun(UserError):
 class CorruptRun(UserError):
     """A damaged or foreign run file; the sentence names it and says what to do."""
 
-    @classmethod
-    def of(cls, where: object, reason: object, mend: str = "") -> CorruptRun:
-        """The sentence. The usual way to mend is to train, which sets the file aside."""
-        line = next(iter(str(reason).splitlines()), type(reason).__name__)
-        return cls(f"{where} is damaged ({line}); {mend or 'train the run again'}.")
-
 
 class OtherVersion(UserError):
     """A sound run file written under another NUMERICS: not damaged, but not for this version of the code."""
@@ -63,13 +62,15 @@ class OtherVersion(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """One finished run, as read back and verified. `table` has the columns of `core.spec.result.Row`."""
+    """One finished run, as read back and verified. `table` has the columns of `core.spec.result.Row`,
+    `footer` is that of its file."""
 
     run_id: str
     config: RunConfig
     status: Status
     table: pa.Table
     provenance: dict[str, object]
+    footer: dict[str, str]
     source: SOURCE
 
     @functools.cached_property
@@ -78,19 +79,16 @@ class StoredRun:
         return self.table.to_pandas()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """How an attempt at a run failed: `cause` is some words or a sentence, `detail` a sentence or nothing."""
-
-    cause: str
-    detail: str = ""
-    log_tail: tuple[str, ...] = ()
-    log: str = ""
-
-    @property
-    def words(self) -> str:
-        """Cause and detail."""
-        return ": ".join(filter(None, (self.cause, self.detail)))
+@contextlib.contextmanager
+def believed(where: object, source: SOURCE = "own") -> Iterator[None]:
+    """Within this context an error of any kind but OtherVersion becomes CorruptRun: `where` is damaged."""
+    try:
+        yield
+    except OtherVersion:
+        raise
+    except Exception as error:  # pyarrow has errors of every kind for bytes that are no parquet
+        line = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CorruptRun(f"{where} is damaged ({line}); {MEND[source]}.") from error
 
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
@@ -98,9 +96,8 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     rows: list[tuple] = []
     for block in blocks:
         words = [[min(int(x), MOST_WORDS) for x in side] for side in (block.words_a, block.words_b)]
-        numbers = [[float(x) for x in side] for side in (block.gold, block.cosine)]
         names = ([name] * len(block.gold) for name in (block.task, block.subset))
-        rows += zip(*names, *numbers, *words, strict=True)
+        rows += zip(*names, map(float, block.gold), map(float, block.cosine), *words, strict=True)
     return table(rows, PAIR_SCHEMA)
 
 
@@ -133,46 +130,43 @@ def seal(table: pa.Table, metadata: dict[str, str]) -> str:
     return digest.hexdigest()
 
 
+def check_seal(table: pa.Table, metadata: dict[str, str], sealed: object) -> None:
+    """Raises ValueError if the seal of a table and its metadata is another."""
+    if seal(table, metadata) != sealed:
+        raise ValueError("its content does not match its seal")
+
+
 def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
     """Table, footer and SHA-256 of a run's file, as they were written. Raises MissingRun or CorruptRun."""
     try:
         content = path.read_bytes()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
-    except IsADirectoryError as error:
-        raise CorruptRun.of(path, "it is a folder") from error
-    try:
+    with believed(path):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         footer = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
         table = file.read(use_threads=False).replace_schema_metadata(None).cast(schema)
-        sealed = footer.pop("seal", "") == seal(table, footer)
-    except Exception as error:  # pyarrow has errors of every kind for bytes that are no parquet
-        raise CorruptRun.of(path, error) from error
-    if not sealed:
-        raise CorruptRun.of(path, "its content does not match its seal")
-    if (run := footer.get("run_id")) != path.stem:
-        raise CorruptRun.of(path, f"it holds run {run}")
+        sealed = footer.pop("seal", "")
+        check_seal(table, footer, sealed)
+        if footer["run_id"] != path.stem:
+            raise ValueError(f"it holds run {footer['run_id']}")
     return table, footer, hashlib.sha256(content).hexdigest()
 
 
-def stored_run(
-    table: pa.Table, footer: dict[str, str], source: SOURCE, where: object, mend: str = ""
-) -> StoredRun:
-    """The run of a table and its footer; `where` and `mend` are for messages.
+def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:
+    """The run of a table and its footer, which come from `where`.
 
     Raises CorruptRun unless configuration, status and provenance are a run's, OtherVersion for another
     NUMERICS.
     """
-    run = footer["run_id"]
-    try:
+    with believed(where, source):
         numerics = json.loads(footer["config"])["numerics"]
-        if numerics == NUMERICS:  # a configuration of another version may have fields that are unknown here
-            config, _ = from_canonical_json(footer["config"])
-            if run_id(config) != run or footer["status"] not in get_args(Status):
-                raise ValueError(f"it holds run {run_id(config)}, {footer['status']}")
-            about = {"status": footer["status"], "provenance": json.loads(footer["provenance"])}
-            return StoredRun(run_id=run, config=config, table=table, source=source, **about)
-    except (UserError, KeyError, ValueError, TypeError) as error:
-        raise CorruptRun.of(where, error, mend) from error
-    what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
-    raise OtherVersion(f"{where} was written by {what}; use that version or another --results-dir.")
+        if numerics != NUMERICS:  # a configuration of another version may have fields that are unknown here
+            what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
+            raise OtherVersion(f"{where} was written by {what}; use that version or another --results-dir.")
+        config, _ = from_canonical_json(footer["config"])
+        if run_id(config) != footer["run_id"] or footer["status"] not in get_args(Status):
+            raise ValueError(f"it holds run {run_id(config)}, {footer['status']}")
+        about = {"status": footer["status"], "provenance": json.loads(footer["provenance"])}
+        about |= {"run_id": footer["run_id"], "table": table, "footer": footer, "source": source}
+        return StoredRun(config=config, **about)

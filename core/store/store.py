@@ -3,7 +3,7 @@ laid out.
 
 <root>/runs/<id>.parquet      numbers, long form; configuration, status, provenance in the footer
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
-<root>/failures/<id>.json     how the last attempt failed; removed by success
+<root>/failures/<id>.txt      how the last attempt failed; removed by success
 <root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
 <root>/checkpoints/<id>.pt    a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
@@ -15,54 +15,55 @@ laid out.
 
 from __future__ import annotations
 
-import errno
 import functools
 import hashlib
-import itertools
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from core.spec.errors import UserError, say
+from core.spec.errors import refusing, say
 from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result
 from core.spec.run import RunConfig
 from core.store import files, locks, published, records
-from core.store.published import MEND, Pack, Run
-from core.store.records import CorruptRun, Failure, MissingRun, StoredRun
+from core.store.published import Pack
+from core.store.records import MEND, CorruptRun, MissingRun, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
-    import pyarrow as pa
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
-MODEL_FILES = ("modules.json", "model.safetensors")  # without them a folder is no kept model
-
-
-def model_folder(results: Path, run: str) -> Path:
-    """Where a run's model is kept."""
-    return Path(results) / "models" / run
+Kind = Literal["runs", "pairs", "failures", "logs", "checkpoints", ".locks", "models"]
+SUFFIXES: dict[Kind, str] = {
+    "runs": ".parquet", "pairs": ".parquet", "failures": ".txt", "logs": ".log", "checkpoints": ".pt",
+    ".locks": ".lock", "models": "",
+}  # fmt: skip
 
 
 class Store:
     """Runs of one results folder, and the published ones beside them."""
 
-    def __init__(self, root: Path, published: Path | None):
-        self.root = Path(root)
-        self.published = Path(published) if published is not None else None
+    def __init__(self, root: Path | str, published: Path | None):
+        self.root, self.published = Path(root), published
         self.codes: dict[str, object] = {}  # digests of the methods' code that made own runs, once read
 
     @functools.cached_property
-    def _packs(self) -> dict[str, Pack]:
+    def packs(self) -> dict[str, Pack]:
+        """The published runs by scale."""
         return published.packs(self.published)
+
+    def path(self, kind: Kind, run: str) -> Path:
+        """Where a file of a run lies, or its model. Only the holder of the claim may change it."""
+        return self.root / kind / f"{run}{SUFFIXES[kind]}"
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
-        return self._own(run).exists() or (use_published and self.scale_of_pack(run) is not None)
+        return self.path("runs", run).exists() or (use_published and self.scale_of_pack(run) is not None)
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole
@@ -80,10 +81,10 @@ class Store:
             "pairs": hashlib.sha256(pairs).hexdigest(),
         }
         numbers = records.to_bytes(records.table(result.rows, records.RUN_SCHEMA), footer)
-        files.write_whole(self._pairs(run), pairs)
-        self._failure(run).unlink(missing_ok=True)  # before the run, so that no run that is there has failed
-        files.write_whole(self._own(run), numbers)
-        self.checkpoint(run).unlink(missing_ok=True)
+        files.write_whole(self.path("pairs", run), pairs)
+        self.path("failures", run).unlink(missing_ok=True)  # before, so that no run that is there has failed
+        files.write_whole(self.path("runs", run), numbers)
+        self.path("checkpoints", run).unlink(missing_ok=True)
         if not result.provenance.get("own_data") and self.first(config.scale) is None:
             # Written down, since times of files change when a folder is copied.
             files.write_whole(self.root / "first" / config.scale, run.encode())
@@ -92,112 +93,89 @@ class Store:
         """The user's first run of a scale, whose encoder and data have plain names in tables; or None."""
         path = self.root / "first" / scale
         run = path.read_text() if path.is_file() else ""
-        return run if run and self._own(run).exists() else None
+        return run if run and self.has(run) else None
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
-        if self._own(run).exists():
-            return self._load_own(run)[0]
-        if (scale := self.scale_of_pack(run)) is not None:
-            pack = self._packs[scale]
-            return records.stored_run(*pack.read(run), "published", f"Run {run} in {pack.path}", MEND)
-        raise MissingRun(f"Run {run} is not in {self.root}; train it first.")
+        path = self.path("runs", run)
+        if not path.exists() and (scale := self.scale_of_pack(run)) is not None:
+            pack = self.packs[scale]
+            return records.stored_run(*pack.read(run), "published", f"Run {run} in {pack.path}")
+        table, footer, _ = records.read(path, records.RUN_SCHEMA)
+        stored = records.stored_run(table, footer, "own", path)
+        self.codes[run] = stored.provenance.get("method_code")
+        return stored
 
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
-        path, own = self._pairs(run), self._own(run)
+        path, own = self.path("pairs", run), self.path("runs", run)
         if not path.exists():
             return None
         table, _, digest = records.read(path, records.PAIR_SCHEMA)
         if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
-            raise CorruptRun.of(path, "it belongs to another attempt at the run")
+            raise CorruptRun(f"{path} is damaged (it belongs to another attempt at the run); {MEND['own']}.")
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
-        """Whether the user's own run exists and can be believed. A damaged file is set aside with a printed
-        sentence: the run's own, and it counts as missing; its pairs alone, and it stays done without them.
-        `claimed` says that the caller holds the claim."""
-        done = self._sound(run, self._own(run), self._load_own, claimed)
-        if done:
-            self._sound(run, self._pairs(run), self.load_pairs, claimed)
-        return done
-
-    def _sound(self, run: str, path: Path, load: Callable[[str], object], claimed: bool) -> bool:
-        """Whether a file can be believed. A damaged file that nobody is writing is set aside."""
+        """Whether the user's own run exists and can be believed. A damaged file that nobody is writing is set
+        aside with a printed sentence: the run's own, and it counts as missing; its pairs alone, and it stays
+        done without them. `claimed` says that the caller holds the claim."""
+        kind: Kind = "runs"
         try:
-            load(run)
-            return True
+            if self.has(run):
+                self.load(run)
+                kind = "pairs"
+                self.load_pairs(run)
         except MissingRun:
             return False
         except CorruptRun as error:
             if claimed:
-                say(f"{error} The file was set aside as {self.set_aside(path)}.")
-                return False
-        if (claim := self.claim(run)) is None:
-            return False  # somebody is training it anew at this moment
-        try:
-            return self._sound(run, path, load, True)
-        finally:
-            locks.release(claim)
+                say(f"{error} The file was set aside as {self.set_aside(self.path(kind, run))}.")
+            elif (claim := self.claim(run)) is not None:
+                try:
+                    return self.verified(run, claimed=True)
+                finally:
+                    os.close(claim)
+            elif kind == "runs":
+                return False  # somebody is training it anew at this moment
+        return self.has(run)
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
         ids = {path.stem for path in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(path.stem)}
-        return tuple(sorted(ids.union(*(pack.footers for pack in self._packs.values()))))
-
-    def published_averages(self, scale: str) -> tuple[list[dict[str, str]], pa.Table] | None:
-        """Footers of a scale's published runs and their average test scores; None if there are none."""
-        return self._packs[scale].averages() if scale in self._packs else None
+        return tuple(sorted(ids.union(*(pack.footers for pack in self.packs.values()))))
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, without reading the run; None if it is not published."""
-        return next((scale for scale, pack in self._packs.items() if run in pack.footers), None)
+        return next((scale for scale, pack in self.packs.items() if run in pack.footers), None)
 
     def publish(self, runs: Iterable[str], target: Path) -> None:
         """Pack the user's runs, without pairs, into the folder `target`. Raises MissingRun or CorruptRun."""
-        new: dict[str, dict[str, Run]] = {}
-        for run in runs:
-            stored, footer = self._load_own(run)
-            new.setdefault(stored.config.scale, {})[run] = stored.table, footer
+        new: dict[str, dict[str, published.Run]] = {}
+        for stored in map(self.load, runs):
+            new.setdefault(stored.config.scale, {})[stored.run_id] = stored.table, stored.footer
         published.publish(Path(target), new)
-        self.__dict__.pop("_packs", None)
+        self.__dict__.pop("packs", None)
 
-    def record_failure(self, run: str, failure: Failure) -> None:
-        """Note how the last attempt failed. Raises UserError if it cannot be written."""
-        text = json.dumps({"run_id": run, **asdict(failure)}, indent=2, sort_keys=True)
-        files.write_whole(self._failure(run), text.encode())
+    def record_failure(self, run: str, cause: str) -> None:
+        """Note why the last attempt failed. Raises UserError if it cannot be written."""
+        files.write_whole(self.path("failures", run), cause.encode(errors="backslashreplace"))
 
-    def failure(self, run: str) -> Failure | None:
-        """How the last attempt failed, or None; of unknown cause if the file cannot be read."""
-        try:
-            plain = json.loads(self._failure(run).read_bytes())
-            about = {name: str(plain[name]) for name in ("cause", "detail", "log")}
-            return Failure(**about, log_tail=tuple(plain["log_tail"]))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return Failure(cause="unknown", detail=f"{self._failure(run)} cannot be read.")
+    def failure(self, run: str) -> str:
+        """Why the last attempt failed; empty if none did."""
+        path = self.path("failures", run)
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
     def claim(self, run: str) -> int | None:
         """A descriptor that holds the claim on a run, or None. What killed writers left is swept."""
-        descriptor = locks.hold(self._lock(run))
-        if descriptor is not None:
-            written = self._own(run), self._pairs(run), self._failure(run), self.checkpoint(run)
-            for path in (*written, model_folder(self.root, run)):
-                files.sweep(path)
+        descriptor = locks.hold(self.path(".locks", run))
+        for kind in SUFFIXES if descriptor is not None else ():
+            files.sweep(self.path(kind, run))
         return descriptor
 
     def claimed(self, run: str) -> bool:
         """Whether somebody is at this run just now."""
-        return locks.held(self._lock(run))
-
-    def log(self, run: str) -> Path:
-        """Where an attempt's output goes."""
-        return self.root / "logs" / f"{run}.log"
-
-    def checkpoint(self, run: str) -> Path:
-        """Where a training under way leaves its checkpoints; only the holder of the claim may touch it."""
-        return self.root / "checkpoints" / f"{run}.pt"
+        return locks.held(self.path(".locks", run))
 
     def sweep_checkpoints(self) -> None:
         """Remove the checkpoints of runs that are stored, which a kill or an unfinished --force left."""
@@ -209,41 +187,11 @@ class Store:
         """Move a damaged file aside; its new place. Only for the holder of the claim. Raises OSError."""
         folder = self.root / "damaged"
         folder.mkdir(exist_ok=True)
-        names = (folder / f"{path.parent.name}-{path.stem}.{i}{path.suffix}" for i in itertools.count())
-        return path.rename(next(name for name in names if not name.exists()))
+        return path.rename(folder / f"{path.parent.name}-{path.stem}.{time.time_ns()}{path.suffix}")
 
-    def has_model(self, run: str) -> bool:
-        """Whether the run's model is kept: its list of modules and its weights."""
-        return all((model_folder(self.root, run) / name).is_file() for name in MODEL_FILES)
-
-    def prepare(self, models: bool = False) -> None:
-        """Make the folders, that of models with `models`. Raises UserError if a folder cannot be written."""
-        names = ["runs", "pairs", "failures", "logs", "checkpoints", ".locks", *["models"] * models]
-        try:
-            for folder in (self.root / name for name in names):
+    def prepare(self) -> None:
+        """Make the folders. Raises UserError if one of them cannot be written."""
+        for folder in (self.root / kind for kind in SUFFIXES):
+            with refusing(f"{folder} may not be written", "choose a folder of yours with --results-dir"):
                 folder.mkdir(parents=True, exist_ok=True)
-                if not os.access(folder, os.W_OK | os.X_OK):
-                    raise PermissionError(errno.EACCES, "Permission denied", str(folder))
-        except OSError as error:
-            hint = "choose a folder of yours with --results-dir"
-            raise UserError(f"{error.filename} may not be written ({error.strerror}); {hint}.") from error
-
-    def _load_own(self, run: str) -> tuple[StoredRun, dict[str, str]]:
-        """The user's own run and the footer of its file. Raises MissingRun, CorruptRun or OtherVersion."""
-        path = self._own(run)
-        table, footer, _ = records.read(path, records.RUN_SCHEMA)
-        stored = records.stored_run(table, footer, "own", path)
-        self.codes[run] = stored.provenance.get("method_code")
-        return stored, footer
-
-    def _own(self, run: str) -> Path:
-        return self.root / "runs" / f"{run}.parquet"
-
-    def _pairs(self, run: str) -> Path:
-        return self.root / "pairs" / f"{run}.parquet"
-
-    def _failure(self, run: str) -> Path:
-        return self.root / "failures" / f"{run}.json"
-
-    def _lock(self, run: str) -> Path:
-        return self.root / ".locks" / f"{run}.lock"
+                tempfile.TemporaryFile(dir=folder).close()

@@ -112,7 +112,7 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
     draw = random.Random(f"{method}/{profile}")
     begun = []
     while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
-        begun.append(checkpoint.read(Store(tmp_path, None).checkpoint(run_id(config)))["step"])
+        begun.append(checkpoint.read(Store(tmp_path, None).path("checkpoints", run_id(config)))["step"])
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
     nothing_is_forgotten(undisturbed[2])
@@ -171,19 +171,20 @@ def sixth(tmp_path_factory):
     """The checkpoint after step 6 of the same run, which died after step 7."""
     folder, config = tmp_path_factory.mktemp("sixth"), configured("mocose", "repaired", {})
     assert attempt(config, folder, steps=7, every=3) is None
-    return Store(folder, None).checkpoint(run_id(config))
+    return Store(folder, None).path("checkpoints", run_id(config))
 
 
-WORDS = "encoder.embeddings.word.weight"
+WORDS, QUEUE = "encoder.embeddings.word.weight", "queue._extra_state"
 
 
 @pytest.mark.parametrize("harm", [
     lambda content: content.update(run_id="0" * 16), lambda content: content.pop("step"),
     lambda content: content["model"].pop(WORDS), lambda content: content["model"].update({WORDS: torch.zeros(2, 2)}),
-], ids=["of another run", "no step", "a weight less", "a weight of another shape"])  # fmt: skip
+    lambda content: content["model"].update({QUEUE: {"vectors": torch.zeros(2, 2)}}),
+], ids=["of another run", "no step", "a weight less", "a weight of another shape", "another queue"])  # fmt: skip
 def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(harm, calm, sixth, tmp_path):
     config, notes = configured("mocose", "repaired", {}), []
-    path, content = Store(tmp_path, None).checkpoint(run_id(config)), checkpoint.read(sixth)
+    path, content = Store(tmp_path, None).path("checkpoints", run_id(config)), checkpoint.read(sixth)
     harm(content)
     path.parent.mkdir()
     checkpoint.write(path, content)

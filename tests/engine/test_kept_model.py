@@ -20,8 +20,8 @@ from core.runner.plan import lacks_model
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.run import Execution
 from core.spec.vary import vary
-from core.store.files import sweep, whole_folder
-from core.store.store import Store, model_folder
+from core.store.files import sweep, whole
+from core.store.store import Store
 
 
 @pytest.fixture(scope="module", params=["mocose", "simcse"])
@@ -67,7 +67,6 @@ def test_a_run_that_scores_a_head_keeps_no_model(config, tmp_path):
 def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, capsys):
     folder, result = left
     monkeypatch.setattr("core.runner.evaluate.load_demo", thinned)
-    monkeypatch.setattr("core.engine.evaluation.encoding.installed", lambda: False)
     assert main([str(folder), "--scale", "demo"]) == 0
     scored = {row.task: row.value for row in result.rows if (row.checkpoint, row.metric) == ("selected", "spearman_all")}
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -78,8 +77,8 @@ def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from core.store.files import whole_folder
-with whole_folder(Path(sys.argv[1])) as folder:
+from core.store.files import whole
+with whole(Path(sys.argv[1]), folder=True) as folder:
     (folder / "modules.json").write_text("half")
     (folder / "model.safetensors").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -92,17 +91,17 @@ def made(folder: Path, text: str) -> None:
 
 
 def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
-    target = model_folder(tmp_path, "0123456789abcdef")
-    with whole_folder(target) as folder:
+    target = Store(tmp_path, None).path("models", "0123456789abcdef")
+    with whole(target, folder=True) as folder:
         made(folder, "old")
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env=environment, check=False)
-    assert killed.returncode == -signal.SIGKILL and Store(tmp_path, None).has_model(target.name)
+    assert killed.returncode == -signal.SIGKILL
     assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 2
     sweep(target)  # as whoever has the run's claim does
-    with pytest.raises(ZeroDivisionError), whole_folder(target) as folder:
+    with pytest.raises(ZeroDivisionError), whole(target, folder=True) as folder:
         (folder / "modules.json").write_text(str(1 / 0))
-    with whole_folder(target) as folder:
+    with whole(target, folder=True) as folder:
         made(folder, "new")
     assert [path.name for path in target.parent.iterdir()] == [target.name] and (target / "modules.json").read_text() == "new"
 
@@ -111,6 +110,6 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk):
     run_, unfit = planned(1), vary(planned(1).config, {"eval.vector": "projection"})  # of a head no model is kept
     desk.store.save(run_.config, made_result(run_.config))
     assert lacks_model(desk.store, run_.run_id, run_.config) and not lacks_model(desk.store, "0" * 16, unfit)
-    with whole_folder(model_folder(desk.results, run_.run_id)) as folder:
+    with whole(desk.store.path("models", run_.run_id), folder=True) as folder:
         made(folder, "[]")
     assert not lacks_model(desk.store, run_.run_id, run_.config)

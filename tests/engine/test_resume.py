@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from core.data.sources import demo_sources
 from core.engine import job
 from core.runner.devices import Resources
-from core.runner.launch import Launcher, Order, Stop
+from core.runner.launch import Launcher, Stop
 from core.runner.plan import PlannedRun
 from core.runner.train import WARM
 from core.spec.identity import canonical_json, run_id
@@ -45,10 +45,8 @@ def store(folder):
 @pytest.fixture(scope="module")
 def launcher(folder, store):
     """One warm process for all tests here; a checkpoint after every step."""
-    order = Order(
-        execution=Execution(results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9),
-        job="tests.support.killed_jobs:run", warm=WARM, provenance={},
-    )  # fmt: skip
+    execution = {"results_dir": str(store.root), "cache_dir": str(folder / "cache"), "checkpoint_minutes": 1e-9}
+    order = {"execution": execution, "job": "tests.support.killed_jobs:run", "warm": WARM, "provenance": {}}
     made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, names=("cpu.0",)))
     yield made
     made.close()
@@ -79,11 +77,11 @@ def same_as_undisturbed(run: PlannedRun, store: Store, folder) -> None:
 @pytest.mark.parametrize("method", [pytest.param("mocose", marks=pytest.mark.long), "esimcse"])
 def test_a_run_that_is_killed_twice_and_stopped_is_the_undisturbed_one(method, folder, store, launcher):
     run, outcomes, stop = planned(method), [], Stop()
-    steps, checkpoint = random.Random(method).randint(2, 5), store.checkpoint(run.run_id)
+    steps, checkpoint = random.Random(method).randint(2, 5), store.path("checkpoints", run.run_id)
     for fate in ("write 3", f"step {steps}"):
         (folder / "cache" / "fate").write_text(fate)
         outcome = launch(launcher, run)
-        assert outcome.state == "failed" and "signal 9" in outcome.failure.cause and checkpoint.exists()
+        assert outcome.state == "failed" and "signal 9" in outcome.cause and checkpoint.exists()
     (folder / "cache" / "fate").write_text("slow 0.2")
     before = checkpoint.stat().st_mtime_ns
     thread = threading.Thread(target=lambda: outcomes.append(launch(launcher, run, stop)))

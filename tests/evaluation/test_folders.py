@@ -7,10 +7,11 @@ import pytest
 import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import DebertaConfig, DebertaForMaskedLM
 
 from core.data.sts import StsSet
 from core.engine.evaluation import encoding
-from core.engine.evaluation.encoding import installed, load_checkpoint, stated
+from core.engine.evaluation.encoding import installed, load_checkpoint
 from core.engine.tokens import tokenise, unknown
 from core.runner import evaluate as command
 from core.spec.errors import UserError
@@ -57,34 +58,26 @@ def evaluated(capsys, monkeypatch):
     return evaluate
 
 
-def test_a_folder_s_own_pooling_and_length_are_used(tmp_path, evaluated, monkeypatch):
+def test_without_the_library_a_folder_with_modules_is_refused_unless_a_pooling_is_given(tmp_path, evaluated, monkeypatch):
     monkeypatch.setattr(encoding, "installed", lambda: False)
-    plain, folder = tiny_checkpoint.bert(tmp_path / "plain"), sentence_transformer(tmp_path / "own", {"max_seq_length": 9})
-    outputs = [evaluated(plain)[1], evaluated(folder)[1], evaluated(folder, "--pooling", "cls")[1]]
-    assert "Pooling cls." in outputs[0] and "Pooling cls." in outputs[2]
-    assert "Pooling mean." in outputs[1] and "cut at 9 tokens" in outputs[1]
-    rows = (*DEMO.tests, DEMO.dev, "average")
-    (folder / "sentence_bert_config.json").rename(folder / "sentence_roberta_config.json")
-    assert "cut at 9 tokens" in evaluated(folder)[1]
-    scores = [[line for line in output.splitlines() if line.startswith(rows)] for output in outputs]
-    assert scores[0] == scores[2] != scores[1] and len(scores[0]) == len(rows)
+    plain, folder = tiny_checkpoint.bert(tmp_path / "plain"), sentence_transformer(tmp_path / "own")
+    assert "Pooling cls. Choose another" in evaluated(plain)[1]
+    status, told = evaluated(folder)
+    assert status == 2 and "has modules.json, which only sentence-transformers reads; install the extra [evaluate]" in told
+    status, told = evaluated(folder, "--pooling", "mean")
+    assert status == 0 and f"Pooling mean. What {folder} says of modules, prompts and similarity is not used." in told
+    with_json(folder, "run.json")  # a kept model
+    assert evaluated(folder)[0] == 0 and "Pooling cls.\n" in evaluated(folder)[1]
 
 
-@pytest.mark.parametrize("name, content, sentence", [
-    ("modules.json", listed("Transformer", "Pooling", "Dense"), r"states the modules Transformer, Pooling, Dense, .* \[evaluate\]"),
-    ("modules.json", listed("Transformer"), r"states the modules Transformer, .* \[evaluate\]"),
-    ("modules.json", [], "lists no Transformer; copy it there again"), ("modules.json", "{", "lists no Transformer"),
-    ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "states the pooling pooling_mode_max_tokens"),
-    ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, r"states the pooling \['cls', 'mean'\]"),
-    ("1_Pooling/config.json", 3, "cannot be read"), ("sentence_bert_config.json", {"do_lower_case": True}, "states do_lower_case"),
-    ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "states a default prompt"),
-])  # fmt: skip
-def test_what_automodel_would_leave_out_is_refused_in_one_sentence(name, content, sentence, tmp_path):
-    sentence_transformer(tmp_path)
-    (tmp_path / name).write_text(content if content == "{" else json.dumps(content))
-    with pytest.raises(UserError, match=sentence) as caught:
-        stated(tmp_path)
-    assert "\n" not in str(caught.value)
+def test_the_encoder_beside_a_pooling_is_not_scored_by_another_in_silence(tmp_path, evaluated):
+    """0_Transformer of sentence-transformers' old layout: its pooling lies in ../1_Pooling."""
+    whole = sentence_transformer(tmp_path / "whole")
+    part = tiny_checkpoint.bert(whole / "0_Transformer")
+    status, told = evaluated(part)
+    assert status == 2 and f"{part} is a part of {whole}, which states a pooling; give that folder" in told
+    status, told = evaluated(part, "--pooling", "mean")
+    assert status == 0 and f"What {whole} says" in told
 
 
 @WITH_THE_LIBRARY
@@ -121,24 +114,49 @@ def test_tokenizers_of_public_reports(tmp_path, evaluated):
         load_checkpoint(folder, pooling="cls")
 
 
-@pytest.mark.parametrize("by_library", [False, pytest.param(True, marks=WITH_THE_LIBRARY)])
-def test_what_a_folder_says_is_followed_or_told(by_library, tmp_path, evaluated, monkeypatch):
-    monkeypatch.setattr(encoding, "installed", lambda: by_library)
+@WITH_THE_LIBRARY
+def test_what_a_folder_says_is_followed_or_told(tmp_path, evaluated):
     # sentence-transformers#2441: another similarity; mteb#3641: prompts without a default
     config = {"similarity_fn_name": "dot", "prompts": {"query": "find: ", "document": ""}}
     status, told = evaluated(sentence_transformer(tmp_path / "dot", config=config))
-    assert status == 0 and "without a prompt are scored: the similarity dot, the prompt query." in told
+    assert status == 0 and "with the prompt none; the folder names the similarity dot, prompts: query." in told
+    told = evaluated(sentence_transformer(tmp_path / "query", config=config | {"default_prompt_name": "query"}))[1]
+    assert "with the prompt query;" in told
     status, told = evaluated(sentence_transformer(tmp_path / "cross", config={"model_type": "CrossEncoder"}))
     assert status == 2 and "holds a CrossEncoder, which gives no sentence vectors" in told
     # sentence-transformers#1600: longer than the position table; #583: other names, so random weights
     status, told = evaluated(sentence_transformer(tmp_path / "long", {"max_seq_length": 512}), words="w1 " * 50)
     assert status == 0 and "sentences are cut at 20 tokens" in told
-    file = sentence_transformer(tmp_path / "renamed") / "model.safetensors"
-    save_file(load_file(file) | {"mlp.dense.weight": torch.zeros(16, 16)}, file, metadata={"format": "pt"})
-    assert "outside the encoder are not used: mlp.\n" in evaluated(file.parent)[1]  # SimCSE's trainer
-    save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
-    status, told = evaluated(file.parent)
+    status, told = evaluated(renamed(sentence_transformer(tmp_path / "renamed")))
     assert status == 2 and "has weights that do not fit its config.json" in told
-    if by_library:  # sentence-transformers#1918
-        status, told = evaluated(sentence_transformer(tmp_path / "none", {"max_seq_length": -1}))
-        assert status == 2 and "sentence-transformers cannot load" in told
+    status, told = evaluated(sentence_transformer(tmp_path / "none", {"max_seq_length": -1}))  # sentence-transformers#1918
+    assert status == 2 and "sentence-transformers cannot load" in told
+    for content in ("[]", "{", "3"):
+        folder = sentence_transformer(tmp_path / "list")
+        (folder / "modules.json").write_text(content)
+        status, told = evaluated(folder)
+        assert status == 2 and "sentence-transformers cannot load" in told and "Traceback" not in told
+
+
+def renamed(folder):
+    """The folder with a prefix before the name of each weight, as torch.compile writes them."""
+    file = folder / "model.safetensors"
+    save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
+    return folder
+
+
+def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path, evaluated):
+    file = tiny_checkpoint.bert(tmp_path) / "model.safetensors"
+    save_file(load_file(file) | {"mlp.dense.weight": torch.zeros(16, 16)}, file, metadata={"format": "pt"})
+    assert "outside the encoder are not used: mlp.\n" in evaluated(tmp_path)[1]  # SimCSE's trainer
+    status, told = evaluated(renamed(tmp_path))
+    assert status == 2 and "has weights that do not fit its config.json" in told
+
+
+def test_deberta_is_scored(tmp_path, evaluated):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = DebertaConfig(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
+    DebertaForMaskedLM(config).save_pretrained(tmp_path)
+    tiny_checkpoint.tokenizer_files(tmp_path)
+    status, told = evaluated(tmp_path, "--pooling", "mean")
+    assert status == 0 and "deberta, 2 layers x 16" in told and "average" in told

@@ -11,7 +11,6 @@ from core.runner import cli
 from core.runner.inputs import scale_of
 from core.spec.errors import UserError
 from core.spec.scale import MINI
-from core.store.records import Failure
 
 
 def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand_for(tmp_path):
@@ -90,12 +89,12 @@ def test_sources_are_known_by_content_and_a_damaged_digest_cache_is_begun_anew(d
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, monkeypatch):
     first, second = desk.six().runs[:2]
     desk.store.prepare()
-    desk.store.record_failure(first.run_id, Failure(cause="exception", detail="ValueError: made up"))
+    desk.store.record_failure(first.run_id, "ValueError: made up")
     claim = desk.store.claim(second.run_id)
     out = desk.do("mocose-table3", "--seeds", "1", "--plan").stdout
     os.close(claim)
     assert "6 runs: none done, 6 to train." in out and f"running {second.run_id}" in out
-    assert f"failed  {first.run_id} {first.label}: exception: ValueError: made up" in out
+    assert f"failed  {first.run_id} {first.label}: ValueError: made up" in out
     listed = desk.do("mocose-table3", "--list").stdout
     assert (
         "18 runs: none done, 18 to train. About" in listed and "claims can be judged at scale mini" in listed

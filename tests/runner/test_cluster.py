@@ -121,9 +121,9 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
 
 def test_a_worker_that_does_not_share_the_folder_trains_nothing(tmp_path):
     words = {"sign": str(tmp_path / "local" / ".locks" / "a.cluster"), "order": {}, "on": []}
-    run, state, _, failure, _ = cluster.sent(str(ROOT))("b", "{}", False, words)
+    run, state, *_, cause = cluster.sent(str(ROOT))("b", "{}", False, words)
     assert (run, state) == ("b", "failed")
-    assert "local is not there; give a --results-dir that all machines share." in failure["cause"]
+    assert "local is not there; give a --results-dir that all machines share." in cause
     assert not (tmp_path / "local").exists()
 
 

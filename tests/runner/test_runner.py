@@ -41,7 +41,7 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     file, other = (desk.results / "runs" / f"{run.run_id}.parquet" for run in (first, second))
     file.write_bytes(file.read_bytes()[:-20])
     assert missing() == 5 and str(file) in capsys.readouterr().out
-    assert (desk.results / "damaged" / f"runs-{first.run_id}.0.parquet").exists()
+    assert list((desk.results / "damaged").glob(f"runs-{first.run_id}.*.parquet"))
     desk.store.publish([second.run_id], desk.results / "published")
     other.unlink()
     assert (missing(), missing(use_published=True)) == (6, 5)
@@ -53,7 +53,7 @@ def test_one_failure_leaves_the_others_is_told_at_the_end_and_is_trained_again(d
     done = desk.do(*SIX)
     assert done.returncode == 1 and "Trained 3 of 6 runs." in done.stdout
     for text in (
-        f"FAILED {runs[1].run_id}: exception: ValueError: the job broke on purpose",
+        f"FAILED {runs[1].run_id}: ValueError: the job broke on purpose",
         f"cells: {runs[1].cells[0]}; seed 0",
         f"FAILED {runs[2].run_id}: killed by signal 9 (SIGKILL): Use --jobs 1",
         f"logs/{runs[1].run_id}.log",
@@ -148,7 +148,7 @@ def test_a_redo_that_fails_is_not_forgotten(desk):
     assert f"failed  {runs[1].run_id}" in desk.do(*SIX, "--plan").stdout
     desk.behave()
     assert "Trained 6 of 6 runs." in desk.do(*SIX, "--force").stdout
-    assert desk.store.failure(runs[1].run_id) is None
+    assert not desk.store.failure(runs[1].run_id)
 
 
 def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
@@ -157,10 +157,10 @@ def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
     desk.store.save(second.config, made_result(second.config))
     desk.behave(**{first.run_id: "raise"})
     for run in (first, second):
-        desk.store.checkpoint(run.run_id).write_text("made up")
+        desk.store.path("checkpoints", run.run_id).write_text("made up")
     done = desk.do(*SIX)
     assert "1 run is still to be trained, 1 of them from a checkpoint. Go on with:" in done.stdout
-    assert desk.store.checkpoint(first.run_id).exists()
-    assert not desk.store.checkpoint(second.run_id).exists()  # swept: the run is stored
+    assert desk.store.path("checkpoints", first.run_id).exists()
+    assert not desk.store.path("checkpoints", second.run_id).exists()  # swept: the run is stored
     assert desk.do(*SIX, "--force").returncode == 1
-    assert not desk.store.checkpoint(first.run_id).exists()  # --force starts from nothing
+    assert not desk.store.path("checkpoints", first.run_id).exists()  # --force starts from nothing

@@ -122,6 +122,6 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
         assert line, waiting.stderr.read()
     assert not desk.started()
     for descriptor in held:
-        locks.release(descriptor)
+        os.close(descriptor)
     out, err = waiting.communicate(timeout=60)
     assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)

@@ -18,7 +18,6 @@ from small_runs import small as small_run
 from core.runner.launch import Ending
 from core.runner.progress import Display, spoken
 from core.spec.run import Execution
-from core.store.store import Failure
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +54,14 @@ def test_lines_tell_count_score_and_time_left():
     shown.hear(second.run_id, {"started": True})
     shown.hear(second.run_id, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
     assert shown.left() == pytest.approx(75.0)
-    shown.ended(Ending(second.run_id, "failed", failure=Failure(cause="exception", detail="ValueError: x")))
+    shown.ended(Ending(second.run_id, "failed", cause="ValueError: x"))
     shown.ended(Ending(third.run_id, "elsewhere"))
     assert shown.left() == 0.0  # another command trains it
     shown.ended(Ending(third.run_id, "found"))
     beat, done, failed, found = out.getvalue().splitlines()
     assert beat == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
     assert done == f"[1/3] {first.run_id} {first.label}: 61.20, 50.0 s, about 2 min left"
-    assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, exception: ValueError: x"
+    assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, ValueError: x"
     assert found.startswith("[3/3]") and found.endswith("trained by another command")
     assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
 

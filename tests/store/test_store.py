@@ -91,7 +91,8 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     with pytest.raises(CorruptRun, match=f"{wrong}.parquet is damaged .it holds run {RUN}"):
         store.load(wrong)
     assert not store.verified(wrong) and not store.has(wrong)
-    assert names(store, "damaged") == [f"runs-{wrong}.0.parquet"]
+    (aside,) = names(store, "damaged")
+    assert aside.startswith(f"runs-{wrong}.")
     assert "set aside" in capsys.readouterr().out
 
 
@@ -139,7 +140,7 @@ def test_a_lock_whose_file_a_cleaner_removed_meanwhile_is_taken_anew(tmp_path, m
     monkeypatch.setattr(locks, "_locked", removed)
     first = locks.hold(path)
     assert locks.held(path) and locks.hold(path) is None
-    locks.release(first)
+    os.close(first)
 
 
 def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
@@ -149,7 +150,7 @@ def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, 
     ):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
-        threading.Timer(0.4, locks.release, [held]).start()
+        threading.Timer(0.4, os.close, [held]).start()
         with locks.waiting(tmp_path / "a.lock", "the files of x"):
             assert locks.held(tmp_path / "a.lock")
         assert capsys.readouterr().out == said and not locks.held(tmp_path / "a.lock")

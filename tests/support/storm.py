@@ -112,7 +112,7 @@ def complete(desk: Desk, expected: dict[str, bytes]) -> None:
     assert processes(desk) == ([], []), "processes are left"
     assert contents(desk) == expected
     for run in desk.store.runs():
-        assert not desk.store.claimed(run) and desk.store.failure(run) is None
+        assert not desk.store.claimed(run) and not desk.store.failure(run)
     for lock in desk.cache.rglob("*.lock"):
         with open(lock) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a slot is still taken
