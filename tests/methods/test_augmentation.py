@@ -72,28 +72,22 @@ def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first ste
         config = tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon)
         model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
         assert model.diagnostics(PACKED)["fgsm_changed_fraction"] is None
-        for seed in range(2):
-            model.train().loss(pack(tiny.sentences(4, seed=seed, shortest=9))).backward()
-            model.after_update()
-            model.after_step()
+        tiny.steps(model.train(), 0, 1, shortest=9)
         shares.append(model.diagnostics(PACKED)["fgsm_changed_fraction"])
     assert shares[0] < shares[1] < shares[2] and shares[0] < 0.01 and shares[2] > 0.99
     plain = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
     assert MoCoSE(plain, tiny.encoder(tiny.bert()), torch.device("cpu")).diagnostics(PACKED) == {}
 
 
-def drawn(width, dim, seed=0):
-    return torch.randn(width, dim, generator=torch.Generator().manual_seed(seed))
+def drawn(width, dim):
+    return torch.randn(width, dim, generator=stream())
 
 
 def naive(points, centres, steps):
     """Lloyd's steps point by point in float64."""
     points, centres = points.double().numpy(), centres.double().numpy().copy()
     for _ in range(steps):
-        owners = []
-        for point in points:
-            cosines = [point @ centre / np.linalg.norm(centre) for centre in centres]
-            owners.append(int(np.argmax(cosines)))
+        owners = [int(np.argmax([point @ centre / np.linalg.norm(centre) for centre in centres])) for point in points]
         for k in range(len(centres)):
             mine = [point for point, owner in zip(points, owners, strict=True) if owner == k]
             if mine:
@@ -130,9 +124,7 @@ def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
 
     monkeypatch.setattr(MoCoSE, "_contrast", watched)
     model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu")).train()
-    start = torch.Generator()
-    start.set_state(model.clustering.get_state())
-    entries = model.queue.visible()
+    start, entries = model.clustering.clone_state(), model.queue.visible()
     model.loss(pack(tiny.sentences(4)))
     points = torch.nn.functional.normalize(entries, dim=1)
     chosen = torch.randperm(len(points), generator=start)[:3]

@@ -17,11 +17,7 @@ def trained(dropout=0.0, **changes):
     """A model after three steps, in training mode."""
     config = tiny.config("mocose", **changes)
     model = MoCoSE(config, tiny.encoder(tiny.bert(), dropout=dropout), torch.device("cpu")).train()
-    for seed in range(3):
-        model.loss(pack(tiny.sentences(4, seed=seed))).backward()
-        model.after_update()
-        model.after_step()
-        model.zero_grad(set_to_none=True)
+    tiny.steps(model, 0, 1, 2)
     return model
 
 
@@ -79,14 +75,6 @@ def test_measuring_leaves_no_trace(changes):  # D53
             found = [model.diagnostics(BATCH) for _ in range(2)]
             assert found[0] == found[1] and len(found[0]) == 4
             assert model.training and all(p.grad is None for p in model.parameters())
-        after = []
-        for seed in (7, 8):
-            loss = model.loss(pack(tiny.sentences(4, seed=seed)))
-            loss.backward()
-            model.after_update()
-            model.after_step()
-            model.zero_grad(set_to_none=True)
-            after.append(loss.item())
-        return after
+        return tiny.steps(model, 7, 8)
 
     assert losses(True) == losses(False)

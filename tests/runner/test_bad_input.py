@@ -147,22 +147,3 @@ def test_data_and_encoders(desk, capsys):
         part = name.partition("/")[0]
         shutil.rmtree(desk.folder / part, ignore_errors=True)
         shutil.copytree(desk.folder / "sound" / part, desk.folder / part)
-
-
-EVALUATE = {
-    "{data} --scale demo": "holds no config.json",
-    "{pickle} --scale demo": "only pickled weights, which can run code.*--allow-pickle",
-    "{encoder}": "Give --data-dir",
-    "{encoder} --scale demo": "cannot be (read|loaded)|do not fit",
-    "{encoder} --data-dir {broken}": "STS.input.FNWN.txt cannot be read",
-}
-
-
-def test_evaluate(desk, capsys):
-    pickle = shutil.copytree(desk.folder / "encoder", desk.folder / "pickle")
-    (pickle / "model.safetensors").rename(pickle / "pytorch_model.bin")
-    broken = shutil.copytree(desk.folder / "data", desk.folder / "broken")
-    (broken / TEXT).unlink()
-    places = {name: desk.folder / name for name in ("data", "encoder", "pickle", "broken")}
-    for line, sentence in EVALUATE.items():
-        check(desk, capsys, ["evaluate", *line.format(**places).split()], sentence)

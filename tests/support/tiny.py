@@ -67,6 +67,18 @@ def config(method, profile="repaired", **changes):
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
 
 
+def steps(model, *seeds, shortest=3):
+    """Losses of steps of MoCoSE without an optimiser, on four sentences each."""
+    losses = []
+    for seed in seeds:
+        losses.append(model.loss(pack(sentences(4, seed=seed, shortest=shortest))))
+        losses[-1].backward()
+        model.after_update()
+        model.after_step()
+        model.zero_grad(set_to_none=True)
+    return [loss.item() for loss in losses]
+
+
 def views(config, texts, device="cpu", padded=False):
     """A step's batch of these sentences, each its own second view: without padding on a CPU, as matrices elsewhere and if `padded`."""
 

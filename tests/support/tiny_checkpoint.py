@@ -4,21 +4,16 @@ import json
 from pathlib import Path
 
 import torch
+import transformers as hf
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    BertConfig,
-    BertModel,
-    FSMTConfig,
-    FSMTForConditionalGeneration,
-    GPT2Config,
-    GPT2Model,
-    RobertaConfig,
-    RobertaModel,
-)  # fmt: skip
 
 WORDS = [f"w{i}" for i in range(40)]
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}
 HIDDEN = 16
+SIZES = {
+    "vocab_size": 50, "hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+    "initializer_range": 0.3,
+}  # fmt: skip
 
 
 def tokenizer_files(folder: Path, pad: int = 0, limit: int = 512) -> None:
@@ -43,11 +38,7 @@ def bert(folder: Path, pooler: bool = True) -> Path:
     """A 2-layer BERT of width 16 for 20 tokens at most."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = BertModel(BertConfig(
-            vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-            max_position_embeddings=20, initializer_range=0.3,
-        ), add_pooling_layer=pooler)  # fmt: skip
-    model.save_pretrained(folder)
+        hf.BertModel(hf.BertConfig(max_position_embeddings=20, **SIZES), add_pooling_layer=pooler).save_pretrained(folder)
     tokenizer_files(folder)
     return folder
 
@@ -56,18 +47,15 @@ def roberta(folder: Path) -> Path:
     """A 2-layer RoBERTa whose position table has room for 20 tokens behind its padding index 1."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = RobertaModel(RobertaConfig(
-            vocab_size=50, hidden_size=HIDDEN, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-            max_position_embeddings=22, initializer_range=0.3, pad_token_id=1, type_vocab_size=1,
-        ))  # fmt: skip
-    model.save_pretrained(folder)
+        config = hf.RobertaConfig(max_position_embeddings=22, pad_token_id=1, type_vocab_size=1, **SIZES)
+        hf.RobertaModel(config).save_pretrained(folder)
     tokenizer_files(folder, pad=1)
     return folder
 
 
 def gpt2(folder: Path) -> Path:
     """A tiny decoder, which gives no sentence vectors."""
-    GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=20)).save_pretrained(folder)
+    hf.GPT2Model(hf.GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=20)).save_pretrained(folder)
     tokenizer_files(folder)
     return folder
 
@@ -83,7 +71,7 @@ def fsmt(folder: Path, source: str, target: str, seed: int) -> Path:
     (folder / "tokenizer_config.json").write_text(json.dumps({"langs": [source, target], "model_max_length": 64}))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        FSMTForConditionalGeneration(FSMTConfig(
+        hf.FSMTForConditionalGeneration(hf.FSMTConfig(
             langs=[source, target], src_vocab_size=len(pieces), tgt_vocab_size=len(pieces), d_model=16, encoder_layers=1,
             decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
             max_position_embeddings=64, max_length=20, num_beams=2, init_std=0.5,
