@@ -1,8 +1,7 @@
 """An encoder's folder, checked before anything is trained or scored. No torch here.
 
-`check_encoder` is for folders that runs start from, by the plan and by each run; `check_files` for folders
-that `evaluate` scores. Both refuse what `transformers` would pass over in silence. What it refuses itself,
-`core.engine` says in a sentence when it loads the folder.
+`check_encoder` is for folders that runs start from, `check_files` for folders that `evaluate` scores. Both
+refuse what `transformers` would pass over in silence; `core.engine` says what it refuses itself.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from core.data.digests import named_digest
-from core.data.text import DEMO_FOLDER
-from core.spec.errors import UserError
+from core.data.text import DEMO_FOLDER, named_digest
+from core.spec.errors import refuse, refuse_any, refusing
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
-SHIPPED_ENCODERS = {"mini": MINI_ENCODER}  # by scale; --encoder takes its place
+SHIPPED_ENCODERS = {"demo": DEMO_ENCODER, "mini": MINI_ENCODER}  # by scale; --encoder takes its place
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
@@ -47,11 +45,10 @@ def encoder_digest(folder: Path) -> str:
 def check_encoder(folder: Path) -> None:
     """Raises UserError for a folder that no run could train from."""
     config, words = check_files(folder, allow_pickle=False)
-    kind = config.get("model_type")
-    if kind not in TRAINABLE:
-        names = " and ".join(TRAINABLE)
-        raise UserError(f"{folder}/config.json has model_type {kind!r}; only {names} encoders are trained.")
-    width, layers = config.get("hidden_size"), config.get("num_hidden_layers", 12)
+    kind, width, layers = (config.get(name) for name in ("model_type", "hidden_size", "num_hidden_layers"))
+    trained = f"only {' and '.join(TRAINABLE)} encoders are trained"
+    refuse(kind not in TRAINABLE, f"{folder}/config.json has model_type {kind!r}; {trained}.")
+    layers = 12 if layers is None else layers
     query = "encoder.layer.{}.attention.self.query.weight"
     wanted = {
         "embeddings.word_embeddings.weight": [config.get("vocab_size"), width],
@@ -60,12 +57,12 @@ def check_encoder(folder: Path) -> None:
         query.format(layers): "missing",
     }
     shapes = {name.removeprefix(f"{kind}."): shape for name, shape in tensor_shapes(folder).items()}
-    for name, shape in wanted.items():
-        if (has := shapes.get(name, "missing")) != shape:
-            hint = f"give a whole checkpoint with the names that {kind} has"
-            raise UserError(
-                f"The weights in {folder} do not fit its config.json ({name} is {has}, not {shape}); {hint}."
-            )
+    has = {name: shapes.get(name, "missing") for name in wanted}
+    refuse_any({
+        f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not {shape}); give a whole "
+        f"checkpoint with the names that {kind} has.": has[name] != shape
+        for name, shape in wanted.items()
+    })  # fmt: skip
     settings, padding = json_object(folder / "tokenizer_config.json"), config.get("pad_token_id", 1)
     generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
     bare = generic and json_object(folder / "tokenizer.json").get("post_processor") is None
@@ -76,8 +73,7 @@ def check_encoder(folder: Path) -> None:
         "no token for unknown words": kind == "bert" and words and unknown.isdisjoint(words),
         f"{pad} as id of its padding, not {padding} as config.json": kind == "roberta" and pad != padding,
     }
-    if found := [problem for problem, is_there in problems.items() if is_there]:
-        raise UserError(f"The tokenizer in {folder} has {found[0]}; copy the encoder's own tokenizer there.")
+    refuse_any({_of_tokenizer(folder, problem): wrong for problem, wrong in problems.items()})
 
 
 def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[str, int]]:
@@ -87,42 +83,46 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
     or that states what nothing here follows.
     """
     config, words = configuration(folder), _vocabulary(folder)
-    if (folder / "adapter_config.json").is_file():  # passed over by transformers without peft
-        raise UserError(f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.")
-    for name, what in UNFIT.items():
-        if config.get(name) not in (None, False, {}, "absolute", "rotary"):
-            raise UserError(f"{folder}/config.json has {name}, which means {what}; give another folder.")
-    for weights in folder.glob("*.safetensors"):
-        if weights.open("rb").read(len(LFS)) == LFS:
-            raise UserError(f"{weights} is a pointer of git-lfs; fetch the weights with git lfs pull.")
-    longest = json_object(folder / "tokenizer_config.json").get("model_max_length")
-    if longest is not None and (type(longest) not in (int, float) or longest < 3):
-        hint = "write at least 3, for [CLS], a word and [SEP]"
-        raise UserError(f"{folder}/tokenizer_config.json has model_max_length {longest!r}; {hint}.")
+    unfit = {
+        f"{folder}/config.json has {name}, which means {what}; give another folder.":
+            config.get(name) not in (None, False, {}, "absolute", "rotary")
+        for name, what in UNFIT.items()
+    }  # fmt: skip
+    pointers = [file.name for file in folder.glob("*.safetensors") if file.open("rb").read(len(LFS)) == LFS]
     pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
-    if pickled and not allow_pickle:
-        hint = "convert them to safetensors, or give evaluate --allow-pickle if you trust their source"
-        raise UserError(f"{folder} has only pickled weights, which can run code when loaded; {hint}.")
-    if (largest := max(words.values(), default=-1)) >= config.get("vocab_size", largest + 1):
-        problem = f"token ids up to {largest}, but config.json a vocab_size of {config['vocab_size']}"
-        raise UserError(f"The tokenizer in {folder} has {problem}; copy the encoder's own tokenizer there.")
+    longest = json_object(folder / "tokenizer_config.json").get("model_max_length")
+    largest, table = max(words.values(), default=-1), config.get("vocab_size")
+    refuse_any(unfit | {
+        # transformers passes an adapter over without peft
+        f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.":
+            (folder / "adapter_config.json").is_file(),
+        f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with git lfs pull.":
+            pointers,
+        f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, for [CLS], a word "
+        "and [SEP].": longest is not None and (type(longest) not in (int, float) or longest < 3),
+        f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, or "
+        "give evaluate --allow-pickle if you trust their source.": pickled and not allow_pickle,
+        _of_tokenizer(folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"):
+            table is not None and largest >= table,
+    })  # fmt: skip
     return config, words
+
+
+def _of_tokenizer(folder: Path, problem: str) -> str:
+    return f"The tokenizer in {folder} has {problem}; copy the encoder's own tokenizer there."
 
 
 def json_object(path: Path) -> dict[str, Any]:
     """A JSON object; empty if the file is missing. Raises UserError."""
-    try:
+    kinds = OSError, ValueError, TypeError, RecursionError
+    with refusing(f"{path} cannot be read", "copy it there again", *kinds):
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise UserError(f"{path} cannot be read ({error}); copy it there again.") from error
 
 
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json. Raises UserError if it is missing or unreadable."""
-    path = Path(folder) / "config.json"
-    if not path.is_file():
-        hint = "give a folder with config.json, model.safetensors and a tokenizer"
-        raise UserError(f"{folder} holds no config.json; {hint}.")
+    path, hint = Path(folder) / "config.json", "give a folder with it, model.safetensors and a tokenizer"
+    refuse(not path.is_file(), f"{folder} holds no config.json; {hint}.")
     return json_object(path)
 
 
@@ -144,12 +144,9 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
-    try:
-        with safe_open(weights, framework="numpy") as tensors:
-            return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
-    except (OSError, SafetensorError) as error:
-        hint = "save all weights there as one file"
-        raise UserError(f"{weights} is no whole safetensors file ({error}); {hint}.") from error
+    what, hint = f"{weights} is no whole safetensors file", "save all weights there as one file"
+    with refusing(what, hint, OSError, SafetensorError), safe_open(weights, framework="numpy") as tensors:
+        return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
 
 
 def _token(settings: dict[str, Any], role: str, default: str) -> str:
@@ -162,16 +159,15 @@ def _vocabulary(folder: Path) -> dict[str, int]:
     """The tokens of the folder's tokenizer with their ids; none for SentencePiece. Raises UserError."""
     from tokenizers import Tokenizer
 
-    path = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
-    if path is None:
-        raise UserError(f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
-    try:
+    paths = [folder / name for name in TOKENIZERS if (folder / name).is_file()]
+    refuse(not paths, f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
+    path, words = paths[0], {}
+    with refusing(f"The tokenizer {path} cannot be read", "copy it there again"):
         if path.name == "tokenizer.json":
             return Tokenizer.from_file(str(path)).get_vocab()
-        words = json_object(path) if path.suffix == ".json" else {}
         if path.name == "vocab.txt":
             lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
             words = {word: number for number, word in enumerate(lines)}
+        elif path.suffix == ".json":
+            words = json_object(path)
         return words | json_object(folder / "added_tokens.json")
-    except Exception as error:  # the library raises its base class alone
-        raise UserError(f"The tokenizer {path} cannot be read ({error}); copy it there again.") from error

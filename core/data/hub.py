@@ -14,14 +14,15 @@ import shutil
 import tarfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from core.data.digests import file_digest
 from core.data.own_data import check_hub
 from core.data.sources import Places
 from core.data.sts import senteval_root
-from core.spec.errors import UserError
+from core.data.text import file_digest
+from core.spec.errors import UserError, refuse, refusing
 from core.spec.run import OWN_ENCODER, RunConfig
 from core.store import locks
 from core.store.files import whole
@@ -38,78 +39,56 @@ _BERT_VOCABULARY = {
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository on the hub: its files by name, each with its SHA-256 or None, and its commit or None."""
+    """A repository on the hub: its commit or None, and its files by name, each with its SHA-256 or None."""
 
     name: str
-    kind: Literal["model", "dataset"]
     revision: str | None
     files: dict[str, str | None]
-
-    def title(self) -> str:
-        """The repository without its owner, as tables call an encoder."""
-        return self.name.partition("/")[2]
+    kind: Literal["model", "dataset"] = "model"
 
 
 CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
 DATA = Repository(
-    "princeton-nlp/datasets-for-simcse", "dataset", None, {CORPUS_FILE: None, EVALUATION_FILE: None}
+    "princeton-nlp/datasets-for-simcse", None, {CORPUS_FILE: None, EVALUATION_FILE: None}, "dataset"
 )
-# by their names in the papers
-ENCODERS: dict[str, Repository] = {
-    "bert-base": Repository(
-        "google-bert/bert-base-uncased", "model", "86b5e0934494bd15c9632b12f734a8a67f723594",
-        {
-            "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
-            "model.safetensors": "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
-            **_BERT_VOCABULARY,
-        },
-    ),
-    "bert-large": Repository(
-        "google-bert/bert-large-uncased", "model", "6da4b6a26a1877e173fca3225479512db81a5e5b",
-        {
-            "config.json": "f9a38c9ffa369f288c3206d0bf352dfed11d7bdee93aa5b2de6d7fdc7bff7871",
-            "model.safetensors": "28349a5c57338d0dca591bb95de533897c2399095c69d61e09604b46f444a4c4",
-            **_BERT_VOCABULARY,
-        },
-    ),
-    "roberta-base": Repository(
-        "FacebookAI/roberta-base", "model", "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
-        {
-            "config.json": "ef0185e2aae6e06c5f105a285006952c340e20c7dbf43c86ec82601b13fc45e9",
-            "model.safetensors": "5bde1d28afb363d0103324efeb5afc8b2b397fe5e04beabb9b1ef355255ade81",
-            "tokenizer.json": "847bbeab6174d66a88898f729d52fa8d355fafe1bea101cf960dd404581df70e",
-            "tokenizer_config.json": "994f46754c5bf4014f1aa92d34b1374319c3a6b3f702105cd5b742beaecd18ce",
-            "vocab.json": "9e7f63c2d15d666b52e21d250d2e513b87c9b713cfa6987a82ed89e5e6e50655",
-            "merges.txt": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-        },
-    ),
+ENCODERS = {  # by their names in the papers
+    "bert-base": Repository("google-bert/bert-base-uncased", "86b5e0934494bd15c9632b12f734a8a67f723594", {
+        "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
+        "model.safetensors": "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
+        **_BERT_VOCABULARY,
+    }),
+    "bert-large": Repository("google-bert/bert-large-uncased", "6da4b6a26a1877e173fca3225479512db81a5e5b", {
+        "config.json": "f9a38c9ffa369f288c3206d0bf352dfed11d7bdee93aa5b2de6d7fdc7bff7871",
+        "model.safetensors": "28349a5c57338d0dca591bb95de533897c2399095c69d61e09604b46f444a4c4",
+        **_BERT_VOCABULARY,
+    }),
+    "roberta-base": Repository("FacebookAI/roberta-base", "e2da8e2f811d1448a5b465c236feacd80ffbac7b", {
+        "config.json": "ef0185e2aae6e06c5f105a285006952c340e20c7dbf43c86ec82601b13fc45e9",
+        "model.safetensors": "5bde1d28afb363d0103324efeb5afc8b2b397fe5e04beabb9b1ef355255ade81",
+        "tokenizer.json": "847bbeab6174d66a88898f729d52fa8d355fafe1bea101cf960dd404581df70e",
+        "tokenizer_config.json": "994f46754c5bf4014f1aa92d34b1374319c3a6b3f702105cd5b742beaecd18ce",
+        "vocab.json": "9e7f63c2d15d666b52e21d250d2e513b87c9b713cfa6987a82ed89e5e6e50655",
+        "merges.txt": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    }),
     "roberta-large": Repository(
-        "FacebookAI/roberta-large", "model", "722cf37b1afa9454edce342e7895e588b6ff1d59",
+        "FacebookAI/roberta-large", "722cf37b1afa9454edce342e7895e588b6ff1d59",
         dict.fromkeys(
             "config.json model.safetensors tokenizer.json tokenizer_config.json vocab.json merges.txt".split()
         ),
     ),
 }  # fmt: skip
-
-_TRANSLATION_FILES = (
-    "config.json", "pytorch_model.bin", "merges.txt", "vocab-src.json", "vocab-tgt.json",
-    "tokenizer_config.json",
-)  # fmt: skip
+_FSMT = "config.json pytorch_model.bin merges.txt vocab-src.json vocab-tgt.json tokenizer_config.json".split()
+_XLNET = "config.json pytorch_model.bin spiece.model tokenizer.json".split()
 # Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the first and
 # back through the second.
 TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
     "roberta-base": (ENCODERS["roberta-base"],),
-    "xlnet-base-cased": (
-        Repository(
-            "xlnet/xlnet-base-cased", "model", None,
-            dict.fromkeys(("config.json", "pytorch_model.bin", "spiece.model", "tokenizer.json")),
-        ),
-    ),
+    "xlnet-base-cased": (Repository("xlnet/xlnet-base-cased", None, dict.fromkeys(_XLNET)),),
     "wmt19-en-de-en": (
-        Repository("facebook/wmt19-en-de", "model", None, dict.fromkeys(_TRANSLATION_FILES)),
-        Repository("facebook/wmt19-de-en", "model", None, dict.fromkeys(_TRANSLATION_FILES)),
+        Repository("facebook/wmt19-en-de", None, dict.fromkeys(_FSMT)),
+        Repository("facebook/wmt19-de-en", None, dict.fromkeys(_FSMT)),
     ),
-}  # fmt: skip
+}
 
 
 def missing_parts(places: Places) -> list[str]:
@@ -124,17 +103,14 @@ def missing_parts(places: Places) -> list[str]:
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
     """`places` with what is missing, and with these other encoders, from the hub. Raises UserError."""
-    present = {stands_for for stands_for, _, _ in places.others}
-    new = [(name, fetch_folder(ENCODERS[name], cache_dir)) for name in others if name not in present]
-    fetched = ((name, folder, ENCODERS[name].title()) for name, folder in new)
-    places, missing = replace(places, others=(*places.others, *fetched)), missing_parts(places)
+    new = {name: fetch_folder(ENCODERS[name], cache_dir) for name in others if name not in places.others}
+    places, missing = replace(places, others={**places.others, **new}), missing_parts(places)
     if "text" in missing:
         places = replace(places, corpus=fetch(DATA, CORPUS_FILE, cache_dir))
     if "sets" in missing:
         places = replace(places, evaluation=unpack(fetch(DATA, EVALUATION_FILE, cache_dir)))
     if "encoder" in missing:
-        own = ENCODERS["bert-base"]
-        places = replace(places, encoder=fetch_folder(own, cache_dir), encoder_name=own.title())
+        places = replace(places, encoder=fetch_folder(ENCODERS["bert-base"], cache_dir))
     return places
 
 
@@ -162,55 +138,44 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     """
     from huggingface_hub import hf_hub_download, logging
 
-    def client(*, local: bool = False, anew: bool = False) -> Path:
-        return Path(hf_hub_download(
-            repository.name, name, repo_type=repository.kind, revision=repository.revision,
-            cache_dir=Path(cache_dir) / "hub", endpoint=os.environ.get("HF_ENDPOINT") or None, token=False,
-            local_files_only=local, force_download=anew,
-        ))  # fmt: skip
+    client, damaged = partial(
+        hf_hub_download, repository.name, name, repo_type=repository.kind, revision=repository.revision,
+        cache_dir=Path(cache_dir) / "hub", endpoint=os.environ.get("HF_ENDPOINT") or None, token=False,
+    ), False  # fmt: skip
 
-    def is_sound(path: Path) -> bool:
-        digest = repository.files[name] or path.resolve().name
-        return len(digest) != SHA256 or file_digest(path) == digest
+    def other_digest(path: Path) -> str | None:
+        """The file's digest if it is not the one that is pinned or, for a large file, named by the client."""
+        wanted = repository.files[name] or path.resolve().name
+        digest = file_digest(path)
+        return digest if len(wanted) == SHA256 and digest != wanted else None
 
-    damaged = False
     with contextlib.suppress(FileNotFoundError):
-        path = client(local=True)
-        if is_sound(path):
+        path = Path(client(local_files_only=True))
+        if other_digest(path) is None:
             return path
         damaged = True
     where = f"{name} of {repository.name}"
-    if offline:
-        hint = "which only a command that trains fetches; train with a network first, or give a folder"
-        raise UserError(f"{cache_dir} does not hold {where}, {hint}.")
+    hint = "which only a command that trains fetches; train with a network first, or give a folder"
+    refuse(offline, f"{cache_dir} does not hold {where}, {hint}.")
     check_hub()
     logging.set_verbosity_error()  # it warns at each of its attempts
     print(f"Fetching {where}.", flush=True)
-    try:
-        path = client(anew=damaged)
-    except Exception as error:
-        reason = str(error.__cause__ or error).strip().partition("\n")[0][:200] or type(error).__name__
-        hint = f"check the network and HF_ENDPOINT, {WITHOUT}"
-        raise UserError(f"{where} cannot be fetched ({reason}); {hint}.") from error
-    if not is_sound(path):
-        digest = file_digest(path)
+    with refusing(f"{where} cannot be fetched", f"check the network and HF_ENDPOINT, {WITHOUT}"):
+        path = Path(client(force_download=damaged))
+    if (other := other_digest(path)) is not None:
         path.resolve().unlink()
         hint = f"try again, {WITHOUT}"
-        raise UserError(f"{where} has the digest {digest[:12]}…, which is not its own; {hint}.")
+        raise UserError(f"{where} has the digest {other[:12]}…, which is not its own; {hint}.")
     return path
 
 
 def unpack(archive: Path) -> Path:
     """The folder of SentEval data, unpacked once beside its archive; nothing in it leads outside."""
-    target = archive.with_suffix("")
+    target, what = archive.with_suffix(""), f"{archive} cannot be unpacked"
+    hint, kinds = f"delete it and fetch it again, {WITHOUT}", (tarfile.TarError, EOFError, shutil.ReadError)
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
         if not target.is_dir():
-            with whole(target, folder=True) as part:
-                try:
-                    shutil.unpack_archive(archive, part, filter="data")
-                except (tarfile.TarError, EOFError, shutil.ReadError) as error:
-                    reason = str(error).splitlines()[0].rstrip(":")
-                    hint = f"delete it and fetch it again, {WITHOUT}"
-                    raise UserError(f"{archive} cannot be unpacked ({reason}); {hint}.") from error
+            with whole(target, folder=True) as part, refusing(what, hint, *kinds):
+                shutil.unpack_archive(archive, part, filter="data")
                 senteval_root(part)
     return senteval_root(target)

@@ -12,7 +12,6 @@ on any scale, since only their order is compared. Names and content of pairs ent
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import tempfile
@@ -23,11 +22,10 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from core.data.sts import Pair, StsSet, set_of, sets_digest
-from core.data.text import numbered_lines, parsed
-from core.spec.errors import UserError, say
+from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
+from core.data.text import expect, file_digest, numbered_lines, parsed, text_digest
+from core.spec.errors import UserError, refuse, refusing, say
 from core.spec.scale import Scale
-from core.spec.section import decimal
 from core.store.files import write_whole
 
 Kind = Literal["text", "pairs"]
@@ -36,7 +34,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
 _TAKEN = {"avg", "train", "data", "avg_transfer", "stsb", "sts-b dev"}  # tasks of a run's rows
 _SCORE_TITLE = re.compile(r"[^0-9]*(score|label|gold|similarity|relatedness|rating)[^0-9]*", re.IGNORECASE)
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
-LONGEST = 10_000  # characters of a sentence
 HUB_SECONDS = 20.0  # in which the hub answers
 
 # How `datasets` reads a file, by ending. An empty field is no value; a TSV has no quoting.
@@ -64,9 +61,9 @@ def named_pairs(text: str) -> tuple[str, str]:
     if text.startswith("hf:") or not equals or Path(text).is_file():
         place = text
         name = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2].partition(".")[0].partition("=")[0]
-    if not _NAME.fullmatch(name) or name.lower() in _TAKEN or not place.strip():
-        hint = "write --pairs NAME=FILE, with a name of letters and digits that no task has"
-        raise UserError(f"--pairs {text[:80]!r} names no set or no file; {hint}.")
+    unfit = not _NAME.fullmatch(name) or name.lower() in _TAKEN or not place.strip()
+    hint = "write --pairs NAME=FILE, with a name of letters and digits that no task has"
+    refuse(unfit, f"--pairs {text[:80]!r} names no set or no file; {hint}.")
     return name, place
 
 
@@ -76,30 +73,28 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
     A data set at a commit is read once, unless its copy is damaged; a table of this machine each time.
     Raises UserError; also for a data set at a commit that was not read yet, unless `fetch`.
     """
+    path = Path(place).expanduser().absolute()
     if not place.startswith("hf:"):
-        path = Path(place).expanduser().absolute()
-        if not path.is_file():
-            raise UserError(f"--{kind} {path} is no file; give one, or a data set with hf:.")
+        refuse(not path.is_file(), f"--{kind} {path} is no file; give one, or a data set with hf:.")
         if _ending(path) not in READERS or _ending(path) in BY_LINE[kind]:
             return path
         place = f"hf:{path}#train"
     title, arguments, columns = _table(place, kind)
     is_remote = arguments.get("revision") is not None
-    key = hashlib.sha256(repr((arguments, columns)).encode()).hexdigest()[:16]
+    key = text_digest([repr((arguments, columns))])[:16]
     stem, ending = re.sub(r"\W", "-", title.rpartition("/")[2])[:60], {"text": "txt", "pairs": "tsv"}[kind]
     for file in (cache / "hf").glob(f"{stem}.{key}.*.{ending}") if is_remote else ():
-        if file.name.split(".")[-2] == hashlib.sha256(file.read_bytes()).hexdigest()[:16]:
+        if file.name.split(".")[-2] == file_digest(file)[:16]:
             return file
         file.unlink()  # cut or changed since
-    if is_remote and not fetch:
-        hint = "only a command that trains fetches it; train with a network first, or give a file"
-        raise UserError(f"{title} is not in {cache}, and {hint}.")
     if is_remote:
+        hint = "only a command that trains fetches it; train with a network first, or give a file"
+        refuse(not fetch, f"{title} is not in {cache}, and {hint}.")
         check_hub()
     print(f"Reading {title}, with the datasets library.", flush=True)
-    content = _lines(title, arguments, columns, kind)
-    target = cache / "hf" / f"{stem}.{key}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
-    write_whole(target, content)
+    lines = _lines(title, arguments, columns, kind)
+    target = cache / "hf" / f"{stem}.{key}.{text_digest(lines)[:16]}.{ending}"
+    write_whole(target, "".join(lines).encode())
     return target
 
 
@@ -108,39 +103,36 @@ def check_hub() -> None:
     from huggingface_hub import constants, get_session
 
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
-    try:
+    hint = "check the network and HF_ENDPOINT, or give --data-dir, --encoder and files"
+    with refusing(f"{endpoint} does not answer", hint):
         get_session().head(endpoint, timeout=HUB_SECONDS)
-    except Exception as error:
-        hint = "check the network and HF_ENDPOINT, or give --data-dir, --encoder and files"
-        raise UserError(f"{endpoint} does not answer ({error}); {hint}.") from error
 
 
 def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """What `hf:…` names: in words, as arguments of `load_dataset`, and its columns if named. Raises
     UserError."""
-    parts = _PLACE.fullmatch(place)
-    options = dict(parse_qsl((parts and parts["options"]) or ""))
+    match = _PLACE.fullmatch(place)
+    parts: dict[str, Any] = match.groupdict() if match else {}
+    options = dict(parse_qsl(parts.get("options") or ""))
     columns = tuple(filter(None, options.pop("columns", "").split(",")))
     config = options.pop("config", None)
-    if parts is None or options or len(columns) not in (0, len(COLUMNS[kind])):
-        raise UserError(f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
+    unfit = match is None or options or len(columns) not in (0, len(COLUMNS[kind]))
+    refuse(unfit, f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
     name, revision, split = parts["name"], parts["revision"], parts["split"]
     path = Path(name).expanduser().absolute()
-    arguments = {"path": name, "name": config, "revision": revision, "split": split}
-    if revision and path.exists():  # the library would read it in place of the hub's
-        raise UserError(f"{name} is a folder here, too; run the command in another folder.")
-    if not revision:
-        arguments["path"] = name = str(path)
-    if not revision and not path.is_dir():
-        if not path.is_file() or _ending(path) not in READERS:
-            endings = ", ".join(READERS)
-            raise UserError(f"{path} is no folder and no file that ends in {endings}; {HOW}.")
-        files = {re.split(r"\W", split)[0]: name}
-        arguments = {**READERS[_ending(path)], "data_files": files, "split": split}
-    return ", ".join(filter(None, (name, config, f"split {split}"))), arguments, columns
+    both = revision and path.exists()  # the library would read the folder
+    refuse(both, f"{name} is a folder here, too; run the command in another folder.")
+    name = name if revision else str(path)
+    title = ", ".join(filter(None, (name, config, f"split {split}")))
+    if revision or path.is_dir():
+        return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
+    unread = not path.is_file() or _ending(path) not in READERS
+    refuse(unread, f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}.")
+    files = {re.split(r"\W", split)[0]: name}
+    return title, {**READERS[_ending(path)], "data_files": files, "split": split}, columns
 
 
-def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: Kind) -> bytes:
+def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: Kind) -> list[str]:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises UserError."""
     import datasets
 
@@ -150,26 +142,25 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
     with tempfile.TemporaryDirectory() as scratch:
         try:
             rows = datasets.load_dataset(**arguments, cache_dir=scratch).flatten()
-        except Exception as error:  # the library has many kinds of its own
-            while isinstance(error.__cause__, Exception):
-                error = error.__cause__
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200] or 'no rows'}"
+        except Exception as error:  # the library has many kinds of its own, which hide the cause
+            cause = error.__cause__ or error
+            reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200] or 'no rows'}"
             what = f"could not be read by the datasets library ({reason})"
             raise UserError(f"{title} {what}; mend it.") from error
-        only = tuple(rows.column_names) if len(rows.column_names) == len(COLUMNS[kind]) == 1 else ()
-        columns = columns or only or COLUMNS[kind]
-        if missing := [name for name in columns if name not in rows.column_names]:
-            has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
-            raise UserError(f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
+        is_list = kind == "text" and len(rows.column_names) == 1
+        columns = columns or (tuple(rows.column_names) if is_list else COLUMNS[kind])
+        missing = [name for name in columns if name not in rows.column_names]
+        has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
+        refuse(missing, f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
 
-        def line(row: Mapping[str, Any]) -> bytes:
+        def line(row: Mapping[str, Any]) -> str:
             texts = [_text(row[column], column) for column in columns]
             if kind == "pairs":
                 _pair(texts)
-            return ("\t".join(texts) + "\n").encode()
+            return "\t".join(texts) + "\n"
 
         numbered = enumerate(rows.select_columns(list(columns)), start=1)
-        return b"".join(parsed(f"{title}, row", numbered, line, "mend the row"))
+        return list(parsed(f"{title}, row", numbered, line))
 
 
 def _ending(path: Path) -> str:
@@ -179,27 +170,16 @@ def _ending(path: Path) -> str:
 
 def _text(value: Any, column: str) -> str:
     """A text or number of a row as text. Raises ValueError."""
-    if isinstance(value, bytes):  # strings as other programs write them into parquet
-        value = value.decode()
-    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
-        what = f"expected a text or a number in {column}, but found {value!r:.40}"
-        raise ValueError(what)  # noqa: TRY004 (of a row, as the others)
+    value = value.decode() if isinstance(value, bytes) else value  # as other programs write parquet
+    usable = isinstance(value, (str, int, float, Decimal)) and not isinstance(value, bool)
+    expect(usable, f"a text or a number in {column}", value)
     return " ".join(str(value).split())
 
 
 def _pair(fields: Sequence[str]) -> Pair:
     """A pair from its columns. Raises ValueError that says what was expected."""
-    if len(fields) != 3:
-        raise ValueError(
-            f"expected two sentences and a score, separated by tabs, but found {len(fields)} columns"
-        )
-    a, b, score = (" ".join(field.split()) for field in fields)
-    number = decimal(score)
-    if number is None:
-        raise ValueError(f"expected a score, but found {score[:40]!r}")
-    if not a or not b or max(len(a), len(b)) > LONGEST:
-        raise ValueError(f"expected two sentences of 1 to {LONGEST} characters")
-    return a, b, number
+    expect(len(fields) == 3, "two sentences and a score, separated by tabs", "\t".join(fields))
+    return pair(*fields)
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -208,28 +188,28 @@ def read_pairs(path: Path) -> list[Pair]:
     A first line whose third column names a score is a header. Raises UserError, naming file and line, for all
     else.
     """
-    numbered = numbered_lines(path, option="--pairs", mend="save it in that encoding")
-    lines = [(number, line) for number, line in numbered if line.strip()]
-    header = [line.split("\t") for number, line in lines[:1] if number == 1 and line.count("\t") == 2]
-    lines = lines[1:] if header and _SCORE_TITLE.fullmatch(header[0][2]) else lines
-    pairs = list(parsed(f"{path}, line", lines, lambda line: _pair(line.split("\t")), "mend the line"))
-    quoted = sum(bool(_SPREADSHEET.fullmatch(text)) for a, b, _ in pairs for text in (a, b))
-    if quoted:
-        say(f"{path} has {quoted} fields as a spreadsheet quotes them; quotes are kept, so save it unquoted.")
-    if len({score for _, _, score in pairs}) < 2:
-        hint = "so nothing can be ranked; give more pairs"
-        raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
+    rows = [(number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()]
+    has_header = rows and rows[0][0] == 1 and len(rows[0][1]) == 3 and _SCORE_TITLE.fullmatch(rows[0][1][2])
+    pairs = list(parsed(f"{path}, line", rows[1:] if has_header else rows, _pair))
+    few = f"{path} has {len(pairs)} pairs and no two different scores, so nothing can be ranked; give more pairs."
+    refuse(len({score for _, _, score in pairs}) < 2, few)
     return pairs
 
 
 def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
-    """The sets of these (name, file), each of one subset."""
-    return {name: set_of(name, read_pairs(path)) for name, path in files}
+    """The sets of these (name, file), each of one subset. Says how many fields look quoted."""
+    sets = {name: set_of(name, read_pairs(path)) for name, path in files}
+    for name, path in files:
+        quoted = sum(bool(_SPREADSHEET.fullmatch(text)) for text in (*sets[name].a, *sets[name].b))
+        if quoted:
+            hint = "quotes are kept, so save it unquoted"
+            say(f"{path} has {quoted} fields as a spreadsheet quotes them; {hint}.")
+    return sets
 
 
 def own_digest(sets: Mapping[str, StsSet], rest: str | None) -> str:
     """SHA-256 over your own sets and names, and over `rest`, the digest of the scale's sets if scored."""
-    return hashlib.sha256(f"own pairs\n{sets_digest(dict(sets))}\n{rest}\n".encode()).hexdigest()
+    return text_digest((f"own pairs\n{sets_digest(sets)}\n{rest}\n",))
 
 
 def with_own_pairs(scale: Scale, names: Sequence[str]) -> Scale:
@@ -240,4 +220,4 @@ def with_own_pairs(scale: Scale, names: Sequence[str]) -> Scale:
 
 def scores_scale_sets(names: Sequence[str]) -> bool:
     """Whether sets of the scale itself are scored beside your own pairs: its tests or its development set."""
-    return DEV not in names or not any(name != DEV for name in names)
+    return not set(names) > {DEV}

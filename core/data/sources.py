@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from core.data.digests import evaluation_digest, measure
 from core.data.encoders import (
     DEMO_ENCODER,
-    MINI_ENCODER,
+    SHIPPED_ENCODERS,
     check_encoder,
     configuration,
     encoder_digest,
     has_masked_words,
-)
+)  # fmt: skip
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
-from core.spec.errors import UserError
+from core.data.text import measure
+from core.data.transfer import evaluation_digest
+from core.spec.errors import UserError, refuse
 from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
@@ -45,17 +46,23 @@ NOT_FETCHED = Sources(
 )  # fmt: skip
 
 
+# What a result records under the name that Sources has, so that tables can be drawn without the data.
+RECORDED = (
+    "corpus_rows", "corpus_rows_csv_quoted", "encoder_hidden", "encoder_masked_words", "evaluation_digest",
+    "transfer_digest",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where the parts of a scale lie; all None at scale demo. Names are labels."""
+    """Where the parts of a scale lie. None: shipped with the project, or not fetched."""
 
     corpus: Path | None = None
     evaluation: Path | None = None
     encoder: Path | None = None
-    encoder_name: str = ""
     pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
     own_text: bool = False  # the training text is your own, not the scale's
-    others: tuple[tuple[str, Path, str], ...] = ()  # (which of the papers' it stands for, folder, name)
+    others: Mapping[str, Path] = field(default_factory=dict)  # encoders that stand for the papers' others
 
     def needs_sets(self) -> bool:
         """Whether sets of the scale are scored: your own pairs may replace all of them."""
@@ -71,19 +78,10 @@ class Found:
 
     def provenance(self) -> dict[str, object]:
         """What a result records so that its table can be drawn where the data is not at hand."""
-        return {
-            "encoder_hidden": self.sources.encoder_hidden,
-            "corpus_rows": self.sources.corpus_rows,
-            "corpus_rows_csv_quoted": self.sources.corpus_rows_csv_quoted,
-            "encoders": [
-                [encoder.stands_for, encoder.digest, encoder.hidden, encoder.name]
-                for encoder in self.sources.encoders()
-            ],
-            "evaluation_digest": self.sources.evaluation_digest,
-            "transfer_digest": self.sources.transfer_digest,
-            "encoder_masked_words": self.sources.encoder_masked_words,
+        return {name: getattr(self.sources, name) for name in RECORDED} | {
             "corpus": self.sources.corpus_name,
             "evaluation": self.sources.evaluation_name,
+            "encoders": self.sources.encoders(),
             "own_data": bool(self.places.pairs or self.places.own_text),
         }
 
@@ -97,12 +95,12 @@ class Found:
 
 
 def demo_sources() -> Found:
-    """Scales of the made-up language: the project ships text, pairs and encoder."""
+    """The sources of the made-up language: the project ships text, pairs and encoder."""
     sources = replace(
         NOT_FETCHED,
         corpus_digest=DEMO_CORPUS_DIGEST, corpus_rows=DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         evaluation_digest=DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
-        transfer_digest=DEMO_TRANSFER_DIGEST, **_of_encoder(DEMO_ENCODER, "demo encoder"),
+        transfer_digest=DEMO_TRANSFER_DIGEST, **_own_encoder(DEMO_ENCODER),
     )  # fmt: skip
     return Found(sources=sources, places=Places())
 
@@ -116,27 +114,22 @@ def local_places(
 ) -> Places:
     """The places that the user named. Other parts stay None. Raises UserError for an encoder that no run
     could train from, and for a folder without its data."""
-    for folder in [*filter(None, (encoder,)), *(folder for _, folder in others)]:
+    for folder in filter(None, (encoder, *dict(others).values())):
         check_encoder(folder)
-    corpus = text if text is not None or data_dir is None else corpus_file(data_dir)
+    corpus = text or (data_dir and corpus_file(data_dir))
+    sets = data_dir and senteval_root(data_dir)
     return Places(
-        pairs=tuple(pairs),
-        own_text=text is not None,
-        corpus=corpus,
-        evaluation=senteval_root(data_dir) if data_dir is not None else None,
-        encoder=encoder,
-        encoder_name=_folder_name(encoder) if encoder else "",
-        others=tuple((stands_for, folder, _folder_name(folder)) for stands_for, folder in others),
-    )
+        corpus=corpus, evaluation=sets, encoder=encoder, pairs=tuple(pairs), own_text=text is not None,
+        others=dict(others),
+    )  # fmt: skip
 
 
 def corpus_file(data_dir: Path) -> Path:
     """The training text in a data folder: one of the usual names, or its only text file. Raises UserError."""
-    known = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
-    texts = known or list(data_dir.glob("*.txt"))
-    if len(texts) != 1:
-        hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
-        raise UserError(f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
+    usual = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
+    texts = usual or list(data_dir.glob("*.txt"))
+    hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
+    refuse(len(texts) != 1, f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
     return texts[0]
 
 
@@ -154,39 +147,24 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
         }
     if places.pairs:
         rest = changes.get("evaluation_digest", sources.evaluation_digest) if places.needs_sets() else None
-        changes["evaluation_digest"] = own_digest(own_sets(places.pairs), rest)
-        changes |= {"transfer_digest": None, "evaluation_name": "own pairs"}
+        digest = own_digest(own_sets(places.pairs), rest)
+        changes = {"evaluation_digest": digest, "transfer_digest": None, "evaluation_name": "own pairs"}
     if places.corpus is not None:
         digest, rows, quoted = measure(places.corpus, cache_dir / "digests.json")
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
         changes["corpus_name"] = places.corpus.name
     if places.encoder is not None:
-        changes |= _of_encoder(places.encoder, places.encoder_name)
+        changes |= _own_encoder(places.encoder)
     others = {encoder.stands_for: encoder for encoder in sources.others}
-    for stands_for, folder, name in places.others:
-        about = {"digest": encoder_digest(folder), "hidden": configuration(folder)["hidden_size"]}
-        others[stands_for] = EncoderSource(stands_for=stands_for, name=name, **about)
+    others |= {name: _encoder(name, folder) for name, folder in places.others.items()}
     return Found(sources=replace(sources, **changes, others=tuple(others.values())), places=places)
-
-
-def _of_encoder(folder: Path, name: str) -> dict[str, Any]:
-    """The fields of Sources about the scale's own encoder."""
-    return {
-        "encoder_digest": encoder_digest(folder),
-        "encoder_hidden": configuration(folder)["hidden_size"],
-        "encoder_name": name,
-        "encoder_masked_words": has_masked_words(folder),
-    }
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:
     """`sources` with these other encoders before they are fetched: digests that no run has, so that every
     run is missing."""
-    absent = (name for name in others if sources.encoder(name) is None)
-    new = (
-        EncoderSource(stands_for=name, digest=f"{NOTHING}: {name}", hidden=HIDDEN[name], name=name)
-        for name in absent
-    )
+    absent = [name for name in others if sources.encoder(name) is None]
+    new = [EncoderSource(name, f"{NOTHING}: {name}", HIDDEN[name], name) for name in absent]
     return replace(sources, others=(*sources.others, *new))
 
 
@@ -208,7 +186,7 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
         with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
             stored = store.load(run)
             about, scale = stored.provenance, stored.config.scale
-            if scale in scales and "encoder_hidden" in about and not about.get("own_data"):
+            if scale in scales and "encoders" in about and not about.get("own_data"):
                 by_scale.setdefault(scale, Found(sources=_sources_of(stored.config, about), places=Places()))
     return by_scale
 
@@ -223,30 +201,30 @@ def other_data(sources: Sources, first: Sources) -> str:
     return ",".join(_labelled(part, name, digest) for part, name, digest, other in parts if digest != other)
 
 
-def _sources_of(config: RunConfig, recorded: Mapping[str, Any]) -> Sources:
+def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
     """The sources that a run's provenance records."""
-    encoders = {
-        stands_for: EncoderSource(stands_for=stands_for, digest=digest, hidden=int(hidden), name=name)
-        for stands_for, digest, hidden, name in recorded.get("encoders") or ()
-    }
-    own = encoders.pop("bert-base", None) or EncoderSource(
-        stands_for="bert-base", digest=config.encoder.digest, hidden=int(recorded["encoder_hidden"]),
-        name=str(recorded.get("encoder", "")),
-    )  # fmt: skip
+    own, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
     return Sources(
-        corpus_digest=config.data.digest,
-        corpus_rows=int(recorded.get("corpus_rows", config.data.rows)),
-        corpus_rows_csv_quoted=recorded.get("corpus_rows_csv_quoted"),
-        corpus_name=str(recorded.get("corpus", "")),
-        encoder_digest=own.digest,
-        encoder_hidden=own.hidden,
-        encoder_name=own.name,
-        encoder_masked_words=bool(recorded.get("encoder_masked_words", False)),
-        evaluation_digest=str(recorded.get("evaluation_digest", config.eval.digest)),
-        evaluation_name=str(recorded.get("evaluation", "")),
-        transfer_digest=recorded.get("transfer_digest"),
-        others=tuple(encoders.values()),
-    )
+        corpus_digest=config.data.digest, corpus_name=about["corpus"], evaluation_name=about["evaluation"],
+        encoder_digest=own.digest, encoder_name=own.name, others=tuple(others),
+        **{name: about[name] for name in RECORDED},
+    )  # fmt: skip
+
+
+def _encoder(stands_for: str, folder: Path) -> EncoderSource:
+    """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the cache."""
+    place = folder.resolve()
+    name = place.parents[1].name.rpartition("--")[2] if place.parent.name == "snapshots" else place.name
+    shipped = {shipped: f"{scale} encoder" for scale, shipped in SHIPPED_ENCODERS.items()}
+    hidden = configuration(folder)["hidden_size"]
+    return EncoderSource(stands_for, encoder_digest(folder), hidden, shipped.get(place, name))
+
+
+def _own_encoder(folder: Path) -> dict[str, Any]:
+    """The fields of Sources about the scale's own encoder."""
+    own = _encoder("bert-base", folder)
+    fields = {"encoder_digest": own.digest, "encoder_hidden": own.hidden, "encoder_name": own.name}
+    return fields | {"encoder_masked_words": has_masked_words(folder)}
 
 
 def _labelled(part: str, name: str, digest: str) -> str:
@@ -256,8 +234,3 @@ def _labelled(part: str, name: str, digest: str) -> str:
 def _word(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)[:30]
-
-
-def _folder_name(folder: Path) -> str:
-    """What to call an encoder in tables."""
-    return "mini encoder" if folder.resolve() == MINI_ENCODER else folder.resolve().name

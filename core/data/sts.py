@@ -8,19 +8,20 @@ another number.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from core.data.text import AGAIN, DEMO_FOLDER, Example, numbered_lines, parsed
-from core.spec.errors import UserError
+from core.data.text import DEMO_FOLDER, Example, expect, numbered_lines, parsed, sentence, text_digest
+from core.spec.errors import UserError, refuse
 from core.spec.scale import DEMO, TRANSFER
 from core.spec.section import decimal
 
 Pair = tuple[str, str, float]
+AGAIN = "fetch SentEval's data again"
 # Pairs per subset, as published. STS13 lacks SMT, whose sentences are not redistributable.
 STS_YEARS: dict[str, dict[str, int]] = {
     "STS12": {
@@ -136,12 +137,12 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
-    return _split(evaluation_path, "STS-B", split, 7, (5, 6, 4))
+    return _split(evaluation_path, "STS-B", split, (7, 5, 6, 4))
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
     """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
-    return _split(evaluation_path, "SICK-R", split, 5, (1, 2, 3), header=1)
+    return _split(evaluation_path, "SICK-R", split, (5, 1, 2, 3), header=1)
 
 
 def load_demo() -> dict[str, StsSet]:
@@ -153,23 +154,21 @@ def load_demo() -> dict[str, StsSet]:
     return sets
 
 
-def sets_digest(sets: dict[str, StsSet]) -> str:
+def sets_digest(sets: Mapping[str, StsSet]) -> str:
     """SHA-256 of the sets' content: name, sentences and gold of every pair, in order of name."""
-    lines = [
+    return text_digest(
         f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
         for name in sorted(sets)
         for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True)
-    ]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    )
 
 
-def _split(
-    path: Path, name: str, split: str, width: int, places: tuple[int, int, int], header: int = 0
-) -> StsSet:
-    """A split of STS-B or SICK-R; its lines have `width` columns or more."""
-    file, count = senteval_root(path) / SPLITS[name][split][0], SPLITS[name][split][1]
-    lines = [row for row in numbered_lines(file)[header:] if row[1].strip()]  # a blank end
-    pairs = examples(file, count, lambda line: _pair(line, width, places), lines)
+def _split(path: Path, name: str, split: str, columns: tuple[int, int, int, int], header: int = 0) -> StsSet:
+    """A split of STS-B or SICK-R; `columns` are those of `_graded`."""
+    file, count = SPLITS[name][split]
+    place = senteval_root(path) / file
+    lines = [row for row in numbered_lines(place)[header:] if row[1].strip()]  # a blank end
+    pairs = examples(place, count, partial(_graded, columns), lines)
     return set_of(name if split == "test" else f"{name} {split}", pairs)
 
 
@@ -179,55 +178,38 @@ def _year(root: Path, name: str) -> StsSet:
     labels: list[str] = []
     pairs: list[Pair] = []
     for subset, count in STS_YEARS[name].items():
-        path, gold_path = (root / file for file in year_files(name, subset))
-        lines, scores = numbered_lines(path), numbered_lines(gold_path)
-        if len(lines) != len(scores):
-            what = f"{len(lines)} lines of text but {len(scores)} of gold scores ({gold_path})"
-            raise UserError(f"{name} {subset} has {what}; {AGAIN}.")
-        scored = [score for score in scores if score[1].strip()]
-        golds = parsed(f"{gold_path}, line", scored, _gold, AGAIN)
-        both = examples(path, count, _two_sentences, [lines[number - 1] for number, _ in scored])
-        pairs += [(a, b, gold) for (a, b), gold in zip(both, golds, strict=True)]
+        text, gold = (root / file for file in year_files(name, subset))
+        lines, scores = numbered_lines(text), numbered_lines(gold)
+        what = f"{len(lines)} lines of text but {len(scores)} of gold scores"
+        refuse(len(lines) != len(scores), f"{name} {subset} has {what} ({gold}); {AGAIN}.")
+        both = zip(lines, scores, strict=True)
+        scored = [(number, f"{line}\t{score}") for (number, line), (_, score) in both if score.strip()]
+        pairs += examples(f"{text} with {gold.name}", count, partial(_graded, (3, 0, 1, 2)), scored)
         labels += [subset] * count
     return set_of(name, pairs, labels)
 
 
 def examples(
-    path: Path, count: int, read: Callable[[str], Example], lines: Sequence[tuple[int, str]]
+    where: object, count: int, read: Callable[[str], Example], lines: Sequence[tuple[int, str]]
 ) -> list[Example]:
     """What `read` makes of these lines of a file, as many as were published. Raises UserError."""
-    rows = list(parsed(f"{path}, line", lines, read, AGAIN))
-    if len(rows) != count:
-        raise UserError(f"{path} has {len(rows)} examples, but {count} are published; {AGAIN}.")
+    rows = list(parsed(f"{where}, line", lines, read))
+    refuse(len(rows) != count, f"{where} has {len(rows)} examples, but {count} are published; {AGAIN}.")
     return rows
 
 
-def _pair(line: str, width: int, places: tuple[int, int, int]) -> Pair:
-    """The pair in a line of `width` columns or more; `places` are those of the sentences and of gold."""
-    fields = line.split("\t")
-    if len(fields) < width:
-        raise ValueError(f"expected {width} tab-separated columns, found {len(fields)}")
-    a, b, gold = (fields[place] for place in places)
-    return sentence(a), sentence(b), _gold(gold)
+def _graded(columns: tuple[int, int, int, int], line: str) -> Pair:
+    """The pair in a line: `columns` are the least number of columns, and those of both sentences and gold."""
+    fields, (least, *places) = line.split("\t"), columns
+    expect(len(fields) >= least, f"sentences and gold score in {least} columns between tabs", line)
+    a, b, gold = pair(*(fields[place] for place in places))
+    expect(0.0 <= gold <= 5.0, "a gold score from 0 to 5", gold)
+    return a, b, gold
 
 
-def _two_sentences(line: str) -> tuple[str, str]:
-    fields = line.split("\t")
-    if len(fields) != 2:
-        raise ValueError(f"expected two sentences separated by a tab, found {len(fields)} columns")
-    return sentence(fields[0]), sentence(fields[1])
-
-
-def sentence(text: str) -> str:
-    """A sentence with white space runs made single blanks. Raises ValueError if there is none."""
-    words = " ".join(text.split())  # as SentEval does; it matters to byte-level tokenizers
-    if not words:
-        raise ValueError("expected a sentence, found none")
-    return words
-
-
-def _gold(text: str) -> float:
-    gold = decimal(text)
-    if gold is None or not 0.0 <= gold <= 5.0:
-        raise ValueError(f"expected a gold score from 0 to 5, found {text.strip()[:40]!r}")
-    return gold
+def pair(a: str, b: str, score: str) -> Pair:
+    """Two sentences, with white space runs made single blanks, and their score. Raises ValueError."""
+    number = decimal(score)
+    if number is None:
+        raise ValueError(f"expected a score, but found {score[:40]!r}")
+    return sentence(a), sentence(b), number

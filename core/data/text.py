@@ -1,5 +1,5 @@
-"""Text files: a training text, by line or as the released preparation read it, and numbered lines of other
-data."""
+"""Text files: a training text, by line or as the released preparation read it, numbered lines of other data,
+and SHA-256 digests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from core.spec.errors import UserError
+from core.spec.errors import UserError, refuse, refuse_any, refusing
 from core.spec.run import Data
+from core.store.files import kept
 
 Row = TypeVar("Row")
 Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
-LONGEST = 100_000  # characters; no sentence has so many
-AGAIN = "fetch SentEval's data again"
+LONGEST = 100_000  # characters of a line; no text has so long a sentence
+PAIRED = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table
 # Columns of known training sets, which open a table and no text.
 HEADERS = set("text sentence sent sent0 sent1 sent2 hard_neg sentence1 sentence2 score label".split())
@@ -35,6 +36,40 @@ FOREIGN = {
 }
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, 64 hex digits. Raises UserError if the file cannot be read."""
+    what, hint = f"{path} cannot be read", "check --data-dir and --encoder"
+    with refusing(what, hint, OSError), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def named_digest(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 over the lines `name sha256` of these files, in order of name."""
+    return text_digest(sorted(f"{name} {file_digest(path)}\n" for name, path in files))
+
+
+def text_digest(parts: Iterable[str]) -> str:
+    """SHA-256 of these texts one behind the other, in UTF-8."""
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def measure(path: Path, cache: Path) -> tuple[str, int, int]:
+    """SHA-256 of a training text and its numbers of sentences, by line and as the released reader finds them
+    (D36).
+
+    The file `cache` keeps the numbers by digest: a million lines take two seconds. Raises UserError for an
+    unusable text.
+    """
+    content = text_bytes(path)
+    digest = hashlib.sha256(content).hexdigest()
+
+    def count() -> list[int]:
+        return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
+
+    lines, quoted = kept(cache, digest, count)
+    return digest, lines, quoted
+
+
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
     """The sentences of the training text, in file order; None is the demo's own text (scale demo).
 
@@ -42,29 +77,22 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
     """
     path = Path(corpus_path) if corpus_path is not None else DEMO_FOLDER / "sentences.txt.gz"
     content = text_bytes(path)
-    if hashlib.sha256(content).hexdigest() != data.digest:
-        hint = "plan it again"
-        raise UserError(f"The training text {path} is not the one that this run was planned with; {hint}.")
+    other = hashlib.sha256(content).hexdigest() != data.digest
+    refuse(other, f"The training text {path} is not the one that this run was planned with; plan it again.")
     return sentences(content, data.reader, str(path))
 
 
-def text_bytes(path: Path, option: str = "--data-dir or --text") -> bytes:
-    """The content of a text file, unpacked if its name ends in .gz. Raises UserError, also for no text;
-    `option` named the file."""
-    try:
+def text_bytes(path: Path) -> bytes:
+    """The content of a text file, unpacked if its name ends in .gz. Raises UserError, also for no text."""
+    kinds = OSError, EOFError, zlib.error
+    with refusing(f"{path} cannot be read", "correct the file, or name another", *kinds):
         content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or "it is no whole gzip file"
-        raise UserError(f"{path} cannot be read ({why}); correct the file or {option}.") from error
-    for start, kind in FOREIGN.items():
-        if content.startswith(start):
-            raise UserError(f"{path} is {kind}.")
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+    refuse_any({f"{path} is {kind}.": content.startswith(start) for start, kind in FOREIGN.items()})
     return content
 
 
-def decoded(content: bytes, name: str, mend: str, encoding: str = "utf-8") -> str:
+def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
     """The text of a file, without byte-order marks, also those within, of files that were put together.
 
     Raises UserError with the line of what is in another encoding; a NUL is, which UTF-16 has in every letter.
@@ -72,10 +100,9 @@ def decoded(content: bytes, name: str, mend: str, encoding: str = "utf-8") -> st
     try:
         text, wrong = content.decode(encoding), content.find(b"\0")
     except UnicodeDecodeError as error:
-        wrong = error.start
-    if wrong >= 0:
-        line = content.count(b"\n", 0, wrong) + 1
-        raise UserError(f"{name}, line {line} is not {encoding.upper()}; {mend}.")
+        text, wrong = "", error.start
+    line = content.count(b"\n", 0, wrong) + 1
+    refuse(wrong >= 0, f"{name}, line {line} is not {encoding.upper()}; save the file in that encoding.")
     return text.replace("\ufeff", "")
 
 
@@ -84,26 +111,22 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
 
     Raises UserError if it is not UTF-8, is a table, has a line too long for a sentence, or has no sentence.
     """
-    text = decoded(content, name, "convert the file")
+    text = decoded(content, name)
     rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
-    problem, longest = _table(text) or ("" if rows else "has no sentences"), max(map(len, rows), default=0)
-    if reader == "lines" and longest > LONGEST:
-        problem = f"has a line of {longest} characters"
-    if problem:
-        hint = "give one sentence a line, or a .jsonl or .parquet file"
-        raise UserError(f"The training text {name} {problem}; {hint}.")
-    return rows
-
-
-def _table(text: str) -> str:
-    """What makes a text a table and no list of sentences, in words; "" if nothing does."""
+    longest = max(map(len, rows), default=0) if reader == "lines" else 0
     lines = [line for line in text[: TABS * LONGEST].split("\n", TABS)[:TABS] if line.strip()]
-    words = [word.strip(' "\r').lower() for word in re.split("[,;\t]", lines[0])] if lines else []
-    if words and lines[0].startswith(("{", "[")) and lines[0].rstrip().endswith(("}", "},", "[", "{")):
-        return "begins as JSON does"
-    if len(words) > 1 and HEADERS.issuperset(words):
-        return f"begins with the columns {', '.join(words)}"
-    return "has tabs in every line" if len(lines) > 1 and all("\t" in line.strip() for line in lines) else ""
+    first = next(iter(lines), "").rstrip()
+    words = [word.strip(' "\r').lower() for word in re.split("[,;\t]", first)]
+    problems = {
+        "has no sentences": not rows,
+        "begins as JSON does": first.startswith(("{", "[")) and first.endswith(("}", "},", "[", "{")),
+        f"begins with the columns {', '.join(words)}": len(words) > 1 and HEADERS.issuperset(words),
+        "has tabs in every line": len(lines) > 1 and all("\t" in line.strip() for line in lines),
+        f"has a line of {longest} characters": longest > LONGEST,
+    }
+    hint = "give one sentence a line, or a .jsonl or .parquet file"
+    refuse_any({f"The training text {name} {what}; {hint}.": wrong for what, wrong in problems.items()})
+    return rows
 
 
 def read_lines(text: str) -> list[str]:
@@ -122,30 +145,33 @@ def read_csv_quoted(text: str) -> list[str]:
         csv.field_size_limit(before)  # it holds for the whole process: libraries read tables, too
 
 
-def numbered_lines(
-    path: Path, encoding: str = "utf-8", option: str = "--data-dir", mend: str = f"{AGAIN}, unconverted"
-) -> list[tuple[int, str]]:
-    """Numbered lines of a text file, counted from 1, without their ends. Only a newline ends a line, whatever
-    Unicode says.
-
-    Raises UserError for what cannot be read; `option` named the file, and `mend` says what to do about
-    another encoding.
-    """
-    lines = decoded(text_bytes(path, option), str(path), mend, encoding).split("\n")
-    if not lines[-1]:
-        lines.pop()
+def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]:
+    """The lines of a text file with their numbers from 1, without their ends. Only a newline ends a line,
+    whatever Unicode says. Raises UserError for a file that cannot be read."""
+    lines = decoded(text_bytes(path), str(path), encoding).removesuffix("\n").split("\n")
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
 
 
-def parsed(
-    where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Example], mend: str
-) -> Iterator[Example]:
+def parsed(where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Example]) -> Iterator[Example]:
     """What `read` makes of each of these numbered rows or lines; `where` names them up to their number.
 
-    A ValueError says what was expected. Raises UserError with that and the number; `mend` says what to do.
+    Raises UserError with place and number where `read` raises ValueError, which says what was expected.
     """
     for number, row in rows:
         try:
             yield read(row)
         except ValueError as error:
-            raise UserError(f"{where} {number}: {error}; {mend}.") from error
+            raise UserError(f"{where} {number}: {error}; mend it, or fetch the file again.") from error
+
+
+def expect(holds: object, what: str, found: object) -> None:
+    """Raise ValueError that says what was expected and what was found, unless it holds."""
+    if not holds:
+        raise ValueError(f"expected {what}, but found {found!r:.60}")
+
+
+def sentence(text: str) -> str:
+    """A sentence with white space runs made single blanks. Raises ValueError if there is none."""
+    words = " ".join(text.split())  # as SentEval does; it matters to byte-level tokenizers
+    expect(0 < len(words) <= PAIRED, f"a sentence of 1 to {PAIRED} characters", words)
+    return words

@@ -1,4 +1,5 @@
-"""Labelled sentences for probing: SentEval's seven transfer tasks (MoCoSE, Table 2), and the demo's own.
+"""Labelled sentences for probing: SentEval's seven transfer tasks (MoCoSE, Table 2), and the demo's own; and
+the digest of all evaluation files.
 
 Text is read as SentEval reads it, with white space runs made single blanks. Whatever differs from the
 published counts is refused, since an accuracy on other examples is another number.
@@ -6,19 +7,34 @@ published counts is refused, since an accuracy on other examples is another numb
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from core.data.digests import with_probes
-from core.data.sts import SPLITS, examples, sentence, senteval_root
-from core.data.text import DEMO_FOLDER, numbered_lines
+from core.data.sts import SPLITS, examples, senteval_root, used_files
+from core.data.text import DEMO_FOLDER, named_digest, numbered_lines, text_digest
 from core.spec.scale import DEMO, TRANSFER
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-# A line's sentence and label, and the second sentence of a pair.
-Row = tuple[str, int] | tuple[str, int, str]
+LABELS = {"0": 0, "1": 1, "neg": 0, "pos": 1, **{kind: label for label, kind in enumerate(TREC_KINDS)}}
+# How a line of a task reads, and that in words. Of the other tasks a file is a class, named by its split.
+FORMATS = {
+    "SST-2": (r"(?P<first>.*\S.*)\t\s*(?P<label>[01])\s*", "a sentence, a tab and 0 or 1"),
+    "TREC": (
+        rf"(?P<label>{'|'.join(TREC_KINDS)}):\S* (?P<first>.*\S.*)",
+        f"a question's kind ({', '.join(TREC_KINDS)}), a colon and a question",
+    ),
+    "MRPC": (
+        r"(?P<label>[01])\t[^\t]*\t[^\t]*\t(?P<first>[^\t]*\S[^\t]*)\t(?P<second>[^\t]*\S[^\t]*)",
+        "0 or 1, two ids and two sentences separated by tabs",
+    ),
+}
+# A sentence, its label, and the second sentence of a pair.
+Row = tuple[str | int, ...]
+# another fit would be another number, and so another run
+_PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"
 
 
 @dataclass(frozen=True)
@@ -29,27 +45,18 @@ class Part:
     labels: tuple[int, ...]
     second: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.first)
-
 
 @dataclass(frozen=True)
 class TransferTask:
-    """A task with what it has: train alone is cross-validated, train and test develops on folds of train."""
+    """A task with its parts, of train, dev and test: train alone is cross-validated, train and test develops
+    on folds of train."""
 
     name: str
-    train: Part
-    dev: Part | None = None
-    test: Part | None = None
-
-    def parts(self) -> dict[str, Part]:
-        """The parts that the task has, by name."""
-        parts = {"train": self.train, "dev": self.dev, "test": self.test}
-        return {name: part for name, part in parts.items() if part is not None}
+    parts: dict[str, Part]
 
     def sentences(self) -> list[str]:
         """Its distinct sentences."""
-        parts = self.parts().values()
+        parts = self.parts.values()
         return list(dict.fromkeys(text for part in parts for text in (*part.first, *part.second)))
 
 
@@ -59,31 +66,26 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
     `evaluation_path` is SentEval's folder or one that holds it. Raises UserError, naming file and line, for
     anything missing, malformed, wrongly encoded or of another count than published.
     """
-    root = senteval_root(evaluation_path)
-
-    def rows(file: str, count: int, read: Callable[[str], Row]) -> list[Row]:
-        lines = numbered_lines(root / file, "latin-1" if read is _trec else "utf-8")
-        return examples(root / file, count, read, lines[1:] if read is _mrpc else lines)  # MRPC has a header
-
-    tasks, readers = [], {"SST-2": _sst, "TREC": _trec, "MRPC": _mrpc}
+    root, tasks = senteval_root(evaluation_path), []
     for name in TRANSFER:
-        splits = SPLITS[name]
-        if name in readers:
-            parts = {split: _part(rows(*place, readers[name])) for split, place in splits.items()}
-        else:  # the sentences of class 1, then those of class 0, as SentEval does
-            parts = {"train": _part(rows(*splits["pos"], _one) + rows(*splits["neg"], _zero))}
-        tasks.append(TransferTask(name, **parts))
+        rows: dict[str, list[Row]] = {}
+        for split, (file, count) in SPLITS[name].items():
+            lines = numbered_lines(root / file, "latin-1" if name == "TREC" else "utf-8")
+            lines = lines[1:] if name == "MRPC" else lines  # its header
+            part = "train" if split in LABELS else split  # class 1, then class 0, as SentEval does
+            rows[part] = rows.get(part, []) + examples(root / file, count, partial(_row, name, split), lines)
+        tasks.append(TransferTask(name, {part: _part(read) for part, read in rows.items()}))
     return tasks
 
 
 def load_probes() -> list[TransferTask]:
     """The demo's own tasks, each with train, dev and test. A line has task, part, label and sentence."""
-    parts: dict[tuple[str, str], list[Row]] = {}
+    rows: dict[tuple[str, str], list[Row]] = {}
     for _, line in numbered_lines(DEMO_FOLDER / "probes.tsv.gz"):
         task, part, label, text = line.split("\t")
-        parts.setdefault((task, part), []).append((text, int(label)))
+        rows.setdefault((task, part), []).append((text, int(label)))
     names = ("train", "dev", "test")
-    return [TransferTask(task, *(_part(parts[task, name]) for name in names)) for task in DEMO.probes]
+    return [TransferTask(task, {name: _part(rows[task, name]) for name in names}) for task in DEMO.probes]
 
 
 def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
@@ -92,45 +94,41 @@ def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
     lines = [
         f"{task.name}\t{name}\t{label}\t{text}\n"
         for task in tasks
-        for name, part in task.parts().items()
+        for name, part in task.parts.items()
         for text, label in zip(part.first, part.labels, strict=True)
     ]
-    return with_probes(hashlib.sha256("".join([f"{sets_digest}\n", *lines]).encode()).hexdigest())
+    return _with_probes(text_digest([f"{sets_digest}\n", *lines]))
+
+
+def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
+    """SHA-256 over the evaluation files that a run uses (`core.data.sts.used_files`), by name and content.
+
+    With `transfer` the transfer tasks are among them, and the way in which their probes are fitted. Places,
+    and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a
+    missing file.
+    """
+    root = senteval_root(evaluation_path)
+    digest = named_digest((name, root / name) for name in used_files(transfer))
+    return _with_probes(digest) if transfer else digest
+
+
+def _with_probes(digest: str) -> str:
+    """The digest of sets with transfer tasks, with the way in which probes are fitted taken in."""
+    return text_digest((f"{digest}\n{_PROBES}\n",))
 
 
 def _part(rows: Sequence[Row]) -> Part:
     return Part(*map(tuple, zip(*rows, strict=True)))
 
 
-def _one(line: str) -> Row:
-    """A sentence of class 1. An empty line (CR has one) is an example, read as a full stop: so do the papers'
-    evaluations, before they encode."""
-    return " ".join(line.split()) or ".", 1
-
-
-def _zero(line: str) -> Row:
-    return _one(line)[0], 0
-
-
-def _sst(line: str) -> Row:
-    text, _, label = line.rpartition("\t")
-    if label.strip() not in ("0", "1"):
-        raise ValueError(f"expected a sentence, a tab and 0 or 1, found {line[-40:]!r}")
-    return sentence(text), int(label)
-
-
-def _trec(line: str) -> Row:
-    kind, _, text = line.partition(" ")
-    coarse = kind.partition(":")[0]
-    if coarse not in TREC_KINDS:
-        kinds = ", ".join(TREC_KINDS)
-        raise ValueError(f"expected a question's kind ({kinds}) and a colon, found {kind[:40]!r}")
-    return sentence(text), TREC_KINDS.index(coarse)
-
-
-def _mrpc(line: str) -> Row:
-    fields = line.split("\t")
-    if len(fields) != 5 or fields[0] not in ("0", "1"):
-        what = "0 or 1, two ids and two sentences separated by tabs"
-        raise ValueError(f"expected {what}, found {line[:40]!r}")
-    return sentence(fields[3]), int(fields[0]), sentence(fields[4])
+def _row(name: str, split: str, line: str) -> Row:
+    """The example in a line of a task. An empty line of a class (CR has one) is read as a full stop: so do
+    the papers' evaluations, before they encode. Raises ValueError."""
+    pattern, expected = FORMATS.get(name, ("(?P<first>.*)", "a sentence"))
+    match = re.fullmatch(pattern, line)
+    if match is None:
+        raise ValueError(f"expected {expected}, but found {line[:40]!r}")
+    groups = match.groupdict()
+    label = LABELS[groups.pop("label", split)]
+    first, *second = (" ".join(text.split()) or "." for text in groups.values())
+    return first, label, *second

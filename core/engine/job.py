@@ -14,12 +14,11 @@ from typing import Any
 
 import torch
 
-from core.data.digests import evaluation_digest
 from core.data.encoders import DEMO_ENCODER, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
 from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import training_text
-from core.data.transfer import load_probes, load_transfer, probes_digest
+from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
 from core.engine import provenance
 from core.engine.checkpoint import CheckpointFile
 from core.engine.encoder.bert import Encoder
@@ -31,9 +30,8 @@ from core.engine.evaluation.encoding import load_checkpoint
 from core.engine.evaluation.scoring import Scorer
 from core.engine.kept_model import keep_model
 from core.engine.optimiser import learning_rate
-from core.engine.rewriting import ONLINE, TARGET, rewritten_table
 from core.engine.step import own_stream, slower
-from core.engine.tokens import TokenTable, cached_table, tokenise, unknown
+from core.engine.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
@@ -177,8 +175,8 @@ def training_text_of(
     if rewriting is None:
         return TrainingText(table, sentences, tokenizer)
     rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device)
-    online = rewritten(ONLINE) if rewriting.view == "both" else table
-    return TrainingText(online, sentences, tokenizer, rewritten(TARGET))
+    online = rewritten("online") if rewriting.view == "both" else table
+    return TrainingText(online, sentences, tokenizer, rewritten("target"))
 
 
 def scorer_for(

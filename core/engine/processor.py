@@ -32,8 +32,7 @@ def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
     """Whether it multiplies large matrices in bf16 faster than in float32, or Linux's list is missing.
 
     Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and 150
-    GFLOP/s a core, family 6, model 207). Its AMX and AMD's instructions do more. Arm's are assumed to do
-    more, too.
+    GFLOP/s a core, family 6, model 207). Its AMX, AMD's and Arm's instructions do more (Arm's by assumption).
     """
     intel = described(source).get("vendor_id") == "GenuineIntel"
     return "amx_bf16" in bf16(source) if intel else bool(bf16(source))
@@ -41,8 +40,6 @@ def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
 
 def described(source: Path) -> dict[str, str]:
     """Linux's description of the first processor, by field; empty elsewhere."""
-    if not source.is_file():
-        return {}
-    first = source.read_text(errors="replace").split("\n\n", 1)[0]
+    first = source.read_text(errors="replace").split("\n\n", 1)[0] if source.is_file() else ""
     fields = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in fields if value.strip()}

@@ -28,7 +28,11 @@ def gather(
     cuda, used = execution.device == "cuda", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     name = torch.cuda.get_device_name() if cuda else platform.machine()
     others = {digest: other for digest, _, other in execution.other_encoders}
-    recorded: dict[str, object] = {
+    written = {} if rewritten is None else {
+        "rewritten_text": hashlib.sha256(rewritten.ids.data).hexdigest()[:16],
+        "nlpaug": metadata.version("nlpaug"),
+    }  # fmt: skip
+    return written | {
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),
         "device": f"{execution.device}: {name}",
@@ -38,15 +42,9 @@ def gather(
         "commit": commit(),
         "method_code": methods.code_digest(config.method),
         "encoder": others.get(config.encoder.digest, execution.encoder_name),
-        "corpus": execution.corpus_name,
-        "evaluation": execution.evaluation_name,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if cuda else used,
     }
-    if rewritten is not None:
-        recorded["rewritten_text"] = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]
-        recorded["nlpaug"] = metadata.version("nlpaug")
-    return recorded
 
 
 def commit() -> str:

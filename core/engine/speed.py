@@ -1,10 +1,6 @@
-"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds for a
-token.
+"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds a token.
+Steps of SimCSE with random weights are timed once and kept for this processor and version of torch."""
 
-Steps of SimCSE with random weights are timed once and kept for this processor and version of torch.
-"""
-
-import contextlib
 import json
 import statistics
 import sys
@@ -13,30 +9,21 @@ from importlib import metadata
 from pathlib import Path
 
 from core.engine.processor import processor
-from core.spec.errors import UserError
-from core.store import files
+from core.store.files import kept
 
 SECONDS = 2.0  # of timed steps
 
 
 def main(asked: dict) -> float:
     """Seconds for each token of the text, from the file `cache` or timed."""
-    cache, kept = Path(asked.pop("cache")), {}
+    cache = Path(asked.pop("cache"))
     key = json.dumps({**asked, "processor": processor(), "torch": metadata.version("torch")})
-    with contextlib.suppress(OSError, ValueError):
-        kept = dict(json.loads(cache.read_bytes()))
-    if key not in kept:
-        kept[key] = seconds(**asked)
-        with contextlib.suppress(UserError):  # the next command times again
-            files.write_whole(cache, json.dumps(kept, indent=1).encode())
-    return float(kept[key])
+    return float(kept(cache, key, lambda: seconds(**asked)))
 
 
 def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, length: int) -> float:
-    """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens.
-
-    `encoder` has sizes by transformers' names.
-    """
+    """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens. `encoder`
+    has sizes by transformers' names."""
     import numpy as np  # here, since what is kept can be read without torch
     import torch
     from transformers import BertConfig, BertModel

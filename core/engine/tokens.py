@@ -1,4 +1,4 @@
-"""Token tables: texts tokenised once, kept on disk, shared by all runs."""
+"""Token tables: texts tokenised once, kept on disk, shared by all runs; among them rewritten text (Table 5)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.spec.errors import UserError
+from core.data.encoders import DEMO_ENCODER
+from core.data.hub import model_folders
+from core.data.text import training_text
+from core.engine.streams import stream_seed
+from core.spec.errors import UserError, refusing
+from core.spec.run import OWN_ENCODER, Execution, RunConfig, TextView
+from core.store import locks
 from core.store.files import whole
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
+VERSION = 1  # raised when a change of code is meant to change what is rewritten
 
 
 class TokenTable:
@@ -52,17 +59,14 @@ def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> TokenTable:
 
 
 def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
-    """Token ids of each text; from the compiled tokenizer directly if there is one, without offsets and
-    masks."""
+    """Token ids of each text; of a compiled tokenizer without offsets and masks."""
     if not tokenizer.is_fast:
         return tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
     compiled = tokenizer.backend_tokenizer
     compiled.enable_truncation(max_length, direction=tokenizer.truncation_side)
     compiled.no_padding()
-    try:
+    with refusing("The tokenizer cannot read the text", "copy the encoder's own"):  # it may know no [UNK]
         return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
-    except Exception as error:  # such as a vocabulary without a token for unknown words
-        raise UserError(f"The tokenizer cannot read the text ({error}); copy the encoder's own.") from error
 
 
 def unknown(table: TokenTable, tokenizer) -> str:
@@ -78,14 +82,58 @@ def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], 
     `key` names everything that the ids depend on, by content. A damaged file is not used: the table is built
     again. On a full or read-only disk the table is in memory alone.
     """
-    name = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:24]
-    path = Path(cache_dir) / "tokens" / f"{name}.npz"
-    with (
-        contextlib.suppress(Exception),
-        np.load(path, allow_pickle=False) as kept,
-    ):  # zip files have checksums, and many errors
+    path = _place(cache_dir, key)
+    # zip files have checksums, and many errors
+    with contextlib.suppress(Exception), np.load(path, allow_pickle=False) as kept:
         return TokenTable(kept["ids"], kept["offsets"])
     table = build()
     with contextlib.suppress(UserError), whole(path) as temporary, open(temporary, "wb") as file:
         np.savez(file, ids=table.ids, offsets=table.offsets)
     return table
+
+
+def _place(cache_dir: Path, key: Sequence[str | int]) -> Path:
+    name = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:24]
+    return Path(cache_dir) / "tokens" / f"{name}.npz"
+
+
+def rewritten_table(
+    config: RunConfig, text: TextView, execution: Execution, tokenizer, device: torch.device, view: str
+) -> TokenTable:
+    """Token ids of the training text that `text` rewrites for a view, target or online, cut at
+    data.max_length.
+
+    The random draws depend on the view and on no seed of the run, since the text is rewritten once. Of
+    several processes, one rewrites and the others wait. Raises UserError if the model is missing or lacks a
+    head.
+    """
+    data, cache = config.data, Path(execution.cache_dir)
+    key: list[str | int] = [
+        "text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "",
+        data.digest, data.reader, data.max_length, config.encoder.digest,
+    ]  # fmt: skip
+
+    def build() -> TokenTable:
+        from tools.rewriting.rewrite import rewrite  # most runs rewrite nothing, or read a kept table
+
+        texts = source_texts(config, text, training_text(data, execution.corpus_path), tokenizer)
+        own = Path(execution.encoder_path or DEMO_ENCODER)
+        folders = (
+            [own] if text.model == OWN_ENCODER else model_folders(text.model, cache) if text.model else []
+        )
+        seed = stream_seed(0, f"text view {text.kind} {view}")
+        return tokenise(tokenizer, rewrite(text, texts, seed, folders, device), data.max_length)
+
+    with locks.waiting(_place(cache, key).with_suffix(".lock"), "its rewriting of the same text"):
+        return cached_table(cache, key, build)
+
+
+def source_texts(config: RunConfig, text: TextView, sentences: list[str], tokenizer) -> list[str]:
+    """The rewriter's input: the sentences, or their word pieces joined by blanks, "##" included (D26).
+
+    The pieces are cut at data.max_length, without the two special tokens.
+    """
+    if text.detokenize == "original_text":
+        return sentences
+    table = tokenise(tokenizer, sentences, config.data.max_length)
+    return [" ".join(tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist())) for i in range(len(table))]

@@ -112,7 +112,7 @@ def shapes(found: Found, generated: bool) -> dict[str, Shape]:
     """The shapes of a command's encoders by digest: by their folders, or the papers' of that width where an
     encoder is not fetched yet."""
     folders = {"bert-base": DEMO_ENCODER if generated else found.places.encoder}
-    folders |= {stands_for: folder for stands_for, folder, _ in found.places.others}
+    folders |= found.places.others
     made = {}
     for encoder in found.sources.encoders():
         width, folder = encoder.hidden, folders.get(encoder.stands_for)

@@ -148,14 +148,11 @@ class Training:
         named: dict[str, Any] = {name: str(path) for name, path in paths if path is not None}
         execution = Execution(
             results_dir=str(self.store.root), cache_dir=str(cache_folder()),
-            corpus_name=sources.corpus_name, evaluation_name=sources.evaluation_name,
-            encoder_name=sources.encoder_name,
-            keep_models=options.keep_models,
+            encoder_name=sources.encoder_name, keep_models=options.keep_models,
             checkpoint_minutes=None if scale.generated else CHECKPOINT_MINUTES,
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
-                (one.digest, str(folder), one.name)
-                for one, (_, folder, _) in zip(sources.others, places.others, strict=True)
+                (one.digest, str(places.others[one.stands_for]), one.name) for one in sources.others
             ),
             **named,
         )  # fmt: skip

@@ -283,8 +283,6 @@ class Execution:
     corpus_path: str | None = None
     evaluation_path: str | None = None
     encoder_path: str | None = None
-    corpus_name: str = ""
-    evaluation_name: str = ""
     encoder_name: str = ""
     device: str = "cpu"  # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
     threads: int = 1

@@ -10,6 +10,7 @@ masked-word head stands in for the paper's masked-word model.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
@@ -19,8 +20,7 @@ PAPER_BATCH = 64
 PAPER_RATE = 3e-5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncoderSource:
+class EncoderSource(NamedTuple):
     """An encoder by content: `stands_for` is its name in the papers, `name` a label."""
 
     stands_for: str
@@ -55,12 +55,7 @@ class Sources:
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
-        own = EncoderSource(
-            stands_for="bert-base",
-            digest=self.encoder_digest,
-            hidden=self.encoder_hidden,
-            name=self.encoder_name,
-        )
+        own = EncoderSource("bert-base", self.encoder_digest, self.encoder_hidden, self.encoder_name)
         return (own, *self.others)
 
     def encoder(self, stands_for: str) -> EncoderSource | None:

@@ -14,7 +14,7 @@ import pytest
 import senteval_folder
 import tiny_checkpoint
 
-from core.data import hub, own_data
+from core.data import hub, own_data, sources
 from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sources import Places
 from core.data.sts import load_sts
@@ -112,9 +112,7 @@ def handler(hub: Hub):
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
 SHA = hashlib.sha256(TEXT).hexdigest()
-TINY = Repository(
-    "tiny/bert", "model", None, dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"))
-)
+TINY = Repository("tiny/bert", None, dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")))
 
 
 def text(tmp_path, **changes):
@@ -156,7 +154,8 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
     places = hub.fetch_parts(Places(), tmp_path)
     assert places.corpus.read_bytes() == TEXT and len(load_sts(places.evaluation)) == 8
     assert places.encoder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
-    assert (places.corpus.name, places.encoder_name) == ("wiki1m_for_simcse.txt", "bert")
+    assert places.corpus.name == "wiki1m_for_simcse.txt"
+    assert sources._encoder("bert-base", places.encoder).name == "bert"
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     assert hub.fetch_parts(Places(), tmp_path) == places and len(served.asked) == asked  # nothing is asked again
@@ -178,9 +177,9 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
     monkeypatch.setitem(hub.ENCODERS, "bert-large", TINY)
-    at_hand = Places(corpus=Path("t"), evaluation=Path("s"), encoder=Path("e"), others=(("roberta-base", Path("r"), "mine"),))
+    at_hand = Places(corpus=Path("t"), evaluation=Path("s"), encoder=Path("e"), others={"roberta-base": Path("r")})
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
-    assert [(stands_for, name) for stands_for, _, name in places.others] == [("roberta-base", "mine"), ("bert-large", "bert")]
+    assert places.others["roberta-base"] == Path("r") and places.others["bert-large"].name == COMMIT
 
 
 def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(served, tmp_path, monkeypatch):

@@ -40,13 +40,13 @@ def test_pairs_are_read_as_they_stand_and_a_line_that_is_no_pair_is_named(tmp_pa
     text = "\ufefffirst\tsecond\tscore\r\n  a  b \tc\t0.9\r\n\nd\te\t-3\n"
     assert read_pairs(written(path, text)) == [("a b", "c", 0.9), ("d", "e", -3.0)]
     for content, sentence in (
-        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\t2\n", "but found 4 columns"),
+        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\t2\n", "expected two sentences and a score"),
         ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
-        ("a\tb\t1\nc\t \t2\n", "line 2: expected two sentences of"), ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"),
+        ("a\tb\t1\nc\t \t2\n", "line 2: expected a sentence of 1 to 10000 characters"), ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"),
         ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"), ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
         ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"), ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"),
         ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"),
-        ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save it in that encoding"),
+        ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save the file in that encoding"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(sentence)):
             read_pairs(written(path, content))
@@ -158,7 +158,7 @@ def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
         ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}', "row 1: expected a text or a number in sentence2, but found None"),
         ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1: expected a text or a number in sentence2, but found ['b']"),
         ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}', "row 1: expected a text or a number in score"),
-        ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected two sentences of 1 to 10000 characters"),
+        ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected a sentence of 1 to 10000 characters"),
         ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and no sentence1, sentence2"),
         ("a.csv", "sentence1,sentence2,score\n\udce9,b,1\n", "could not be read by the datasets library (UnicodeDecodeError: "),
     ):  # fmt: skip
@@ -181,7 +181,7 @@ def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters
     assert read_pairs(data_file(place, "pairs", tmp_path)) == [("NA", "b", 1.0), ("c", "d", 2.0)]
     tsv = written(tmp_path / "b.tsv", 'sentence1\tsentence2\tscore\n"open\tb\t1\nc"\td\t2\n')
     assert [a for a, _, _ in read_pairs(data_file(f"hf:{tsv}#train", "pairs", tmp_path))] == ['"open', 'c"']
-    read_pairs(written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n'))
+    own_sets([("c", written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n'))])
     assert "has 1 fields as a spreadsheet quotes them; quotes are kept" in capsys.readouterr().out
     several = tmp_path / "several"
     several.mkdir()

@@ -6,9 +6,8 @@ import random
 import pytest
 from transformers import AutoTokenizer
 
-from core.data.digests import measure
 from core.data.encoders import DEMO_ENCODER
-from core.data.text import read_csv_quoted, read_lines, sentences, training_text
+from core.data.text import measure, read_csv_quoted, read_lines, sentences, training_text
 from core.engine.tokens import cached_table, tokenise
 from core.spec.errors import UserError
 from core.spec.run import Data

@@ -7,7 +7,7 @@ import pytest
 from small_runs import run, small
 
 from core.data.sources import demo_sources
-from core.engine import rewriting
+from core.engine import tokens
 from core.engine.evaluation import scoring, transfer
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.metrics import AGGREGATES
@@ -99,7 +99,7 @@ def test_the_other_methods_run(method, profile, thin):
 
 
 def test_text_views_are_trained(thin, monkeypatch):  # Table 5, D26
-    monkeypatch.setattr(rewriting, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
+    monkeypatch.setattr(tokens, "training_text", lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)])
     typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
     target, both = (run(vary(typos, change), thin) for change in ({}, {"text.view": "both"}))
     assert values(target, "curve", "train", "loss") != values(both, "curve", "train", "loss")

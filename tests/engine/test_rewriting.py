@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 from core.data.encoders import DEMO_ENCODER
 from core.data.sources import demo_sources
-from core.engine import rewriting
+from core.engine import tokens
 from core.engine.encoder.packing import pack
 from core.engine.tokens import tokenise
 from core.methods.losses import info_nce
@@ -38,12 +38,12 @@ def small(**text):
 def place(tmp_path, monkeypatch):
     """An execution with a cache of its own, over four sentences; counts how often they are read."""
     reads = []
-    monkeypatch.setattr(rewriting, "training_text", lambda data, path: reads.append(1) or list(TEXTS))
+    monkeypatch.setattr(tokens, "training_text", lambda data, path: reads.append(1) or list(TEXTS))
     return Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache")), reads
 
 
 def table(config, execution, tokenizer, view):
-    return rewriting.rewritten_table(config, config.text, execution, tokenizer, CPU, view)
+    return tokens.rewritten_table(config, config.text, execution, tokenizer, CPU, view)
 
 
 def rows(table):
@@ -56,7 +56,7 @@ def test_a_text_is_rewritten_once_for_all_seeds(place, tokenizer):
     first = table(config, execution, tokenizer, "target")
     other_seed = vary(config, {"seed.model": 3, "seed.data": 4})
     assert rows(table(other_seed, execution, tokenizer, "target")) == rows(first) and len(reads) == 1
-    wanted = tokenise(tokenizer, misspelt(TEXTS, 0.3, rewriting.stream_seed(0, "text view typos target")), 12)
+    wanted = tokenise(tokenizer, misspelt(TEXTS, 0.3, tokens.stream_seed(0, "text view typos target")), 12)
     assert rows(first) == rows(wanted)
 
 
@@ -75,10 +75,10 @@ def test_each_field_makes_another_table(place, tokenizer):
 def test_word_pieces_are_joined_with_their_marks(tokenizer):  # D26
     texts = ["The xylophonist slept.", "a b c d e f g h i j k l m n o p"]
     pieces, plain = (small(kind="typos", detokenize=how) for how in ("wordpiece_join", "original_text"))
-    joined = rewriting.source_texts(pieces, pieces.text, texts, tokenizer)
+    joined = tokens.source_texts(pieces, pieces.text, texts, tokenizer)
     assert joined == [" ".join(tokenizer.tokenize(texts[0])[:10]), "a b c d e f g h i j"]
     assert "##" in joined[0] and tokenizer.tokenize("##s") == ["[UNK]", "[UNK]", "s"]
-    assert rewriting.source_texts(plain, plain.text, texts, tokenizer) is texts
+    assert tokens.source_texts(plain, plain.text, texts, tokenizer) is texts
 
 
 def test_the_target_branch_alone_reads_the_rewritten_text():

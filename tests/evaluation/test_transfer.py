@@ -79,7 +79,7 @@ def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain(monkey
     monkeypatch.setattr(transfer, "WIDE", (1.0,))
     words, labels, asked = tuple(f"s{i}" for i in range(80)), tuple(i % 2 for i in range(40)), []
     pairs = Part(words[:40], labels, words[40:])
-    tasks = [TransferTask("A", Part(words[:40], labels)), TransferTask("B", pairs, None, pairs)]
+    tasks = [TransferTask("A", {"train": Part(words[:40], labels)}), TransferTask("B", {"train": pairs, "test": pairs})]
 
     def encode(sentences):
         asked.append(sorted(sentences))

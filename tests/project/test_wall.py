@@ -24,7 +24,7 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
 MORE = {
     "core/runner/resolve.py": ("core.report",),  # imported only with --resolve
     "core/runner/evaluate.py": ("core.engine",),  # imported only once the command line and the data are right
-    "core/engine/rewriting.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
+    "core/engine/tokens.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
 }
 BESIDE_TORCH = {"core/data/encoders.py": {"safetensors", "tokenizers"}, "core/data/own_data.py": {"datasets"}}  # none imports torch
 WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")

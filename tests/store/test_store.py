@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(stor
     """A copied folder, or the first run trained again: the encoder of a later run takes no plain names."""
     other = vary(CONFIG, {"encoder.digest": "another"})
     for config, name in ((CONFIG, "mine"), (other, "another")):
-        provenance = {"encoder_hidden": 384, "encoder": name}
+        found = sources.demo_sources()
+        provenance = replace(found, sources=replace(found.sources, encoder_name=name)).provenance()
         store.save(config, Result(status="ok", rows=ROWS, provenance=provenance))
     shutil.copytree(store.root, tmp_path / "copy")
     copy = Store(tmp_path / "copy", None)

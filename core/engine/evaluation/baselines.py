@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 import zlib
 from collections.abc import Callable, Sequence
@@ -19,10 +17,9 @@ from core.engine.encoder.packing import Packed
 from core.engine.evaluation.metrics import array, direction_rows, length_rows, mean_of_7, spectrum_rows
 from core.engine.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
-from core.spec.errors import UserError
 from core.spec.result import EXCESS, Row
 from core.spec.run import RunConfig
-from core.store.files import write_whole
+from core.store.files import kept
 
 VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
 ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller deviation is rounding of float32
@@ -114,11 +111,5 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 def kept_rows(config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]]) -> list[Row]:
     """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the cache for
     all its runs; a file that cannot be read is made again."""
-    of = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}"
-    path = cache_dir / "baselines" / f"{of}-{what}-{VERSION}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return [Row(*row) for row in json.loads(path.read_bytes())]
-    rows = make()
-    with contextlib.suppress(UserError):  # a cache that cannot be written costs seconds, no more
-        write_whole(path, json.dumps(rows, indent=0).encode())
-    return rows
+    name = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}-{what}-{VERSION}.json"
+    return [Row(*row) for row in kept(cache_dir / "baselines" / name, "rows", make)]

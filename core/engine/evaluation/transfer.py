@@ -90,7 +90,7 @@ def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarr
 
 
 def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) -> Accuracy:
-    parts = task.parts().values()
+    parts = task.parts.values()
     examples = [(features(part, vectors, index), np.array(part.labels)) for part in parts]
     if not all(np.isfinite(x).all() for x, _ in examples):
         return Accuracy(float("nan"), float("nan"))
