@@ -128,8 +128,9 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
         above = {contrast: effect > 0 for contrast, (effect, _) in of.items()}
         outcome = "supported" if truth(claim.predicate, above.get) else "contradicted"
         seeds = next((n for n in LOOKS if power(claim, of, n, claims)[outcome] >= POWER), None)
-        configs = [result.setup.configs(result.study, cell.cell, seeds or 0) for cell in cells]
-        hours = {run_id(config): seconds(config) / 3600 for each in configs for config in each}
+        runs = [(result.study, cell.cell, seed) for cell in cells for seed in range(seeds or 0)]
+        configs = [result.setup.config(*run) for run in runs]
+        hours = {run_id(config): seconds(config) / 3600 for config in configs}
         costs.append(Cost(claim.key, verdict.printed_effect or 0.0, seeds, hours))
     return costs
 

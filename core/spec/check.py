@@ -35,13 +35,14 @@ def check_study(study: Study) -> None:
     laid = [name for name in (study.rows, study.columns) if name is not None]
     for kind, names in (
         ("axes", axes),
+        *((f"labels of {axis.name}", axis.labels) for axis in study.axes),
         ("axes of rows and columns", laid),
         ("cells", [_joined(cell.labels) for cell in study.cells]),
         ("claims", [claim.key for claim in study.claims]),
     ):
         for name in names:
-            each = f"{study.name} has two {kind} called {name}; give each a name of its own."
-            refuse(names.count(name) > 1, each)
+            twice = f"{study.name} has two {kind} called {name}; give each a name of its own."
+            refuse(names.count(name) > 1, twice)
     figure = (study.figure.x, study.figure.series) if study.figure is not None else ()
     metrics = [study.metric, *(cell.metric for cell in study.cells)]
     metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
@@ -63,9 +64,9 @@ def check_study(study: Study) -> None:
         *((f"Claim {claim.key}", labels) for claim in study.claims for labels in claim.cells()),
     ]
     for owner, labels in named:
-        hint = f"which is no cell of {study.name}; name a cell"
-        known = labels is None or study.matching(labels)
-        refuse(not known, f"{owner} speaks of {_joined(labels or ())}, {hint}.")
+        own = labels is None or [cell for cell in study.matching(labels) if not cell.copied]
+        what = f"{owner} speaks of {_joined(labels or ())}"
+        refuse(not own, f"{what}, which is no cell of {study.name} that is run; name another.")
 
 
 def _check_cells(study: Study, laid: list[int]) -> None:
@@ -94,7 +95,9 @@ def _check_cells(study: Study, laid: list[int]) -> None:
     for place, axis in enumerate(study.axes):
         for label in axis.labels:
             hint = f"has the label {label} along {axis.name}; add one or drop it"
-            refuse(label not in [cell.labels[place] for cell in study.cells], f"No cell of {study.name} {hint}.")
+            refuse(
+                label not in [cell.labels[place] for cell in study.cells], f"No cell of {study.name} {hint}."
+            )
 
 
 def check_runs(study: Study) -> None:

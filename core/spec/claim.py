@@ -33,13 +33,11 @@ class Term(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Contrast(Typed):
-    """The sum of weight * cell over `terms` is greater than `above`, in the unit of the cells (Spearman x
-    100, say).
+    """The sum of weight * cell over `terms` is greater than `above`, in the cells' unit.
 
-    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what of
-    it is compared: the value itself; its scatter over seeds, which is the absolute deviation from the cell's
-    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single cell's
-    runs.
+    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what is
+    compared: the value; its scatter over seeds, the absolute deviation from the cell's median (Brown and
+    Forsythe); or, of a number that is 0 or 1 for each run, its share of a single cell's runs.
     """
 
     terms: tuple[Term, ...]
@@ -49,8 +47,7 @@ class Contrast(Typed):
 
     def check(self):
         one = len(self.terms) == 1 and abs(self.terms[0].weight) == 1.0 and None not in self.terms[0].cell
-        hint = "use collapsed() or sound() for each cell"
-        refuse(self.of == "share" and not one, f"A share of runs is of one cell, by its own labels; {hint}.")
+        refuse(self.of == "share" and not one, "A share of runs is of one cell; use collapsed() or sound().")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -83,13 +80,12 @@ class Claim(Typed):
     """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their
     sign alone.
 
-    `key` is table or figure and a number (T3.1, E11.2, F5.1); `text` what the claim says, in our words;
-    `quote` the paper's own, and `place` where they stand. `decided_by` is the comparison that decides it, in
-    words that a reader can check against the table. `margin` is the difference, in the unit of the predicate,
-    below which a claim may be "equivalent". None: the predicate has a margin of its own. `gate` says what a
-    verdict requires of the methods that the claim compares: that each has learnt, or nothing, as for a claim
-    on collapse or on time. `read_to` is the reading error of printed numbers that stand in a figure: what
-    lies within it is "not printed". `note` is a reservation that goes with any verdict.
+    `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote` the
+    paper's own, and `place` where they stand. `decided_by` is the comparison that decides it, for readers of
+    the table. `margin` is the difference, in the predicate's unit, below which a claim may be "equivalent"
+    (None: the predicate has its own). `gate` says what a verdict requires of the methods compared: that each
+    has learnt, or nothing, as for a claim on collapse. `read_to` is the reading error of numbers printed in a
+    figure: what lies within it is "not printed". `note` is a reservation that goes with any verdict.
     """
 
     key: str
@@ -113,8 +109,8 @@ def weighted(
     cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0, metric: Metric | None = None
 ) -> Contrast:
     """The sum of the cells, each times its weight, is greater than `above`."""
-    terms = zip(weights, cells, strict=True)
-    return Contrast(tuple(Term(weight, tuple(cell)) for weight, cell in terms), above, metric)
+    terms = tuple(Term(weight, tuple(cell)) for weight, cell in zip(weights, cells, strict=True))
+    return Contrast(terms, above, metric)
 
 
 def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
@@ -236,5 +232,6 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
 
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
-    pairs = zip(wanted, labels, strict=False)
-    return len(wanted) == len(labels) and all(want in (None, have) for want, have in pairs)
+    return len(wanted) == len(labels) and all(
+        want in (None, have) for want, have in zip(wanted, labels, strict=False)
+    )

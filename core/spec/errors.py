@@ -62,8 +62,8 @@ def line_of(error: BaseException, file: Path) -> int | None:
 
 
 def printable(text: str) -> str:
-    """The text with each character that is no letter, mark or blank as an escape, such as `\\x1b`: a name moves
-    no cursor, begins no new line, turns no direction of writing, and can be encoded (a file's name may not)."""
+    """The text with what is no letter, mark or blank as an escape, such as `\\x1b`: a name moves no cursor,
+    begins no line, turns no direction of writing, and can be encoded."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

@@ -10,7 +10,7 @@ from core.spec import methods
 from core.spec.errors import HOME, nearest, refuse
 from core.spec.methods import PROFILES, SETTLED, base
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, describe, field_types, meanings, public_names
+from core.spec.section import Section, describe, field_types, meanings, public_names, section_classes
 
 FILE = HOME / "studies" / "reference" / "deviations.md"
 ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
@@ -40,8 +40,8 @@ def fields() -> list[tuple[str, type[Section]]]:
     """Path and section class of every field, those of every method first; two sections may share a name
     (queue)."""
     runs: list[type[RunConfig]] = [RunConfig, *(methods.method(name).run for name in methods.names())]
-    hints = [(name, kind) for run in runs for name, hint in field_types(run).items() for kind in alternatives(hint)]
-    sections = dict.fromkeys(each for each in hints if isinstance(each[1], type) and issubclass(each[1], Section))
+    hints = [item for run in runs for item in field_types(run).items()]
+    sections = dict.fromkeys((name, kind) for name, hint in hints for kind in section_classes(hint))
     listed = [(f"{name}.{field}", kind) for name, kind in sections for field in public_names(kind)]
     return [*listed, ("scale", RunConfig), ("method", RunConfig)]
 
@@ -54,8 +54,7 @@ def described(section: str | None = None) -> str:
     for path, kind in fields():
         if section in (None, path, path.partition(".")[0]):
             name = path.rpartition(".")[2]
-            choices = describe(field_types(kind)[public_names(kind)[name]])
-            choices = choices.replace("'", "").replace(" below 2**53", "").replace("finite ", "")
+            choices = describe(field_types(kind)[public_names(kind)[name]]).replace("'", "")
             meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
             deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
             lines += [f"{path:30}  {choices}  {deviations}".rstrip()]
@@ -71,8 +70,9 @@ def _default(path: str, kind: type[Section]) -> str:
     section, _, name = path.partition(".")
     having: dict[str, list[str]] = {}  # methods by default
     for method in methods.names():
-        owners = [getattr(base(method, profile), section, None) for profile in PROFILES]
-        texts = [str(getattr(each, public_names(kind)[name])).lower() for each in owners if isinstance(each, kind)]
+        runs = [base(method, profile) for profile in PROFILES]
+        owners = [getattr(run, section) for run in runs if isinstance(getattr(run, section, None), kind)]
+        texts = [str(getattr(owner, public_names(kind)[name])).lower() for owner in owners]
         having.setdefault(" / ".join(texts if len(set(texts)) > 1 else texts[:1]), []).append(method)
     words = [f"{text} ({', '.join(names)})" for text, names in having.items() if text]
     return "; ".join(words) or "none; no run has the section unless its cell brings it in"

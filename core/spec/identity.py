@@ -14,7 +14,7 @@ import json
 from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, field_types, public_name
+from core.spec.section import Section, field_types, public_name, section_classes
 
 # Every run says null for those of these sections that its method has not: ids were first made so, and live
 # on.
@@ -71,8 +71,7 @@ def _from_plain(value, expected):
     """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
     if isinstance(value, list):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    classes = (each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section))
-    section = next(classes, None)
+    section = next(iter(section_classes(expected)), None)
     if not isinstance(value, dict) or section is None:
         return value
     arguments = {}

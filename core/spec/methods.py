@@ -1,8 +1,7 @@
-"""Methods, found by their folders under core/methods; profiles; and the fields that no method may settle.
+"""Methods, found by their folders under core/methods, and profiles.
 
-A method's `settings.py` states METHOD, without torch. Its `model.py` trains, and states Model. A profile is
-a named base configuration: `paper` is the paper to the letter, evaluated cleanly; `repaired` is the code's
-design without its slips; `released` is what the code did, slips included.
+A method's `settings.py` states METHOD, without torch; its `model.py` trains. Profile `paper` is the paper to
+the letter, `repaired` the code's design without its slips, `released` what the code did, slips included.
 """
 
 from __future__ import annotations
@@ -29,40 +28,28 @@ from core.spec.vary import over, read, vary
 PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
 SETTLED = {  # fields that `--set` may not change, with the option that settles them
-    "scale": "--scale",
-    "method": "the study",
-    "seed": "--seeds",
-    "seed.model": "--seeds",
-    "data.rows": "--data-dir",
-    "data.digest": "--data-dir",
-    "eval.digest": "--data-dir",
+    "scale": "--scale", "method": "the study", "seed": "--seeds", "seed.model": "--seeds",
+    "data.rows": "--data-dir", "data.digest": "--data-dir", "eval.digest": "--data-dir",
     "encoder.digest": "--encoder",
-}
+}  # fmt: skip
 # Fields that the scale settles, unless a study or a cell names them.
 UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
 # What a Model may define (core.methods.contrastive, core.methods.simcse.model), with its parameters.
 HOOKS: dict[str, tuple[str, ...]] = {
-    "contrast": ("self", "first", "second"),
-    "views": ("tokens", "rng"),
-    "pooled": ("self", "batch"),
-    "build": ("self",),
-    "new_layers": ("self",),
-    "sentence_vectors": ("self", "batch"),
-    "before_step": ("self",),
-    "after_update": ("self",),
-    "after_step": ("self",),
+    "contrast": ("self", "first", "second"), "views": ("tokens", "rng"), "pooled": ("self", "batch"),
+    "build": ("self",), "new_layers": ("self",), "sentence_vectors": ("self", "batch"),
+    "before_step": ("self",), "after_update": ("self",), "after_step": ("self",),
     "diagnostics": ("self", "batch"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method(Typed):
-    """A method, whose `title` is its name in sentences. `paper` is its base configuration under the profile
-    `paper`, in the papers' units.
+    """A method: its name in sentences, and its base configuration under the profile `paper`, in the papers'
+    units. `repaired` is what that profile changes in it, and `released` what that one changes beyond.
 
-    `repaired` is what that profile changes in it, and `released` what that one changes beyond: values by
-    dotted path. A path whose section a run lacks has no effect. A mapping as a value says which values
-    become which.
+    Changes are values by dotted path; a mapping as a value says which values become which. A path whose
+    section a run lacks has no effect.
     """
 
     title: str
@@ -82,38 +69,32 @@ class Method(Typed):
 
 
 def derived(base: str, *, title: str, section: type[Section] | None = None) -> Method:
-    """A method that has another method's rules, profiles, fields and schedule, and a section of its own.
+    """A method that has the rules, profiles, fields and schedule of the method `base`, and a section of its
+    own. Call it in the `settings.py` of a method's folder, which names the method.
 
-    `base` is a folder in core/methods. Call it in the `settings.py` of a method's folder, which names the
-    method. A temperature that its `contrast` does not read cannot be changed.
+    A temperature that its `contrast` does not read cannot be changed.
     """
     module = sys._getframe(1).f_globals  # namedtuple finds its module in the same way
     name, model = module["__name__"].split(".")[-2], Path(module["__file__"]).parent / "model.py"
     parent = method(base)
     reads = model.is_file() and ".temperature" in model.read_text(encoding="utf-8")
+    usual, where = parent.paper.loss.temperature, place(model, "    def contrast")
 
     def check(self: RunConfig) -> None:
         parent.run.check(self)
-        usual = parent.paper.loss.temperature
-        if not reads and self.loss.temperature != usual:
-            where = place(model, "    def contrast")
-            raise UserError(f"{where}: no line reads loss.temperature; leave it {usual}.")
+        unread = not reads and self.loss.temperature != usual
+        refuse(unread, f"{where}: no line reads loss.temperature; leave it {usual}.")
 
+    own = [section] if section is not None else []
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
-    if section is not None:
-        fields.append((section.label(), section, dataclasses.field(default_factory=section)))
+    fields += [(each.label(), each, dataclasses.field(default_factory=each)) for each in own]
     run: Any = dataclasses.make_dataclass(
         f"{name.title()}Run", fields, bases=(parent.run,), frozen=True, slots=True, kw_only=True,
         namespace={"check": check, "__module__": module["__name__"]},
     )  # fmt: skip
     module[run.__name__] = run  # where pickle looks for it
     shared = {field.name: getattr(parent.paper, field.name) for field in dataclasses.fields(parent.run)}
-    return Method(
-        title=title,
-        paper=run(**{**shared, "method": name}),
-        repaired=parent.repaired,
-        released=parent.released,
-    )
+    return dataclasses.replace(parent, title=title, paper=run(**{**shared, "method": name}))
 
 
 def names() -> tuple[str, ...]:
@@ -143,9 +124,8 @@ def method(name: str) -> Method:
     except Exception as error:  # the folder is being written, perhaps by somebody else
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         where = place(settings, "METHOD", line_of(error, settings))
-        raise UserError(
-            f"Method {name} has settings that cannot be used ({reason}); mend {where}."
-        ) from error
+        what = f"Method {name} has settings that cannot be used"
+        raise UserError(f"{what} ({reason}); mend {where}.") from error
     sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
     own = [section for section in sections if section.__module__ == f"{PACKAGE}.{name}.settings"]
     _check_model(folders[name], tuple(field for each in own for field in public_names(each)))
@@ -154,7 +134,7 @@ def method(name: str) -> Method:
 
 @functools.cache
 def _check_model(folder: Path, fields: tuple[str, ...]) -> None:
-    """Refuse what is wrong with a method's model.py, which is not imported. Raises UserError with the line."""
+    """Refuse what is wrong with a method's model.py, by its text. Raises UserError with the line."""
     file, write = folder / "model.py", "write one, as CONTRIBUTING.md says"
     refuse(not file.is_file(), f"{place(file, '')}: there is no such file; {write}.")
     text = file.read_text(encoding="utf-8")
@@ -170,7 +150,10 @@ def _check_model(folder: Path, fields: tuple[str, ...]) -> None:
         for name, node in functions.items():
             where, hook = place(file, "", node.lineno), HOOKS.get(name)
             near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
-            refuse(not hook and set(near) - functions.keys(), f"{where}: {name} is no hook; did you mean {''.join(near)}?")
+            refuse(
+                not hook and set(near) - functions.keys(),
+                f"{where}: {name} is no hook; did you mean {''.join(near)}?",
+            )
             arguments = len(node.args.args)
             refuse(hook and arguments != len(hook), f"{where}: write def {name}({', '.join(hook or ())}).")
         left_out = "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions
@@ -210,19 +193,15 @@ def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     refuse(profile not in PROFILES, f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
     stated = method(run.method)
     steps = {"paper": {}, "repaired": stated.repaired, "released": over(stated.repaired, stated.released)}
-    changes = {}
-    for path, value in steps[profile].items():
-        if getattr(run, path.partition(".")[0]) is not None:
-            old = read(run, path)
-            changes[path] = value.get(old, old) if isinstance(value, Mapping) else value
-    return changes
+    return {
+        path: value.get(read(run, path), read(run, path)) if isinstance(value, Mapping) else value
+        for path, value in steps[profile].items()
+        if getattr(run, path.partition(".")[0]) is not None
+    }
 
 
 def deviating(name: str) -> dict[str, dict[str, object]]:
-    """By profile, the paths in which the profiles differ with the value each has; without the seed's part
-    (D35).
-
-    A study that has those of `paper` among its base changes stays on the paper's side under every profile.
-    """
+    """By profile, the paths in which the profiles differ with the value of each, without the seed's (D35). A
+    study whose base changes hold those of `paper` stays on the paper's side under every profile."""
     differing = [path for path in profile_changes(method(name).paper, "released") if path != "seed.data"]
     return {profile: {path: read(base(name, profile), path) for path in differing} for profile in PROFILES}

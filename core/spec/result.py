@@ -1,7 +1,6 @@
 """What a run leaves: a status, rows of numbers, and every test pair's cosine.
 
-Every metric, by checkpoint and task. `set` is each test set and `dev` (the development set, whatever its
-name).
+Every metric, by checkpoint and task; `set` is each test set and `dev`, the development set.
 
     checkpoint                task           metric
     selected, last            set, avg       spearman_all, spearman_mean, spearman_wmean: x 100, by
@@ -86,24 +85,13 @@ SCORE, ACCURACY = "Spearman × 100", "accuracy × 100"  # units of which a point
 GEOMETRY = ("alignment", "uniformity")
 SUM, EXCESS, LEARNT = "alignment_plus_uniformity", "like_length_excess", "like_length_excess_learnt"
 UNITS = {  # of what is no score, by the start of the quantity's name; the first that fits
-    "pairs": "pairs",
-    "mean_cosine": "cosine",
-    "view_cosine": "cosine",
-    "cosine": "cosine",
-    "effective_rank": "effective rank",
-    "collapsed": "share of runs",
-    "step_seconds": "seconds",
+    "pairs": "pairs", "mean_cosine": "cosine", "view_cosine": "cosine", "cosine": "cosine",
+    "effective_rank": "effective rank", "collapsed": "share of runs", "step_seconds": "seconds",
     "length_gap": "difference of Spearman × 100",  # no score: a run that learnt nothing has none to lose
-    "like_length_excess": "SDs of the cosines",
-    "alignment_plus": "alignment + uniformity",
-    "alignment": "alignment",
-    "uniformity": "uniformity",
-    "accuracy": ACCURACY,
-    "spectrum": "singular value over the largest",
-    "singular": "singular value",
-}
-QUANTITY = Bound("a quantity of core/spec/result.py", known_quantity)
-CHECKPOINT = one_of(CHECKPOINTS)
+    "like_length_excess": "SDs of the cosines", "alignment_plus": "alignment + uniformity",
+    "alignment": "alignment", "uniformity": "uniformity", "accuracy": ACCURACY,
+    "spectrum": "singular value over the largest", "singular": "singular value",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +99,15 @@ class Metric(Typed):
     """The number that an entry of a table is, out of a run's rows (listed at the head of this module).
 
     `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`: `spearman` (in
-    the run's own aggregation), any other metric of a row, or one derived from several
-    (`core.report.quantities`). `title` heads it.
+    the run's own aggregation), another metric, or one derived from several. `title` heads it.
     """
 
     task: str
     title: str
-    quantity: Annotated[str, "what is read", QUANTITY] = "spearman"
-    checkpoint: Annotated[str, "of which checkpoint", CHECKPOINT] = "selected"
+    quantity: Annotated[str, "what is read", Bound("a quantity of core/spec/result.py", known_quantity)] = (
+        "spearman"
+    )
+    checkpoint: Annotated[str, "of which checkpoint", one_of(CHECKPOINTS)] = "selected"
 
 
 def unit(metric: Metric) -> str:
@@ -134,11 +123,10 @@ def decimals(metric: Metric) -> int:
 
 
 class Row(NamedTuple):
-    """One number. `checkpoint`: selected, last, curve (along training), data, or what needs no training.
-    `task`: a set, `avg`, …
+    """One number; checkpoints, tasks and metrics are listed at the head of this module.
 
-    `metric`: by the list at the head of this module. `step`: the optimiser step that it belongs to.
-    `value`: float64; NaN where there is no such number: a diverged run, a Spearman of constant cosines.
+    `step`: the optimiser step that it belongs to. `value`: float64; NaN where there is no such number: a
+    diverged run, a Spearman of constant cosines.
     """
 
     checkpoint: str

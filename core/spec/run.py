@@ -1,9 +1,8 @@
 """RunConfig: everything that can move a number, and nothing else; here what the runs of every method have.
 
-What a field means stands beside its type, for `--fields` to print; one that stands for a known difference
-between a paper and its code carries the deviation's number (D1 … D84). A run has the sections of its method
-alone, so none carries a knob that does nothing. Where things lie, how many workers there are and what is
-logged belong to `Execution`, which is never hashed.
+What a field means stands beside its type, for `--fields` to print, with the number of the difference between
+paper and code that it stands for (D1 … D84). A run has the sections of its method alone, so no field does
+nothing. Places, workers and logs belong to `Execution`, which is never hashed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from core.spec.errors import refuse
+from core.spec.errors import refuse, refuse_any
 from core.spec.section import ABOVE_0, SHARE, Bound, Section, at_least
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
@@ -22,7 +21,7 @@ Switch = Literal["on", "off"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data(Section):
-    """Training text. `digest` is the SHA-256 of its content, `rows` its sentences."""
+    """Training text, and how it is read."""
 
     digest: Annotated[str, "SHA-256 of the training text's content"]
     rows: Annotated[int, "sentences of the training text", at_least(1)]
@@ -34,7 +33,7 @@ class Data(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder(Section):
-    """The pretrained encoder. `digest` covers its weights, configuration and tokenizer."""
+    """The pretrained encoder."""
 
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
     hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)", SHARE] = 0.1
@@ -54,9 +53,8 @@ class Loss(Section):
 class Train(Section):
     """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34).
 
-    D84: the releases' trainer has AdamW as transformers 4 wrote it (`core.engine.optimiser`), not as torch
-    does. Biases and LayerNorm weights have no weight decay. New layers are heads that start at random: short
-    runs may give them a larger rate. fp16 can be stored but not trained.
+    Biases and LayerNorm weights have no weight decay. New layers are heads that start at random: short runs
+    may give them a larger rate. fp16 can be stored but not trained.
     """
 
     steps: Annotated[int, "optimiser steps of the run", at_least(1)]
@@ -70,18 +68,12 @@ class Train(Section):
     epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient", ABOVE_0] = 1e-8
     adamw: Annotated[Literal["torch", "transformers"], "whose form of AdamW (D84)"] = "torch"
     new_layer_factor: Annotated[float, "rate of new layers by learning_rate", ABOVE_0] = 1.0
-    precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic of training (D34, D71)"] = (
-        "fp32"
-    )
+    precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic (D34, D71)"] = "fp32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation(Section):
-    """What is scored, when and on what. `digest` is the SHA-256 of the evaluation sets' content.
-
-    `transfer` adds the transfer tasks' accuracies (MoCoSE, Table 2) to the finished run; it costs minutes on
-    real data.
-    """
+    """What is scored, when and on what. `transfer` costs minutes on real data (MoCoSE, Table 2)."""
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
     every: Annotated[int, "steps between development checks (D30, D74)", at_least(1)] = 100
@@ -104,9 +96,7 @@ class Evaluation(Section):
 class Selection(Section):
     """Which checkpoint is reported (D40, D41)."""
 
-    metric: Annotated[Literal["stsb_dev", "sts_test_avg", "last"], "which checkpoint is reported (D40)"] = (
-        "stsb_dev"
-    )
+    metric: Annotated[Literal["stsb_dev", "sts_test_avg", "last"], "by what it is chosen (D40)"] = "stsb_dev"
     score: Annotated[
         Literal["mean_of_7", "mean_of_8_rounded"] | None, "how the tests become one score (D41)"
     ] = None
@@ -114,10 +104,10 @@ class Selection(Section):
     in_paths = "select"
 
     def check(self):
-        refuse(
-            (self.metric == "sts_test_avg") != (self.score is not None),
-            "select.score goes with select.metric=sts_test_avg alone; set it or leave it none.",
-        )
+        refuse_any({
+            "select.score goes with select.metric=sts_test_avg alone; set it or leave it none.":
+                (self.metric == "sts_test_avg") != (self.score is not None),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +155,11 @@ class RunConfig(Section):
     cadence = 125  # steps between development checks in the method's paper
 
     def check(self):
+        size, rows = self.train.batch_size, self.data.rows
         refuse(
-            self.data.drop_last and self.data.rows < self.train.batch_size,
-            f"train.batch_size is {self.train.batch_size} but the training text has only {self.data.rows} "
-            "sentences; give more text or a smaller batch.",
+            self.data.drop_last and rows < size,
+            f"train.batch_size is {size} but the training text has only {rows} sentences; "
+            "give more text or a smaller batch.",
         )
 
     def scaled(self, measure: Measure) -> dict[str, object]:
@@ -262,21 +253,18 @@ class TextView(Section):
     in_paths = "text"
 
     def check(self):
-        models = MODELS[self.kind]
-        refuse(
-            self.kind in ("continuation", "back_translation") and self.rate != 0.3,
-            f"text.rate has no effect with text.kind={self.kind}; leave it 0.3.",
-        )
-        refuse(
-            self.model not in (models or (None,)),
-            f"text.kind={self.kind} needs text.model={' or '.join(models) or 'none'}, not {self.model}.",
-        )
+        kind, models = self.kind, MODELS[self.kind]
+        refuse_any({
+            f"text.rate has no effect with text.kind={kind}; leave it 0.3.":
+                kind in ("continuation", "back_translation") and self.rate != 0.3,
+            f"text.kind={kind} needs text.model={' or '.join(models) or 'none'}, not {self.model}.":
+                self.model not in (models or (None,)),
+        })  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Places and resources. Paths are text; `corpus_path`, `evaluation_path` and `encoder_path` are None at
-    scale demo, whose text and encoder are part of the project."""
+    """Places and resources. Paths are text, and None at scale demo, whose files the project brings."""
 
     results_dir: str
     cache_dir: str

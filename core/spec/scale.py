@@ -43,15 +43,13 @@ class Sources:
     evaluation_name: str
     corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
     others: tuple[EncoderSource, ...] = ()  # encoders besides the scale's own, which stands for bert-base
-    # of the evaluation sets with the transfer tasks; None where those are not there
-    transfer_digest: str | None = None
+    transfer_digest: str | None = None  # of sets and transfer tasks; None where these are not there
     encoder_masked_words: bool = False  # whether the encoder's checkpoint holds a masked-word head
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
-        if reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None:
-            return self.corpus_rows_csv_quoted
-        return self.corpus_rows
+        quoted = self.corpus_rows_csv_quoted if reader == "csv_quoted" else None
+        return self.corpus_rows if quoted is None else quoted
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
@@ -94,34 +92,15 @@ STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 DEMO = Scale(
-    name="demo",
-    seeds=3,
-    steps=160,
-    checks=5,
-    batch_size=64,
-    learning_rate=1e-3,
-    warmup_fraction=0.1,
-    precision="fp32",
-    dev="DEV",
-    tests=("Para", "Length", "Roles", "Mixed"),
-    probes=("Negation", "When", "Roles", "Verb"),
-    generated=True,
-)
-# The papers' run on a small encoder: everything per step as printed. Only encoder (2 x 384) and text are
-# smaller.
+    name="demo", seeds=3, steps=160, checks=5, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
+    precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"),
+    probes=("Negation", "When", "Roles", "Verb"), generated=True,
+)  # fmt: skip
+# The papers' run on a small encoder: everything per step as printed; encoder (2 x 384) and text are smaller.
 MINI = Scale(
-    name="mini",
-    seeds=3,
-    steps=15_625,
-    checks=None,
-    batch_size=64,
-    learning_rate=None,
-    warmup_fraction=0.0,
-    precision="bf16",
-    dev="STS-B dev",
-    tests=STS_TESTS,
-    probes=TRANSFER,
-)
+    name="mini", seeds=3, steps=15_625, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0,
+    precision="bf16", dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER,
+)  # fmt: skip
 PAPER = replace(MINI, name="paper", seeds=5, steps=None, hub_models=True)
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
@@ -136,13 +115,8 @@ def at_scale(
     sentences, going round the text again if need be.
     """
     encoder = sources.encoder(stands_for)
-    if encoder is None:
-        raise UserError(
-            f"Scale {scale.name} has no encoder in the place of {stands_for}; "
-            f"give one with --encoder {stands_for}=FOLDER."
-        )
+    assert encoder is not None, "Setup.unavailable asks for it first"
     batches = scale.batch_size / PAPER_BATCH
-    width = encoder.hidden / PAPER_HIDDEN
     batch = scaled_count(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
     # beyond the text: it is read again, in a new order
@@ -165,20 +139,19 @@ def at_scale(
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence))
     # a period is fixed, whatever the batch (D2)
-    stands_for_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH
-    measure = Measure(batches=batches, width=width, paper_steps=stands_for_steps, hub_models=scale.hub_models)
+    paper_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH
+    width = encoder.hidden / PAPER_HIDDEN
+    measure = Measure(batches=batches, width=width, paper_steps=paper_steps, hub_models=scale.hub_models)
     return vary(run, {**changes, **run.scaled(measure)})
 
 
 def evaluation_digest(run: RunConfig, sources: Sources) -> str:
     """The digest of what this run is evaluated on. Raises UserError without its transfer tasks."""
-    if not run.eval.transfer:
-        return sources.evaluation_digest
-    if sources.transfer_digest is None:
+    digest = sources.transfer_digest if run.eval.transfer else sources.evaluation_digest
+    if digest is None:
         raise UserError(
-            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, "
-            "MRPC) beside STS and SICK in the "
-            "evaluation folder, and some are not there; fetch SentEval's whole data, or leave "
-            "eval.transfer false."
+            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC) beside "
+            "STS and SICK in the evaluation folder, and some are not there; fetch SentEval's whole data, or "
+            "leave eval.transfer false."
         )
-    return sources.transfer_digest
+    return digest

@@ -19,13 +19,9 @@ Value = TypeVar("Value")
 UNIONS = (typing.Union, types.UnionType)
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 NAMES: dict[Any, str] = {
-    int: "a whole number below 2**53",
-    float: "a finite number",
-    str: "text",
-    bool: "true or false",
-    type(None): "none",
+    int: "a whole number", float: "a finite number", str: "text", bool: "true or false", type(None): "none",
     tuple[tuple[int, int], ...]: "ranges such as 0-128 or 0-128,384-512",
-}
+}  # fmt: skip
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -173,6 +169,11 @@ def fits(value, expected) -> bool:
 def alternatives(expected) -> tuple:
     """The members of a union, or the annotation itself."""
     return typing.get_args(expected) if typing.get_origin(expected) in UNIONS else (expected,)
+
+
+def section_classes(expected) -> list[type[Section]]:
+    """The sections that an annotation allows."""
+    return [each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section)]
 
 
 def describe(expected) -> str:

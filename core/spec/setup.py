@@ -49,10 +49,6 @@ class Setup:
         named = study.named(cell, self.profile)
         return vary(run, {path: value for path, value in named.items() if path in UNSCALED})
 
-    def configs(self, study: Study, cell: Cell, seeds: int) -> list[RunConfig]:
-        """The runs of a cell under seeds 0 … seeds-1."""
-        return [self.config(study, cell, seed) for seed in range(seeds)]
-
     @cache  # noqa: B019
     def unavailable(self, study: Study, cell: Cell) -> str | None:
         """Why a cell cannot be run here, in a few words without a full stop; None if it can."""
@@ -69,7 +65,8 @@ class Setup:
         text = self._unseeded(study, cell).rewriting
         model = text.model if text is not None else None
         if model == OWN_ENCODER and not self.sources.encoder_masked_words:
-            return f"needs a masked-word head, which the encoder {shown(self.sources.encoder_name)} does not have"
+            name = shown(self.sources.encoder_name)
+            return f"needs a masked-word head, which the encoder {name} does not have"
         if model not in (None, OWN_ENCODER) and not self.scale.hub_models:
             return f"needs {model}, which scale {self.scale.name} does not have"
         return None
@@ -83,7 +80,7 @@ class Setup:
         study = study.at(self.scale)
         for cell in study.cells:
             if self.unavailable(study, cell) is None:
-                yield cell, self.configs(study, cell, self.seeds_of(study))
+                yield cell, [self.config(study, cell, seed) for seed in range(self.seeds_of(study))]
 
     def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
         """The study under `--set`'s settings, with `--vary`'s fields as axes. Raises UserError."""
@@ -97,17 +94,13 @@ class Setup:
     def check(self, study: Study) -> None:
         """Refuse different cells that this scale rounds to one run. Raises UserError."""
         kept: dict[str, tuple[Cell, RunConfig]] = {}
-        study = study.at(self.scale)
-        for cell in study.cells:
-            if self.unavailable(study, cell) is None:
-                run = study.paper_config(cell, self.profile)
-                other, same = kept.setdefault(run_id(self.config(study, cell, 0)), (cell, run))
-                names = " and ".join("/".join(each.labels) for each in (other, cell))
-                refuse(
-                    (same, other.encoder) != (run, cell.encoder),
-                    f"{names} of {study.name} are one run at scale {self.scale.name}; give them values "
-                    "further apart, or choose another --scale.",
-                )
+        for cell, runs in self.asked(study):
+            run = study.paper_config(cell, self.profile)
+            other, same = kept.setdefault(run_id(runs[0]), (cell, run))
+            names = f"{'/'.join(other.labels)} and {'/'.join(cell.labels)} of {study.name}"
+            hint = "give them values further apart, or choose another --scale"
+            differ = (same, other.encoder) != (run, cell.encoder)
+            refuse(differ, f"{names} are one run at scale {self.scale.name}; {hint}.")
 
 
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
@@ -131,7 +124,7 @@ def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
     A setting changes the runs that have its field; the others stay as they are, and a footnote names their
     rows. Raises UserError for a field that no run has, or that the study itself varies.
     """
-    words, suffix = _words(study, "--set", settings, runs), _suffix(sorted(settings))
+    words, suffix = _words(study, "--set", settings, runs), short(",".join(sorted(settings)))
     return replace(
         study.without_paper(),
         name=f"{study.name}@{suffix}",
@@ -157,18 +150,16 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
         if run is not None and vary(run, _values(run, dict(zip(words, place, strict=True)))) != run:
             made = replace(made, published=None, published_runs=())
         cells.append(made)
-    any_value, figure = (None,) * len(words), study.figure
-    if figure is not None:
-        figure = replace(_figure(study, figure, [*words]), base=figure.base and (*figure.base, *any_value))
+    any_value = (None,) * len(words)
     return replace(
         study,
-        name=f"{study.name}@by-{_suffix(fields)}",
+        name=f"{study.name}@by-{short(','.join(fields))}",
         title=f"{study.title} by {', '.join(words)}",
         axes=(*study.axes, *(Axis(name=path, title=path, labels=each) for path, each in words.items())),
         cells=tuple(cells),
         claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
         reference=study.reference and (*study.reference, *any_value),
-        figure=figure,
+        figure=study.figure and _figure(study, study.figure, list(words)),
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
         footnotes=(*study.footnotes, *_unchanged(words, runs)),
         varied=tuple(words),
@@ -184,14 +175,12 @@ def parts(study: Study) -> tuple[Study, ...]:
         fixed = [
             replace(axis, labels=(label,)) for axis, label in zip(study.axes[-count:], chosen, strict=True)
         ]
-        part = replace(
-            study,
-            axes=(*study.axes[:-count], *fixed),
+        studies.append(replace(
+            study, axes=(*study.axes[:-count], *fixed),
             cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
             claims=tuple(claim for claim in study.claims if claim.cells()[0][-count:] == chosen),
             reference=study.reference and (*study.reference[:-count], *chosen),
-        )
-        studies.append(part)
+        ))  # fmt: skip
     return tuple(studies)
 
 
@@ -236,11 +225,6 @@ def _words(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[
     return words
 
 
-def _suffix(texts: Sequence[str]) -> str:
-    """Settings as the name of a study and of its files has them."""
-    return short(",".join(texts).replace(" ", "").replace("/", "-"))
-
-
 def _unchanged(paths: Iterable[str], runs: Runs) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
@@ -261,6 +245,7 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
 
 def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSpec:
     """The study's figure with a panel for each value of the first field; curves have a line for each cell."""
+    figure = replace(figure, base=figure.base and (*figure.base, *(None for _ in varied)))
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={})
     alone = figure.series is None and figure.x != "task" and len(varied) == 1

@@ -16,7 +16,6 @@ from typing import Annotated, Literal
 
 from core.spec import methods
 from core.spec.claim import Claim, Contrast, Labels, matches
-from core.spec.errors import refuse
 from core.spec.methods import profile_changes
 from core.spec.result import Metric
 from core.spec.run import RunConfig
@@ -42,7 +41,6 @@ class Paper(Typed):
 
 # the papers'; a scale's own stands for bert-base
 ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
-ENCODER = one_of(ENCODERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +50,6 @@ class Axis(Typed):
     name: str
     title: str
     labels: tuple[str, ...]
-
-    def check(self):
-        twice = next((label for label in self.labels if self.labels.count(label) > 1), None)
-        refuse(twice is not None, f"The axis {self.name} has two labels called {twice}; give each its own.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +71,7 @@ class Cell(Typed):
     published_runs: tuple[float, ...] = ()
     method: str | None = None
     metric: Metric | None = None
-    encoder: Annotated[str, "one of the papers'", ENCODER] = "bert-base"
+    encoder: Annotated[str, "one of the papers'", one_of(ENCODERS)] = "bert-base"
     copied: bool = False
 
     __hash__ = object.__hash__  # by identity: a study keeps the configurations of its cells
@@ -87,12 +81,12 @@ class Cell(Typed):
 class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
-    cells: absolute values along `x` (or the only other axis) where its labels are numbers, a line for each of
-    `series`, and paired differences by row, a panel for each of `series`. curve: the
-    development score along training, a line for each of `series`; spectrum: singular values by index,
-    likewise. `base` are the labels of the cell that the others are
-    compared with, None standing for a cell's own label; without it, that is the study's reference. `curves`
-    are the paper's own by label of the series: points of the share of the run (or of the width).
+    cells: values along `x` (or the only other axis) where its labels are numbers, a line for each of
+    `series`, and paired differences by row, a panel for each of `series`. curve: the development score along
+    training, a line for each of `series`; spectrum: singular values by index, likewise. `base` are the labels
+    of the cell that the others are compared with, None standing for a cell's own label; without it, that is
+    the study's reference. `curves` are the paper's own by label of the series: points of the share of the run
+    (or of the width).
     """
 
     kind: Literal["cells", "curve", "spectrum"] = "cells"
@@ -184,7 +178,8 @@ class Study(Typed):
             cells.setdefault(wanted, made)  # each row is made from its first cell
         cells |= {cell.labels: cell for cell in self.cells if cell.labels in cells}
         axes = (*self.axes[:place], replace(self.axes[place], labels=labels), *self.axes[place + 1 :])
-        return self._with(cells.values(), axes=axes)
+        study = replace(self, axes=axes, cells=tuple(cells.values()), claims=())
+        return replace(study, claims=tuple(c for c in self.claims if all(map(study.matching, c.cells()))))
 
     @cache  # noqa: B019  (a report needs the same configurations many times)
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
@@ -219,35 +214,29 @@ class Study(Typed):
         return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
     def without_paper(self) -> Study:
-        """The study without the paper's numbers, the rows that the paper copied, and claims on these."""
-        cells = [replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied]
+        """The study without the paper's numbers and the rows that the paper copied."""
+        cells = tuple(
+            replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied
+        )
         axes = []
         for place, axis in enumerate(self.axes):
             used = {cell.labels[place] for cell in cells}
             axes.append(replace(axis, labels=tuple(label for label in axis.labels if label in used)))
-        study = self._with(cells, axes=tuple(axes))
-        base = study.figure.base if study.figure is not None else None
-        figure = study.figure and replace(study.figure, base=base if base and study.matching(base) else None)
-        reference = study.reference if study.reference and study.matching(study.reference) else None
-        return replace(study, figure=figure, reference=reference)
-
-    def _with(self, cells: Iterable[Cell], axes: tuple[Axis, ...]) -> Study:
-        """The study with these cells, and with those of its claims of which every cell is among them."""
-        study = replace(self, cells=tuple(cells), axes=axes, claims=())
-        return replace(study, claims=tuple(c for c in self.claims if all(map(study.matching, c.cells()))))
+        return replace(self, axes=tuple(axes), cells=cells)
 
 
 def short(suffix: str) -> str:
     """A suffix of a study's name, which becomes a file's name."""
-    digest = hashlib.sha256(suffix.encode()).hexdigest()[:8]
-    return suffix if len(suffix) <= LONGEST_SUFFIX else f"{suffix[:LONGEST_SUFFIX]}~{digest}"
+    word = suffix.replace(" ", "").replace("/", "-")
+    digest = hashlib.sha256(word.encode()).hexdigest()[:8]
+    return word if len(word) <= LONGEST_SUFFIX else f"{word[:LONGEST_SUFFIX]}~{digest}"
 
 
 # the baseline of both papers: what it gains over the untrained encoder is the bar for other methods
 SIMCSE = Study(
     name="simcse-alone", paper="ours", title="SimCSE alone", method="simcse",
     caption="The baseline of both papers, whose gain is the bar for other methods",
-    axes=(Axis(name="method", title="Method", labels=("SimCSE",)),), rows="method", columns=None,
-    cells=(Cell(labels=("SimCSE",)),), metric=Metric(task="avg", title="Average"), figure=None, reference=None,
+    axes=(Axis(name="method", title="Method", labels=("SimCSE",)),), rows="method", columns=None, figure=None,
+    cells=(Cell(labels=("SimCSE",)),), metric=Metric(task="avg", title="Average"), reference=None,
     footnotes=("A method counts as learning if it gains more than a third of what SimCSE gains here.",),
 )  # fmt: skip

@@ -100,7 +100,9 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
     if text.lower() == "none" and type(None) in options:
         return None
     if names := _names(getattr(owner, field)):
-        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{next(iter(names))}.")
+        raise UserError(
+            f"{path} is a section of fields; set one of them, such as {path}.{next(iter(names))}."
+        )
     if text.lower() in ("true", "false") and bool in options:
         return text.lower() == "true"
     for kind, read_as in ((int, whole), (float, decimal)):
@@ -109,8 +111,8 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
     if tuple[tuple[int, int], ...] in options and RANGES.fullmatch(text):
         # in another order they would be another run
         ranges = sorted(tuple(map(int, part.split("-"))) for part in text.split(","))
-        overlap = any(after < stop for (_, stop), (after, _) in pairwise(ranges))
-        refuse(overlap, f"{path}={text} has overlapping ranges; join them.")
+        for (_, stop), (after, _) in pairwise(ranges):
+            refuse(after < stop, f"{path}={text} has overlapping ranges; join them.")
         return tuple(ranges)
     return text
 
