@@ -86,9 +86,7 @@ def store_of(options: Options, home: Path) -> Store:
 
 def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     """The studies that a command names, each once, or every study; prints what is wrong with other files.
-
-    Raises UserError for a study that does not exist or is wrong.
-    """
+    Raises UserError for a study that does not exist or is wrong."""
     first, *rest = catalogue.faults.values() or [""]
     more = f" ({len(rest)} more files are wrong; see --list.)" if rest else ""
     refuse(options.all and first, f"{first}{more}")

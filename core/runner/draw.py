@@ -27,9 +27,8 @@ MARK = "<title>Which ablations hold?"  # of our page; it and its README.md are w
 
 
 class Drawing:
-    """What one command draws, and where: tables under `results`, pictures under `figures`. With `small`
-    each study has a Markdown table, a CSV file of its cells and a PNG, and no LaTeX, PDF or CSV file of
-    its runs."""
+    """What one command draws: tables under `results`, pictures under `figures`. With `small` a study has no
+    LaTeX, no PDF and no CSV file of its runs."""
 
     def __init__(self, options: Options, store: Store, results: Path, figures: Path, small: bool = False):
         self.options, self.store, self.small = options, store, small
@@ -57,8 +56,7 @@ class Drawing:
             found, seeds = recorded.get(scale.name), self.options.seeds or scale.seeds
             none = finding.unfetched_sources(finding.HIDDEN if scale.hub_models else ())
             sources = found.sources if found else none
-            setup = Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
-            setups.append(setup)
+            setups.append(setup := Setup(profile=profile, scale=scale, sources=sources, seeds=seeds))
             begun = started(studies, setup, self.store) if found else []
             if begun and only in (None, scale.name) and self.options.profile in (None, profile):
                 results[scale.name, profile] = self.render(begun, setup)

@@ -1,5 +1,4 @@
-"""What a person sees while runs go: a live line for each running run on a terminal, plain lines anywhere
-else."""
+"""What a person sees while runs go: a live line for each on a terminal, plain lines anywhere else."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""`--resolve`: train the runs that are likeliest to settle a claim, until the budget is spent.
-
-Verdicts are computed anew from the stored runs, at the fixed numbers of seeds, before each choice. Nothing
-else is kept: a killed command loses the runs in training, and two commands at once share the work.
-"""
+"""`--resolve`: train the runs that are likeliest to settle a claim, until the budget is spent. Verdicts are
+computed anew from the stored runs before each choice. Nothing else is kept, so a killed command loses the runs
+in training, and two commands at once share the work."""
 
 from __future__ import annotations
 
@@ -107,11 +105,9 @@ class Resolving:
         return sorted(choices, key=lambda choice: -choice.rate)
 
     def choice(self, study: Study, verdict: Verdict) -> Choice | None:
-        """What a claim is given next: SimCSE's runs where it lacks them, or its own up to the next check.
-
-        A first check counts as a chance of 1. Later checks count by the best chance for each second of
-        training among the checks that fit into the time left.
-        """
+        """What a claim is given next: SimCSE's runs where it lacks them, or its own up to the next check. A
+        first check counts as a chance of 1, later checks by the best chance for each second of training among
+        those that fit into the time left."""
         claim, cells = verdict.claim, study.cells_of(verdict.claim.predicate.contrasts())
         if any(self.setup.unavailable(study, cell) for cell in cells):
             return None

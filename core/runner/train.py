@@ -1,5 +1,4 @@
-"""Training what is missing: in order, on this machine or on a cluster, going on after failures and stopping
-in order."""
+"""Training what is missing, here or on a cluster: going on after failures, and stopping in order."""
 
 from __future__ import annotations
 

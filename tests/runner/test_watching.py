@@ -49,7 +49,7 @@ def test_lines_tell_count_score_and_time_left():
     assert shown.left() == pytest.approx(30.0 + 2 * 40.0)
     time.sleep(0.1)
     shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None})
-    shown.ended(Ending(first.run_id, "done", 50.0, score="61.20"))
+    shown.ended(Ending(first.run_id, "done", 50.0, score="test average 61.20"))
     assert shown.left() == pytest.approx(100.0)  # the others take longer, too
     shown.hear(second.run_id, {"started": True})
     shown.hear(second.run_id, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
@@ -60,7 +60,7 @@ def test_lines_tell_count_score_and_time_left():
     shown.ended(Ending(third.run_id, "found"))
     beat, done, failed, found = out.getvalue().splitlines()
     assert beat == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
-    assert done == f"[1/3] {first.run_id} {first.label}: 61.20, 50.0 s, about 2 min left"
+    assert done == f"[1/3] {first.run_id} {first.label}: test average 61.20, 50.0 s, about 2 min left"
     assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, ValueError: x"
     assert found.startswith("[3/3]") and found.endswith("trained by another command")
     assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
