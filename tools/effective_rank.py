@@ -78,7 +78,7 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
                     if run.rows is None or run.status == "diverged":
                         continue
                     if run.run_id not in numbers:
-                        of = result.aggregate, result.scale
+                        of = result.aggregate, result.setup.scale
                         numbers[run.run_id] = {name: value(run.rows, READ[name], *of) for name in READ}
                         numbers[run.run_id]["RankMe"] = rank_me(run.rows.spectrum())
                     rows.append({"run": run.run_id} | place | numbers[run.run_id])

@@ -103,9 +103,9 @@ LIMITS: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], 
 
 def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Check]:
     """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch."""
-    study, checks = result.study, list[Check]()
-    runs = [(cell.name, cell.cell, result.setup.config(study, cell.cell, 0)) for cell in cells]
-    pairs = {name: (run, study.paper_config(cell, result.profile)) for name, cell, run in runs if run.memory}
+    study, setup, checks = result.study, result.setup, list[Check]()
+    runs = [(cell.name, cell.cell, setup.config(study, cell.cell, 0)) for cell in cells]
+    pairs = {name: (run, study.paper_config(cell, setup.profile)) for name, cell, run in runs if run.memory}
     for kind, number, limit, words in LIMITS if pairs else ():
         numbers = sorted((number(*pair), name) for name, pair in pairs.items())
         value, name = numbers[0] if kind == "length" else numbers[-1]
@@ -189,8 +189,8 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
     own, bar = gain(cell.runs, task), gain(simcse, task)
     if not own.n or not bar.n:
-        profile = "" if result.profile == "paper" else f" --profile {result.profile}"
-        command = f"`run_study.py {{}} --scale {result.scale.name}{profile}`"
+        profile = "" if result.setup.profile == "paper" else f" --profile {result.setup.profile}"
+        command = f"`run_study.py {{}} --scale {result.setup.scale.name}{profile}`"
         words = f"{cell.name} has no run: {command.format(result.study.name)} trains it"
         words = f"train SimCSE first: {command.format(SIMCSE.name)}" if own.n else words
         return Check("gain", math.nan, math.nan, None, words)

@@ -81,7 +81,7 @@ def _numbers(metric: Metric | None, result: StudyResult) -> dict[Labels, dict[in
             run.seed: number
             for run in cell.runs
             if seeds.count(run.seed) < 2
-            and (number := run.read(metric, result.aggregate, result.scale)) is not None
+            and (number := run.read(metric, result.aggregate, result.setup.scale)) is not None
         }
         for cell in result.cells
     }

@@ -42,11 +42,11 @@ def _frame(rows: Iterable[Sequence | Row], columns: str, axes: Iterable[str] = (
 
 def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, str]:
     """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never one."""
-    name = result.sources.encoder_name
+    setup, name = result.setup, result.setup.sources.encoder_name
     if cell is not None:
-        encoder = result.sources.encoder(cell.cell.encoder)
+        encoder = setup.sources.encoder(cell.cell.encoder)
         name = "" if cell.unavailable or encoder is None else encoder.name
-    return {"scale": result.scale.name, "profile": result.profile, "encoder": shown(name)}
+    return {"scale": setup.scale.name, "profile": setup.profile, "encoder": shown(name)}
 
 
 def _axes(result: StudyResult) -> list[str]:
@@ -206,7 +206,7 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     rows: dict[str, Row] = {}
     for result, cell, run in _stored(results):
         if run.run_id not in rows:
-            of = result.aggregate, result.scale
+            of = result.aggregate, result.setup.scale
             rows[run.run_id] = {
                 **_setting(result, cell), "run_id": run.run_id, "study": result.study.name,
                 "cell": cell.name, "method": cell.cell.method or result.study.method, "seed": run.seed,

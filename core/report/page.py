@@ -66,7 +66,9 @@ def page_files(
         mine = [result for key in order for result in results[key] if result.study.name == study.name]
         rows = shown[shown["study"] == study.name]
         cards = [_card(claim, rows[rows["claim"] == claim.key].to_dict("records")) for claim in study.claims]
-        at_paper = [result for result in mine if (result.scale.name, result.profile) == (PAPER.name, DEFAULT)]
+        at_paper = [
+            result for result in results.get((PAPER.name, DEFAULT), ()) if result.study.name == study.name
+        ]
         cost = _cost(at_paper[0], costs[DEFAULT, study.name], seconds) if at_paper else ""
         axes = [text for axis in study.axes for text in (axis.name, axis.title)]
         tables = [_table(result, folder, figures) for result in mine if result.begun]
@@ -145,7 +147,7 @@ def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
 
 def _table(result: Judged, folder: Path, figures: Path) -> dict:
     """A study's table at one scale and profile, with its figures and the files beside it."""
-    scale, profile, name = result.scale.name, result.profile, result.study.name
+    scale, profile, name = result.setup.scale.name, result.setup.profile, result.study.name
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
     pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}

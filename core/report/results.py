@@ -10,7 +10,7 @@ from core.report.quantities import Rows, counted, value
 from core.report.statistics import Estimate, over_seeds
 from core.spec.errors import UserError
 from core.spec.identity import run_id
-from core.spec.scale import Scale, Sources
+from core.spec.scale import Scale
 from core.spec.setup import Setup, parts
 from core.spec.study import SIMCSE, Cell, Metric, Study
 
@@ -101,21 +101,6 @@ class StudyResult:
     cells: tuple[CellResult, ...]
     simcse: tuple[RunResult, ...]
     by_value: tuple[StudyResult, ...] = ()
-
-    @property
-    def profile(self) -> str:
-        """The profile under which it was run."""
-        return self.setup.profile
-
-    @property
-    def scale(self) -> Scale:
-        """The scale at which it was run."""
-        return self.setup.scale
-
-    @property
-    def sources(self) -> Sources:
-        """The texts, tests and encoders."""
-        return self.setup.sources
 
     @property
     def runs(self) -> tuple[RunResult, ...]:

@@ -236,7 +236,7 @@ def latex(result: Judged) -> str:
         r"% needs \usepackage{amssymb,adjustbox}, and LuaLaTeX for names in other scripts",
         r"\begin{table}[tp]", r"\centering\small",
         rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
-        rf"\label{{tab:{result.study.name}-{result.scale.name}-{result.profile}}}",
+        rf"\label{{tab:{result.study.name}-{result.setup.scale.name}-{result.setup.profile}}}",
         r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
         _laid_out(table, tex, "latex_raw"),
         r"\end{adjustbox}", r"\end{table}", r"\begingroup\footnotesize\raggedright",

@@ -118,7 +118,7 @@ def _out_of_reach(read: Iterable[Reading], result: StudyResult) -> str:
     for metric, cells in ((reading.contrast.metric, reading.cells) for reading in read):
         for cell in (cell for cell in result.cells if cell in cells):
             transfer = bool(metric) and result.setup.config(result.study, cell.cell, 0).eval.transfer
-            whys.append(cell.unavailable or (metric and unmeasured(metric, transfer, result.scale)))
+            whys.append(cell.unavailable or (metric and unmeasured(metric, transfer, result.setup.scale)))
     return "; ".join(dict.fromkeys(why for why in whys if why))
 
 

@@ -38,19 +38,22 @@ def title(result: StudyResult) -> str:
 
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
-    of = result.sources
+    setup, of = result.setup, result.setup.sources
     encoder, text, pairs = map(shown, (of.encoder_name, of.corpus_name, of.evaluation_name))
-    where = f"scale {result.scale.name} · profile {result.profile}"
+    where = f"scale {setup.scale.name} · profile {setup.profile}"
     return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
 
 
 def caution(result: StudyResult) -> str:
     """What a verdict at this scale says nothing about; empty at the papers' own."""
-    if result.scale.generated:
-        return f"Scale {result.scale.name} has a made-up language: its verdicts say nothing of English."
-    if result.scale.name == "paper":
+    scale = result.setup.scale
+    if scale.generated:
+        return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
+    if scale.name == "paper":
         return ""
-    return f"These verdicts are about {shown(result.sources.encoder_name)}, not about the paper's encoder."
+    return (
+        f"These verdicts are about {shown(result.setup.sources.encoder_name)}, not about the paper's encoder."
+    )
 
 
 def reading(result: StudyResult) -> str:
@@ -60,9 +63,9 @@ def reading(result: StudyResult) -> str:
     if metric.quantity != "spearman":
         kind = kind if metric.title.lower() == kind else f"{metric.title}, {kind}"
     elif metric.task == "avg":
-        kind += f", {'' if result.study.tasks else 'mean '}over {', '.join(result.scale.tests)}"
+        kind += f", {'' if result.study.tasks else 'mean '}over {', '.join(result.setup.scale.tests)}"
     else:
-        kind += f", on {result.scale.dev if metric.task == 'dev' else metric.task}"
+        kind += f", on {result.setup.scale.dev if metric.task == 'dev' else metric.task}"
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
     least = f"{counts[0]} to " if counts[0] < counts[-1] else ""
     return f"{kind}; {least}{counted(counts[-1], 'seed')}."
@@ -151,7 +154,7 @@ def _origin(result: Judged) -> Iterator[str]:
     """The runs' seeds, how many are published, and in which parts of their environment they differ."""
     runs = [run for run in result.runs if run.rows is not None]
     ordered = any("seed.data" in cell.cell.changes for cell in result.cells)
-    if runs and result.profile == "released" and not ordered:
+    if runs and result.setup.profile == "released" and not ordered:
         yield "All runs have one order of the text and one dropout; seeds move new weights (D35)."
     if published := sum(run.source == "published" for run in runs):
         own = len(runs) - published
