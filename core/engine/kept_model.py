@@ -67,7 +67,7 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
             if name not in ("config.json", "model.safetensors") and (source / name).is_file():
                 shutil.copyfile(source / name, folder / name)
         (folder / "run.json").write_text(canonical_json(config) + "\n")
-        (folder / "README.md").write_text(card)
+        (folder / "README.md").write_text(card, encoding="utf-8")
         (folder / "1_Pooling").mkdir()
         for name, content in layout.items():
             (folder / name).write_text(json.dumps(content, indent=2) + "\n")

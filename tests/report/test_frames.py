@@ -11,16 +11,19 @@ from claim_study import A, B, around
 from claim_study import result as judged
 from claim_study import study as claim_study
 from fake_store import filled
+from scipy import stats
 from small_study import result
 
 from core.report import frames
 from core.report.frames import cell_frame, claim_frame, csv_text, curve_frame, run_frame, summary_frame
 from core.spec.claim import greater
 from core.spec.scale import DEMO
+from core.store.store import Store
 from studies import find
 
 TABLE7, TABLE11, FIGURE5 = find("mocose-table7"), find("esimcse-table11"), find("mocose-figure5")
 USING = Path(__file__).parents[2] / "docs" / "using.md"
+PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 
 
 def read(frame):
@@ -92,3 +95,20 @@ def test_the_data_dictionary_has_every_column_of_every_file_and_no_other():
         assert list(frame.columns[:3]) == list(frames.SETTING), name
         assert set(frame.columns) - axes - everywhere == told[name], name
     assert told.keys() == made().keys()
+
+
+def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
+    table, store = pd.read_csv(PUBLISHED / "mini/paper/esimcse-table11.csv"), Store("none", PUBLISHED)
+
+    def score(run):
+        rows = store.load(run).rows.set_index(["checkpoint", "task", "metric"])["value"]
+        return rows["selected", "dev", "spearman_all"]
+
+    values = table["run_ids"].str.split(expand=True).map(score)  # (cells, seeds)
+    reference = values[table["queue_over_batch"] == table["reference"].dropna().iloc[0]].iloc[0]
+    for name, cells in (("", values), ("paired_", values - reference)):
+        shown = cells.std(axis=1) > 0  # the reference has no difference to itself
+        mean, error = cells.mean(axis=1)[shown], cells.sem(axis=1)[shown]
+        ours = table[shown][[f"{name}difference" if name else "mean", f"{name}ci95_low", f"{name}ci95_high"]]
+        interval = stats.t.interval(0.95, cells.shape[1] - 1, mean, error)
+        assert len(ours) >= 4 and ours.to_numpy().T == pytest.approx(np.array([mean, *interval]), abs=1e-4)
