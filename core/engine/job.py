@@ -85,7 +85,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     numbers = model.diagnostics(pack(some) if device.type == "cpu" else padded(matrix(some).to(device)))
     rows += [Row("last", "train", name, steps, value) for name, value in numbers.items() if value is not None]
     progress({"phase": "evaluate"})
-    status, pairs = scorer.final(model, config, training, rows)
+    status, pairs = scorer.final_evaluation(model, config, training, rows)
     if status != "diverged" and training.selected is not None:
         step = training.selected.step  # whose weights the model now has
         rows += edit_rows(model, scorer.sets["dev"], tokenizer, device, step)

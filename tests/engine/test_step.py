@@ -5,7 +5,6 @@
 """
 
 import gc
-import time
 import weakref
 from types import SimpleNamespace
 
@@ -189,35 +188,23 @@ def test_the_first_step_whose_loss_is_not_finite_is_named(waits, monkeypatch):
     assert (found.diverged_at, found.selected.step, found.losses) == (5, 3, [(3, 1.0)]) and len(done) == (5 if waits else 6)
 
 
-class Clock:
-    """Seconds that pass when told; otherwise the time module."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def passes(self, seconds):
-        self.now += seconds
-        return 0.0
-
-    def monotonic(self):
-        return self.now
-
-    def __getattr__(self, name):
-        return getattr(time, name)
-
-
 @pytest.mark.parametrize("waits, expected", [(True, 2.0), (False, (1.0 + 2.0 + 30.0) / 3)])
 def test_a_step_s_time_has_neither_checks_nor_checkpoints_in_it(waits, expected, monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(trainer, "time", clock)
+    now = [0.0]
+
+    def passes(taken):
+        now[0] += taken
+        return 0.0
+
+    monkeypatch.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(trainer, "NO_WAITING", ("cpu",) if waits else ())  # a GPU is asked at checks alone
     config = tiny.config("mocose", train__steps=6, eval__every=3)
     model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
     after, seconds = model.after_step, iter((1.0, 2.0, 30.0) * 2)
-    monkeypatch.setattr(model, "after_step", lambda: after() or clock.passes(next(seconds)))
+    monkeypatch.setattr(model, "after_step", lambda: after() or passes(next(seconds)))
     state = trainer.TrainingState
-    keeper = SimpleNamespace(restored=lambda *_: state(), due=lambda: True, write=lambda *_: clock.passes(700.0))
+    keeper = SimpleNamespace(restored=lambda *_: state(), due=lambda: True, write=lambda *_: passes(700.0))
     batches = ((pack(tiny.sentences(4, seed=seed)),) for seed in range(6))
-    trained = trainer.train(config, model, batches, lambda step: clock.passes(1000.0), lambda report: None, keeper if waits else None)
+    trained = trainer.train(config, model, batches, lambda step: passes(1000.0), lambda report: None, keeper if waits else None)
     assert trained.step_seconds == pytest.approx(expected) and [step for step, _ in trained.losses] == [3, 6]
     assert trainer.train(config, model, [], lambda step: 0.0, lambda report: None).step_seconds is None

@@ -122,10 +122,12 @@ class Scorer:
         places = np.array([self.index[text] for text in sentences])
         return table_vectors(model, self.table, places, self.device)
 
-    def score(self, model: Contrastive, names: Iterable[str], geometry: bool = False) -> Evaluation:
-        """Scores on these sets, with alignment and uniformity if `geometry`."""
-        sets, whole = {name: self.sets[name] for name in names}, self.geometry_of if geometry else ()
-        return evaluate(sets, lambda texts: self.vectors(model, texts), whole)
+    def score(
+        self, model: Contrastive, names: Iterable[str], geometry_of: Sequence[StsSet] = ()
+    ) -> Evaluation:
+        """The model's scores on these sets; alignment and uniformity over `geometry_of`, if any."""
+        sets = {name: self.sets[name] for name in names}
+        return evaluate(sets, lambda texts: self.vectors(model, texts), geometry_of)
 
     def count_rows(self, evaluation_path: str | None) -> list[Row]:
         """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
@@ -151,7 +153,7 @@ class Scorer:
         rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
         return mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
 
-    def final(
+    def final_evaluation(
         self, model: Contrastive, config: RunConfig, training: Training, rows: list[Row]
     ) -> tuple[Status, tuple[PairBlock, ...]]:
         """Status and pairs of the selected checkpoint, whose weights the model has afterwards. Adds the rows
@@ -161,12 +163,12 @@ class Scorer:
             rows.append(Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan")))
             return "diverged", ()
         step = chosen.step
-        last = selected = self.score(model, self.sets, geometry=step == steps)
+        last = selected = self.score(model, self.sets, self.geometry_of if step == steps else ())
         rows += self._rows(last, "last", steps)
         rows += metrics.direction_rows(array(last.of(self.dev_sentences)), "last", steps)
         if step != steps:
             model.scored_parts().load_state_dict(chosen.state)
-            selected = self.score(model, self.sets, geometry=True)
+            selected = self.score(model, self.sets, self.geometry_of)
         rows += self._rows(selected, "selected", step)
         vectors = array(selected.of(self.dev_sentences))  # (sentences, dim)
         if not np.isfinite(vectors).all():
