@@ -1,8 +1,5 @@
-"""An encoder's folder, checked before anything is trained or scored. No torch here.
-
-`check_encoder` is for folders that runs start from, `check_files` for folders that `evaluate` scores. Both
-refuse what `transformers` would pass over in silence; `core.engine` says what it refuses itself.
-"""
+"""An encoder's folder, checked before anything is trained (`check_encoder`) or scored (`check_files`). Both
+refuse what `transformers` would pass over in silence. No torch here."""
 
 from __future__ import annotations
 
@@ -22,9 +19,7 @@ ENCODER_FILES = (
     "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 )  # fmt: skip
 TRAINABLE = ("bert", "roberta")
-TOKENIZERS = (
-    "tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "spm.model",
-)  # fmt: skip
+TOKENIZERS = "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
 # Settings of config.json that nothing here follows, and what they make of the model.
 UNFIT = {
@@ -59,8 +54,8 @@ def check_encoder(folder: Path) -> None:
     shapes = {name.removeprefix(f"{kind}."): shape for name, shape in tensor_shapes(folder).items()}
     has = {name: shapes.get(name, "missing") for name in wanted}
     refuse_any({
-        f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not {shape}); give a whole "
-        f"checkpoint with the names that {kind} has.": has[name] != shape
+        f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not {shape}); give a "
+        f"whole checkpoint with the names that {kind} has.": has[name] != shape
         for name, shape in wanted.items()
     })  # fmt: skip
     settings, padding = json_object(folder / "tokenizer_config.json"), config.get("pad_token_id", 1)
@@ -77,11 +72,8 @@ def check_encoder(folder: Path) -> None:
 
 
 def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[str, int]]:
-    """The folder's config.json, and the tokens of its tokenizer with their ids.
-
-    Raises UserError for a folder that lacks either, that has pickled weights alone unless they are allowed,
-    or that states what nothing here follows.
-    """
+    """The folder's config.json, and the tokens of its tokenizer with their ids. Raises UserError if either is
+    missing, if the only weights are pickled and not allowed, or if the folder states what nothing follows."""
     config, words = configuration(folder), _vocabulary(folder)
     unfit = {
         f"{folder}/config.json has {name}, which means {what}; give another folder.":
@@ -98,8 +90,8 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
             (folder / "adapter_config.json").is_file(),
         f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with git lfs pull.":
             pointers,
-        f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, for [CLS], a word "
-        "and [SEP].": longest is not None and (type(longest) not in (int, float) or longest < 3),
+        f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, for [CLS], a "
+        "word and [SEP].": longest is not None and (type(longest) not in (int, float) or longest < 3),
         f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, or "
         "give evaluate --allow-pickle if you trust their source.": pickled and not allow_pickle,
         _of_tokenizer(folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"):

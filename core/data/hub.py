@@ -1,9 +1,9 @@
-"""Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once.
+"""Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once into CACHE/hub,
+from HF_ENDPOINT if it is set.
 
-The client keeps files in CACHE/hub by revision and names a large file by its SHA-256. Every use compares a
-file with the digest that stands here, which a public source states for that revision, else with that name.
-Where the revision is None, the hub's at first use is kept. With HF_ENDPOINT set, the client asks that mirror
-instead of huggingface.co.
+The client names a large file by its SHA-256. Every use compares a file with the digest that stands here,
+which a public source states for that revision, else with that name. Where the revision is None, the hub's at
+first use is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from core.spec.run import OWN_ENCODER, RunConfig
 from core.store import locks
 from core.store.files import whole
 
-# the end of every sentence about the hub
 WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
 SHA256 = 64  # digits
 _BERT_VOCABULARY = {
@@ -48,9 +47,8 @@ class Repository:
 
 
 CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
-DATA = Repository(
-    "princeton-nlp/datasets-for-simcse", None, {CORPUS_FILE: None, EVALUATION_FILE: None}, "dataset"
-)
+_DATA_FILES = dict.fromkeys((CORPUS_FILE, EVALUATION_FILE))
+DATA = Repository("princeton-nlp/datasets-for-simcse", None, _DATA_FILES, "dataset")
 ENCODERS = {  # by their names in the papers
     "bert-base": Repository("google-bert/bert-base-uncased", "86b5e0934494bd15c9632b12f734a8a67f723594", {
         "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",

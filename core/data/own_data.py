@@ -6,8 +6,7 @@
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in READERS
 
 `?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a configuration, `&`
-joins both. The rows of a table are written into the cache as lines and then read as any file. Scores may lie
-on any scale, since only their order is compared. Names and content of pairs enter a run's identity.
+joins both. Rows are written into the cache as lines. Scores may lie on any scale: only their order counts.
 """
 
 from __future__ import annotations
@@ -68,11 +67,9 @@ def named_pairs(text: str) -> tuple[str, str]:
 
 
 def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Path:
-    """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the cache.
-
-    A data set at a commit is read once, unless its copy is damaged; a table of this machine each time.
-    Raises UserError; also for a data set at a commit that was not read yet, unless `fetch`.
-    """
+    """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the cache: of a
+    data set at a commit once, unless its copy is damaged; of a table of this machine each time. Raises
+    UserError, also for a data set at a commit that was not read yet, unless `fetch`."""
     path = Path(place).expanduser().absolute()
     if not place.startswith("hf:"):
         refuse(not path.is_file(), f"--{kind} {path} is no file; give one, or a data set with hf:.")
@@ -183,16 +180,13 @@ def _pair(fields: Sequence[str]) -> Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file: two sentences and a score a line, separated by tabs.
-
-    A first line whose third column names a score is a header. Raises UserError, naming file and line, for all
-    else.
-    """
+    """The pairs of a file: two sentences and a score a line, separated by tabs. A first line whose third
+    column names a score is a header. Raises UserError, naming file and line, for all else."""
     rows = [(number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()]
     has_header = rows and rows[0][0] == 1 and len(rows[0][1]) == 3 and _SCORE_TITLE.fullmatch(rows[0][1][2])
     pairs = list(parsed(f"{path}, line", rows[1:] if has_header else rows, _pair))
-    few = f"{path} has {len(pairs)} pairs and no two different scores, so nothing can be ranked; give more pairs."
-    refuse(len({score for _, _, score in pairs}) < 2, few)
+    few, hint = len({score for _, _, score in pairs}) < 2, "so nothing can be ranked; give more pairs"
+    refuse(few, f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
     return pairs
 
 

@@ -1,22 +1,15 @@
-"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No torch
-here."""
+"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No torch."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from core.data.encoders import (
-    DEMO_ENCODER,
-    SHIPPED_ENCODERS,
-    check_encoder,
-    configuration,
-    encoder_digest,
-    has_masked_words,
-)  # fmt: skip
+from core.data import encoders
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import measure
@@ -27,25 +20,20 @@ from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
-# A test compares these digests with the shipped files.
-# SHA-256 of the training text, one sentence a line, no newline at the end
+# A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest` and by
+# `core.data.transfer.probes_digest`.
 DEMO_CORPUS_DIGEST = "a18f540387b8a51b17cb8a38d4c5e5b3648abe5471377e980e1e83c799f09c2a"
 DEMO_CORPUS_ROWS = 16_000
-# SHA-256 of the graded pairs, as core.data.sts.sets_digest takes it
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
-# SHA-256 of the graded pairs and the labelled sentences and of how probes are fitted, as
-# core.data.transfer.probes_digest takes it
 DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
 
 NOTHING = "not fetched"  # a digest that nothing has
 HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
 NOT_FETCHED = Sources(
-    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING,
-    encoder_hidden=PAPER_HIDDEN, encoder_name="",
-    encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="", transfer_digest=NOTHING,
+    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING, encoder_name="",
+    encoder_hidden=PAPER_HIDDEN, encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="",
+    transfer_digest=NOTHING,
 )  # fmt: skip
-
-
 # What a result records under the name that Sources has, so that tables can be drawn without the data.
 RECORDED = (
     "corpus_rows", "corpus_rows_csv_quoted", "encoder_hidden", "encoder_masked_words", "evaluation_digest",
@@ -100,22 +88,19 @@ def demo_sources() -> Found:
         NOT_FETCHED,
         corpus_digest=DEMO_CORPUS_DIGEST, corpus_rows=DEMO_CORPUS_ROWS, corpus_name="generated sentences",
         evaluation_digest=DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
-        transfer_digest=DEMO_TRANSFER_DIGEST, **_own_encoder(DEMO_ENCODER),
+        transfer_digest=DEMO_TRANSFER_DIGEST, **_own_encoder(encoders.DEMO_ENCODER),
     )  # fmt: skip
     return Found(sources=sources, places=Places())
 
 
 def local_places(
-    data_dir: Path | None,
-    encoder: Path | None,
-    others: Sequence[tuple[str, Path]] = (),
-    text: Path | None = None,
-    pairs: Sequence[tuple[str, Path]] = (),
-) -> Places:
+    data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = (),
+    text: Path | None = None, pairs: Sequence[tuple[str, Path]] = (),
+) -> Places:  # fmt: skip
     """The places that the user named. Other parts stay None. Raises UserError for an encoder that no run
     could train from, and for a folder without its data."""
     for folder in filter(None, (encoder, *dict(others).values())):
-        check_encoder(folder)
+        encoders.check_encoder(folder)
     corpus = text or (data_dir and corpus_file(data_dir))
     sets = data_dir and senteval_root(data_dir)
     return Places(
@@ -174,20 +159,20 @@ def recorded_sources(scale: Scale, store: Store) -> Found | None:
 
 
 def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
-    """The sources of the first run of each of these scales. Your own runs come before published runs.
-
-    Runs on your own text or pairs do not count. The made-up language has its sources without any run."""
+    """The sources of the first run of each of these scales, your own runs before published runs. Runs on your
+    own text or pairs do not count. The made-up language has its sources without any run."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     first = [run for scale in scales if (run := store.first(scale)) is not None]
     for run in (*first, *sorted(store.runs(), key=lambda run: not store.has(run))):
         packed = store.scale_of_pack(run)
         if len(by_scale) == len(scales) or packed in by_scale or packed not in (None, *scales):
             continue  # hundreds of runs that need not be read
-        with contextlib.suppress(UserError):  # a damaged or foreign file says nothing about sources
+        # a damaged or foreign file says nothing about sources
+        with contextlib.suppress(UserError, KeyError):
             stored = store.load(run)
-            about, scale = stored.provenance, stored.config.scale
-            if scale in scales and "encoders" in about and not about.get("own_data"):
-                by_scale.setdefault(scale, Found(sources=_sources_of(stored.config, about), places=Places()))
+            scale, sources = stored.config.scale, _sources_of(stored.config, stored.provenance)
+            if scale in scales and not stored.provenance.get("own_data"):
+                by_scale.setdefault(scale, Found(sources=sources, places=Places()))
     return by_scale
 
 
@@ -197,7 +182,7 @@ def other_data(sources: Sources, first: Sources) -> str:
         ("encoder", sources.encoder_name, sources.encoder_digest, first.encoder_digest),
         ("text", sources.corpus_name, sources.corpus_digest, first.corpus_digest),
         ("sets", sources.evaluation_name, sources.evaluation_digest, first.evaluation_digest),
-    )
+    )  # fmt: skip
     return ",".join(_labelled(part, name, digest) for part, name, digest, other in parts if digest != other)
 
 
@@ -215,16 +200,16 @@ def _encoder(stands_for: str, folder: Path) -> EncoderSource:
     """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the cache."""
     place = folder.resolve()
     name = place.parents[1].name.rpartition("--")[2] if place.parent.name == "snapshots" else place.name
-    shipped = {shipped: f"{scale} encoder" for scale, shipped in SHIPPED_ENCODERS.items()}
-    hidden = configuration(folder)["hidden_size"]
-    return EncoderSource(stands_for, encoder_digest(folder), hidden, shipped.get(place, name))
+    shipped = {shipped: f"{scale} encoder" for scale, shipped in encoders.SHIPPED_ENCODERS.items()}
+    hidden = encoders.configuration(folder)["hidden_size"]
+    return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, shipped.get(place, name))
 
 
 def _own_encoder(folder: Path) -> dict[str, Any]:
     """The fields of Sources about the scale's own encoder."""
     own = _encoder("bert-base", folder)
     fields = {"encoder_digest": own.digest, "encoder_hidden": own.hidden, "encoder_name": own.name}
-    return fields | {"encoder_masked_words": has_masked_words(folder)}
+    return fields | {"encoder_masked_words": encoders.has_masked_words(folder)}
 
 
 def _labelled(part: str, name: str, digest: str) -> str:
@@ -233,4 +218,4 @@ def _labelled(part: str, name: str, digest: str) -> str:
 
 def _word(name: str) -> str:
     """A name as a part of a file's name."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)[:30]
+    return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:30]

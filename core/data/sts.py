@@ -1,10 +1,6 @@
 """Graded sentence pairs: the seven STS tests and STS-B's splits in SentEval's layout, and the demo's own
-sets.
-
-Text is read as SentEval reads it: UTF-8, one pair a line, quotes literal, white space runs made single
-blanks. Gold scores lie in [0, 5]. Other counts than published are refused, since a score on other pairs is
-another number.
-"""
+sets. Text is read as SentEval reads it: one pair a line, quotes literal, white space runs made single blanks.
+Other counts than published are refused, since a score on other pairs is another number."""
 
 from __future__ import annotations
 
@@ -40,13 +36,11 @@ STS_YEARS: dict[str, dict[str, int]] = {
 # The other sets and the transfer tasks: by split a file below the root, with its pairs or examples.
 SPLITS: dict[str, dict[str, tuple[str, int]]] = {
     "STS-B": {
-        "train": ("STS/STSBenchmark/sts-train.csv", 5749),
-        "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
+        "train": ("STS/STSBenchmark/sts-train.csv", 5749), "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
         "test": ("STS/STSBenchmark/sts-test.csv", 1379),
     },
     "SICK-R": {
-        "train": ("SICK/SICK_train.txt", 4500),
-        "dev": ("SICK/SICK_trial.txt", 500),
+        "train": ("SICK/SICK_train.txt", 4500), "dev": ("SICK/SICK_trial.txt", 500),
         "test": ("SICK/SICK_test_annotated.txt", 4927),
     },
     # two classes, one a file
@@ -55,20 +49,18 @@ SPLITS: dict[str, dict[str, tuple[str, int]]] = {
     "SUBJ": {"pos": ("SUBJ/subj.objective", 5000), "neg": ("SUBJ/subj.subjective", 5000)},
     "MPQA": {"pos": ("MPQA/mpqa.pos", 3312), "neg": ("MPQA/mpqa.neg", 7294)},
     "SST-2": {
-        "train": ("SST/binary/sentiment-train", 67349),
-        "dev": ("SST/binary/sentiment-dev", 872),
+        "train": ("SST/binary/sentiment-train", 67349), "dev": ("SST/binary/sentiment-dev", 872),
         "test": ("SST/binary/sentiment-test", 1821),
     },
     "TREC": {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
     "MRPC": {
-        "train": ("MRPC/msr_paraphrase_train.txt", 4076),
-        "test": ("MRPC/msr_paraphrase_test.txt", 1725),
+        "train": ("MRPC/msr_paraphrase_train.txt", 4076), "test": ("MRPC/msr_paraphrase_test.txt", 1725),
     },
-}
+}  # fmt: skip
 _PLACES = (
-    *("", "senteval", "SentEval", "data/downstream"),
-    *("senteval/data/downstream", "SentEval/data/downstream", "downstream"),
-)
+    "", "senteval", "SentEval", "data/downstream", "senteval/data/downstream", "SentEval/data/downstream",
+    "downstream",
+)  # fmt: skip
 
 
 def senteval_root(path: Path) -> Path:
@@ -100,12 +92,8 @@ def transfer_files() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StsSet:
-    """Pairs of sentences with gold similarity in [0, 5]; `subset` labels each pair's part of the set, in file
-    order.
-
-    All four have one entry a pair; gold is float64, (pairs,). STS-B, SICK-R and the demo's sets have one
-    subset each.
-    """
+    """Pairs of sentences with gold similarity in [0, 5], float64 (pairs,), in file order. `subset` labels the
+    part of the set that a pair is of. STS-B, SICK-R and the demo's sets have one subset each."""
 
     name: str
     subset: tuple[str, ...]

@@ -55,11 +55,7 @@ def text_digest(parts: Iterable[str]) -> str:
 
 def measure(path: Path, cache: Path) -> tuple[str, int, int]:
     """SHA-256 of a training text and its numbers of sentences, by line and as the released reader finds them
-    (D36).
-
-    The file `cache` keeps the numbers by digest: a million lines take two seconds. Raises UserError for an
-    unusable text.
-    """
+    (D36). The file `cache` keeps the numbers by digest: a million lines take 2 s. Raises UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
 
@@ -71,10 +67,8 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
-    """The sentences of the training text, in file order; None is the demo's own text (scale demo).
-
-    Raises UserError if the text is missing, is not UTF-8, or has another digest than the configuration.
-    """
+    """The sentences of the training text, in file order; None is the demo's own text (scale demo). Raises
+    UserError if the text is missing, is not UTF-8, or has another digest than the configuration."""
     path = Path(corpus_path) if corpus_path is not None else DEMO_FOLDER / "sentences.txt.gz"
     content = text_bytes(path)
     other = hashlib.sha256(content).hexdigest() != data.digest
@@ -94,9 +88,7 @@ def text_bytes(path: Path) -> bytes:
 
 def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
     """The text of a file, without byte-order marks, also those within, of files that were put together.
-
-    Raises UserError with the line of what is in another encoding; a NUL is, which UTF-16 has in every letter.
-    """
+    Raises UserError with the line that is in another encoding. A NUL is: UTF-16 has one in every letter."""
     try:
         text, wrong = content.decode(encoding), content.find(b"\0")
     except UnicodeDecodeError as error:

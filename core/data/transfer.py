@@ -1,9 +1,5 @@
 """Labelled sentences for probing: SentEval's seven transfer tasks (MoCoSE, Table 2), and the demo's own; and
-the digest of all evaluation files.
-
-Text is read as SentEval reads it, with white space runs made single blanks. Whatever differs from the
-published counts is refused, since an accuracy on other examples is another number.
-"""
+the digest of all evaluation files. Text and counts are as in `core.data.sts`."""
 
 from __future__ import annotations
 
@@ -102,11 +98,8 @@ def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
 
 def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
     """SHA-256 over the evaluation files that a run uses (`core.data.sts.used_files`), by name and content.
-
-    With `transfer` the transfer tasks are among them, and the way in which their probes are fitted. Places,
-    and files that nothing reads (licences, SICK's training split), do not enter. Raises UserError for a
-    missing file.
-    """
+    With `transfer` the transfer tasks are among them, and how their probes are fitted. Files that nothing
+    reads (licences, SICK's training split) do not enter. Raises UserError for a missing file."""
     root = senteval_root(evaluation_path)
     digest = named_digest((name, root / name) for name in used_files(transfer))
     return _with_probes(digest) if transfer else digest

@@ -24,8 +24,7 @@ def stream_seed(seed: int, purpose: str) -> int:
 
 
 def torch_stream(seed: int, purpose: str) -> torch.Generator:
-    """A CPU generator for tensors; what it draws is moved to the device, so every device starts from the same
-    numbers."""
+    """A CPU generator for tensors: drawn on the CPU, numbers are the same for every device."""
     return torch.Generator().manual_seed(stream_seed(seed, purpose))
 
 
@@ -41,11 +40,8 @@ def python_stream(seed: int, purpose: str) -> random.Random:
 
 def each(call: Callable[[Batch], Given], batches: Iterable[Batch], device: str) -> list[Given]:
     """What `call` gives for each batch, in their order: on a CPU as many at once as torch has threads,
-    otherwise in turn.
-
-    Threads that share a batch wait for each other at every operation, and its sums depend on their number.
-    `call` enters inference mode itself, which holds for one thread alone, and draws nothing.
-    """
+    otherwise in turn. Threads that share a batch wait for each other at every operation, and its sums depend
+    on their number. `call` draws nothing, and enters inference mode itself, which holds for one thread."""
     threads = torch.get_num_threads()
     if device != "cpu" or threads == 1:
         return [call(batch) for batch in batches]

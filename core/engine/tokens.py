@@ -1,4 +1,4 @@
-"""Token tables: texts tokenised once, kept on disk, shared by all runs; among them rewritten text (Table 5)."""
+"""Token tables: texts tokenised once, kept on disk, shared by all runs; and rewritten text (Table 5)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ VERSION = 1  # raised when a change of code is meant to change what is rewritten
 
 
 class TokenTable:
-    """Token ids of many sentences. `ids` is one flat int32 array, sentence i is ids[offsets[i]:offsets[i +
-    1]]."""
+    """Token ids of many sentences: sentence i is ids[offsets[i]:offsets[i + 1]] of the flat int32 `ids`."""
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray):
         self.ids, self.offsets = ids, offsets
@@ -77,11 +76,9 @@ def unknown(table: TokenTable, tokenizer) -> str:
 
 
 def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable]) -> TokenTable:
-    """The table kept under this key, or the table that `build` makes, which is then kept.
-
-    `key` names everything that the ids depend on, by content. A damaged file is not used: the table is built
-    again. On a full or read-only disk the table is in memory alone.
-    """
+    """The table kept under this key, or the table that `build` makes, which is then kept. `key` names
+    everything that the ids depend on, by content. A damaged file is built again; on a full or read-only disk
+    the table is in memory alone."""
     path = _place(cache_dir, key)
     # zip files have checksums, and many errors
     with contextlib.suppress(Exception), np.load(path, allow_pickle=False) as kept:
@@ -103,9 +100,8 @@ def rewritten_table(
     """Token ids of the training text that `text` rewrites for a view, target or online, cut at
     data.max_length.
 
-    The random draws depend on the view and on no seed of the run, since the text is rewritten once. Of
-    several processes, one rewrites and the others wait. Raises UserError if the model is missing or lacks a
-    head.
+    The random draws depend on the view and on no seed of the run: the text is rewritten once. Of several
+    processes, one rewrites and the others wait. Raises UserError if the model is missing or lacks a head.
     """
     data, cache = config.data, Path(execution.cache_dir)
     key: list[str | int] = [
@@ -129,10 +125,8 @@ def rewritten_table(
 
 
 def source_texts(config: RunConfig, text: TextView, sentences: list[str], tokenizer) -> list[str]:
-    """The rewriter's input: the sentences, or their word pieces joined by blanks, "##" included (D26).
-
-    The pieces are cut at data.max_length, without the two special tokens.
-    """
+    """The rewriter's input: the sentences, or their word pieces, cut at data.max_length without the two
+    special tokens and joined by blanks, "##" included (D26)."""
     if text.detokenize == "original_text":
         return sentences
     table = tokenise(tokenizer, sentences, config.data.max_length)

@@ -129,7 +129,7 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(values["selected", "dev"])
     assert not any(task.startswith("STS") for _, task in values)
     written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
-    with pytest.raises(UserError, match="not the one that this run was planned with"):
+    with pytest.raises(UserError, match="not what this run was planned with"):
         job.run(config, execution, lambda message: None)
 
 
