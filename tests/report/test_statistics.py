@@ -7,18 +7,7 @@ import pytest
 from scipy import stats
 
 from core.report import statistics as s
-from core.report.statistics import (
-    ALPHA,
-    LOOKS,
-    NORMAL_MEAN,
-    NORMAL_SD,
-    SHARES,
-    alpha_at,
-    claim_p,
-    comparisons,
-    decide,
-    tails,
-)
+from core.report.statistics import ALPHA, LOOKS, alpha_at, claim_p, comparisons, decide, tails
 from core.spec.claim import Claim, all_of, any_of, at_least, collapsed, greater, sound
 
 A, B, C, D = ("a",), ("b",), ("c",), ("d",)
@@ -140,22 +129,19 @@ def test_a_verdict_on_a_share_takes_more_than_three_runs_that_agree(predicate, k
 
 def test_the_correction_is_that_of_order_statistics():
     highest = 1.5 / np.sqrt(np.pi)  # of three normal values, on the average
-    assert s.correction(3) == pytest.approx(NORMAL_MEAN / (2 * highest / 3))
-    assert s.correction(2) == pytest.approx(NORMAL_MEAN * np.sqrt(np.pi))
+    assert s.correction(3) == pytest.approx(s.NORMAL_MEAN / (2 * highest / 3))
+    assert s.correction(2) == pytest.approx(s.NORMAL_MEAN * np.sqrt(np.pi))
     assert s.correction(1) == 1.0 and s.correction(1000) == pytest.approx(1.0, abs=1e-3)
     z = np.random.default_rng(5).standard_normal((100_000, 1, 5))
     mean = s.scatter_by_seed(z, np.array([1.0]), 0.0).mean()
-    assert mean == pytest.approx(NORMAL_MEAN, rel=4 * NORMAL_SD / NORMAL_MEAN / np.sqrt(z.size))
+    assert mean == pytest.approx(s.NORMAL_MEAN, rel=4 * s.NORMAL_SD / s.NORMAL_MEAN / np.sqrt(z.size))
 
 
 def test_scatter_by_hand():
     cells, weights = np.array([[50.0, 54.0, 46.0], [50.0, 50.5, 49.5]]), np.array([1.0, -1.0])
     by_seed = s.scatter_by_seed(cells, weights, 0.0)
-    limit = s.correction(3) * 8 / 3  # b gets what it lacks, too
-    own, least = (
-        s.correction(3) * np.std([0, 3.5, 3.5], ddof=1),
-        NORMAL_SD / NORMAL_MEAN * np.sqrt(2) * limit,
-    )
+    own = s.correction(3) * np.std([0, 3.5, 3.5], ddof=1)
+    least = s.NORMAL_SD / s.NORMAL_MEAN * np.sqrt(2) * s.correction(3) * 8 / 3  # b gets what it lacks, too
     assert by_seed.mean() == pytest.approx(s.correction(3) * (8 / 3 - 1 / 3))
     assert by_seed.std(ddof=1) == pytest.approx(max(own, least))
     assert s.scatter_by_seed(np.full((2, 3), 50.0), weights, 1.0).tolist() == [-1.0] * 3
@@ -166,7 +152,7 @@ def test_a_claim_at_its_limit_is_settled_no_more_often_than_it_may_be(side, less
     """By a point, one cell or four a side. With plain deviations 4.6 and 3.2 % of draws contradict it where
     0.8 % are its share, and 1.7 % where four cells of a side move together over seeds."""
     studies, generator, claims = 8_000, np.random.default_rng(0), 6
-    sd = np.repeat([less + 1 / NORMAL_MEAN, less], side)[:, None]
+    sd = np.repeat([less + 1 / s.NORMAL_MEAN, less], side)[:, None]
     own, common = (generator.standard_normal((studies, cells, LOOKS[-1])) for cells in (2 * side, 2))
     runs = sd * (np.sqrt(1 - shared) * own + np.sqrt(shared) * np.repeat(common, side, axis=1))
     weights, wrong = np.repeat([1 / side, -1 / side], side), np.zeros(studies, dtype=bool)
@@ -202,7 +188,7 @@ def paired(values, reference, pairs):
 def test_a_paired_difference_has_the_interval_that_its_check_tests_by_seed_and_not_by_order():
     difference = paired(OURS, THEIRS, 3)
     test = stats.ttest_rel([OURS[k] for k in range(5)], [THEIRS[k] for k in range(5)])
-    interval = tuple(test.confidence_interval(1 - 0.05 * SHARES[5] / 3))
+    interval = tuple(test.confidence_interval(1 - 0.05 * s.SHARES[5] / 3))
     assert difference[:4] == pytest.approx((np.mean([0.1, 1.5, 0.5, 1.0, 0.3]), *interval, 5))
     assert not difference.distinguishable
 
