@@ -114,11 +114,14 @@ def _verdict(
 def _out_of_reach(read: Iterable[Reading], result: StudyResult) -> str:
     """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do not leave;
     else ""."""
-    whys = []
-    for metric, cells in ((reading.contrast.metric, reading.cells) for reading in read):
-        for cell in (cell for cell in result.cells if cell in cells):
-            transfer = bool(metric) and result.setup.config(result.study, cell.cell, 0).eval.transfer
-            whys.append(cell.unavailable or (metric and unmeasured(metric, transfer, result.setup.scale)))
+    study, setup = result.study, result.setup
+    whys = [
+        cell.unavailable
+        or (metric and unmeasured(metric, setup.config(study, cell.cell, 0).eval.transfer, setup.scale))
+        for metric, cells in ((reading.contrast.metric, reading.cells) for reading in read)
+        for cell in result.cells
+        if cell in cells
+    ]
     return "; ".join(dict.fromkeys(why for why in whys if why))
 
 

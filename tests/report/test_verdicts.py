@@ -13,7 +13,17 @@ from core.report.quantities import Rows
 from core.report.statistics import alpha_at
 from core.report.verdicts import AS_PRINTED, judge
 from core.spec.claim import (
-    Contrast, Term, above, all_of, any_of, at_least, below, best, differ, gains, greater,
+    Contrast,
+    Term,
+    above,
+    all_of,
+    any_of,
+    at_least,
+    below,
+    best,
+    differ,
+    gains,
+    greater,
 )  # fmt: skip
 from core.spec.study import Metric
 
