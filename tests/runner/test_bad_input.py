@@ -12,7 +12,6 @@ from places import ROOT
 from refusals import check, here, refusing_desk
 
 import run_study
-from core.data.sts import year_files
 
 
 @pytest.fixture
@@ -23,13 +22,10 @@ def desk(tmp_path, monkeypatch):
 SETTINGS = {
     "loss.temperature": "--set takes FIELD=VALUE",
     "loss.temprature=1": "did you mean loss.temperature",
-    "loss.temperature=nan": "loss.temperature .*must be a finite number",
     "train.learning_rate=1e-400": "train.learning_rate .*must be a finite number",
     "train.batch_size=60000": "training text has only 21000 sentences",
     "train.precision=tf32": "needs a GPU",
     "data.max_length=100000": "the encoder has only 40 positions",
-    "queue.size=64": "queue.init_size is 128.*queue.size=64",
-    "dup.rate=0.3": "method mocose has no section dup",
     "ema.start=0.5": "is what mocose-table3 varies",
     "seed.model=1": "cannot be set",
 }
@@ -55,7 +51,6 @@ OPTIONS = {
     "--device cuda": "No GPU is visible",
     "--no-such-option x": "Unrecognized arguments",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
-    "--vary loss.temperature=0.1": "gives one value; use --set for one value",
     "--resolve": "--resolve needs --budget or --plan; add that, or leave --resolve out",
     "--budget 2h": "--budget needs --resolve",
     "--resolve --budget 2h --force": "runs and their number, so --force does not go with it; leave one out",
@@ -112,14 +107,12 @@ def test_tensorboard_is_refused_where_it_is_not_installed(desk, capsys):
     check(desk, capsys, ["table3", *here(desk), "--tensorboard", "x"], "pip install -r requirements-watch")
 
 
-TEXT, _ = year_files("STS13", "FNWN")
 WIKI, WEIGHTS = "data/wiki_sentences.txt", "encoder/model.safetensors"
 
 
 # fmt: off
 HARMED = [  # what is changed, how, and the sentence; tests/data has every way in which a set can be wrong
     ("data", shutil.rmtree, "has 0 text files"),
-    (f"data/{TEXT}", Path.unlink, "STS.input.FNWN.txt cannot be read"),
     ("data/STS/STSBenchmark/sts-dev.csv", lambda p: p.write_bytes(p.read_bytes().split(b"\n", 1)[1]),
         "sts-dev.csv has 1499 examples, but 1500 are published"),
     (WIKI, lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), "2 text files"),
@@ -129,8 +122,6 @@ HARMED = [  # what is changed, how, and the sentence; tests/data has every way i
     ("encoder", lambda p: encoder(p, hidden_size="wide"), r"is \[5, 384\], not \[5, 'wide'\]"),
     ("encoder", lambda p: encoder(p, model_type="gpt2"), "model_type 'gpt2'; only bert and roberta"),
     ("encoder", lambda p: encoder(p, num_hidden_layers=12), r"layer.11.attention.* is missing"),
-    ("encoder", lambda p: encoder(p, vocab_size=9), r"word_embeddings.weight is \[5, 384\], not \[9, 384\]"),
-    ("encoder/tokenizer.json", Path.unlink, "has no tokenizer"),
     (WEIGHTS, Path.unlink, "model.safetensors is no whole safetensors file"),
     (WEIGHTS, lambda p: p.rename(p.with_name("pytorch_model.bin")), "only pickled weights, which can run"),
     (WEIGHTS, lambda p: p.write_bytes(p.read_bytes()[:-10]), "is no whole safetensors file"),

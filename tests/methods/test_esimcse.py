@@ -1,4 +1,4 @@
-"""Repetition: ranges against a table of the released code's, places, lengths, and who draws."""
+"""ESimCSE's repetition: ranges against a table of the released code's, places, lengths, and who draws; its queue."""
 
 import itertools
 import random
@@ -6,10 +6,12 @@ import random
 import numpy as np
 import pytest
 import tiny
+import torch
 
 from core.methods.contrastive import TrainingText
+from core.methods.esimcse.model import VectorQueue
 from core.methods.esimcse.repetition import insertions, positions, repeat_tokens, repeat_words, repeated
-from core.methods.esimcse.settings import Repetition
+from core.methods.esimcse.settings import MomentumQueue, Repetition
 from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)
@@ -96,3 +98,12 @@ def test_a_tokenizer_without_masks_or_english_is_refused():
         insertions("mask", Bare())
     with pytest.raises(UserError, match="function words"):
         insertions("stopword", Bare())
+
+
+@pytest.mark.parametrize("cut,expected", [(True, 3), (False, 5)])
+def test_first_batch_is_cut_or_not(cut, expected):
+    queue = VectorQueue(MomentumQueue(size=3, cut_first_batch=cut))
+    queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
+    assert len(queue.entries) == expected
+    queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
+    assert len(queue.entries) == 3

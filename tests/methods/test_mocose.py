@@ -1,0 +1,247 @@
+"""MoCoSE's parts: augmentations (D22 - D24), queue and what stands for it (D14 - D17), FGSM's signs and views (D18, D19)."""
+
+import copy
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from core.engine.encoder.packing import pack
+from core.engine.evaluation.metrics import cosines
+from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
+from core.methods.mocose.model import MoCoSE, changed_share
+from core.methods.mocose.queue import LLOYD_STEPS, KeyQueue, spherical_kmeans, summarised
+from core.methods.mocose.settings import Augmentation, NegativeQueue
+
+CPU = torch.device("cpu")
+LENGTHS = (4, 9, 6)
+PACKED = pack([np.arange(n) + 5 for n in LENGTHS])
+BATCH = pack(tiny.sentences(4, seed=50))
+
+
+def stream(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_token_cutoff_of_real_tokens_spares_the_special_ones_if_told():
+    aug = Augmentation(token_cutoff=0.1, token_cutoff_pool="real_tokens_no_special")
+    special = torch.tensor([slot in (0, LENGTHS[row] - 1) for row, slot in zip(PACKED.row.tolist(), PACKED.slot.tolist(), strict=True)])
+    for seed in range(50):
+        mask = cutoff_mask(aug, PACKED, 32, 8, stream(seed))[:, 0]
+        assert mask[special].min() == 1
+        assert [int((mask[PACKED.row == row] == 0).sum()) for row in range(3)] == [1, 1, 1]
+    everything = Augmentation(token_cutoff=0.3, token_cutoff_pool="real_tokens")
+    mask = cutoff_mask(everything, PACKED, 32, 8, stream())[:, 0]
+    assert [int((mask[PACKED.row == row] == 0).sum()) for row in range(3)] == [1, 2, 1]
+
+
+def test_feature_cutoff_takes_the_same_columns_at_all_slots_of_a_sentence():
+    mask = cutoff_mask(Augmentation(feature_cutoff=0.1), PACKED, 32, 76, stream())
+    for row in range(3):
+        rows = mask[PACKED.row == row]
+        assert torch.equal(rows, rows[:1].expand_as(rows))
+        assert int((rows[0] == 0).sum()) == 7
+    assert not torch.equal(mask[0], mask[5])
+
+
+def test_position_shuffle_per_batch_is_one_permutation_over_the_padded_range():
+    aug = Augmentation(position_shuffle="per_batch", position_shuffle_range="padded")
+    places = shuffled_positions(aug, PACKED, 32, stream())
+    first = {slot: place for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True)}
+    assert all(first[slot] == place for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True))
+    assert len(set(first.values())) == 9 and max(first.values()) > 9
+
+
+def test_position_shuffle_per_sentence_of_real_tokens_stays_within_each():
+    aug = Augmentation(position_shuffle="per_sentence", position_shuffle_range="real_tokens")
+    places = shuffled_positions(aug, PACKED, 32, stream())
+    orders = [places[PACKED.row == row].tolist() for row in range(3)]
+    assert [sorted(order) for order in orders] == [list(range(n)) for n in LENGTHS]
+    assert orders[1][:4] != orders[0]
+
+
+@pytest.mark.parametrize("epsilon,expected", [(1e-9, 0.566), (5e-9, 0.998), (1e-8, 1.0)])
+def test_share_of_entries_that_an_epsilon_changes(epsilon, expected):
+    # D19: float32 draws from N(0, 0.04^2) and random signs.
+    words = torch.randn(500, 400, generator=stream(1)) * 0.04
+    sign = torch.randn(500, 400, generator=stream(2)).sign()
+    batch = pack([np.arange(10)] * 50)
+    assert changed_share(words, epsilon, sign, batch) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("gradient", ["stale_online", "current"])
+def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first step that is perturbed, padding slots left out
+    shares = []
+    for epsilon in (1e-12, 1e-8, 1e-2):
+        config = tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon)
+        model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU)
+        assert model.diagnostics(PACKED)["fgsm_changed_fraction"] is None
+        tiny.steps(model.train(), 0, 1, shortest=9)
+        shares.append(model.diagnostics(PACKED)["fgsm_changed_fraction"])
+    assert shares[0] < shares[1] < shares[2] and shares[0] < 0.01 and shares[2] > 0.99
+    plain = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
+    assert MoCoSE(plain, tiny.encoder(tiny.bert()), CPU).diagnostics(PACKED) == {}
+
+
+def drawn(width, dim):
+    return torch.randn(width, dim, generator=stream())
+
+
+def naive(points, centres, steps):
+    """Lloyd's steps point by point in float64."""
+    points, centres = points.double().numpy(), centres.double().numpy().copy()
+    for _ in range(steps):
+        owners = [int(np.argmax([point @ centre / np.linalg.norm(centre) for centre in centres])) for point in points]
+        for k in range(len(centres)):
+            mine = [point for point, owner in zip(points, owners, strict=True) if owner == k]
+            if mine:
+                centres[k] = np.mean(mine, axis=0)
+    return centres
+
+
+@pytest.mark.parametrize("k,steps", [(1, 1), (3, 1), (5, 10), (20, 10)])
+def test_lloyd_steps_against_a_loop(k, steps):
+    points = torch.nn.functional.normalize(drawn(60, 7), dim=1)
+    assert np.allclose(spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5)
+
+
+def test_few_or_no_entries_are_left_as_they_are():
+    config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
+    few, none = drawn(5, 6), drawn(0, 6)
+    assert torch.equal(summarised(config, few, stream()), few)
+    assert summarised(config, drawn(6, 6), stream()).shape == (5, 6)
+    for negatives in ("entries", "mean"):
+        assert summarised(NegativeQueue(negatives=negatives), none, stream()).shape == (0, 6)
+    before = stream()
+    assert torch.equal(summarised(NegativeQueue(), few, before), few)
+    assert torch.equal(before.get_state(), stream().get_state())  # the plain queue draws nothing
+
+
+@pytest.mark.parametrize("fgsm", ["stale_online", "current"])
+def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
+    config = tiny.config("mocose", queue__negatives="kmeans", queue__clusters=3, fgsm__gradient=fgsm)
+    seen, contrast = [], MoCoSE._contrast
+
+    def watched(self, batch, other, negatives, *signs):
+        seen.append(negatives)
+        return contrast(self, batch, other, negatives, *signs)
+
+    monkeypatch.setattr(MoCoSE, "_contrast", watched)
+    model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
+    start, entries = model.clustering.clone_state(), model.queue.visible()
+    model.loss(pack(tiny.sentences(4)))
+    points = torch.nn.functional.normalize(entries, dim=1)
+    chosen = torch.randperm(len(points), generator=start)[:3]
+    assert len(seen) == (2 if fgsm == "current" else 1)
+    for negatives in seen:
+        assert np.allclose(negatives, naive(points, points[chosen], LLOYD_STEPS), atol=1e-5)
+    assert torch.equal(model.clustering.get_state(), start.get_state())
+
+
+def trace(size, init_size, batch, steps, init):
+    """(used, random among them) before each step; keys are marked by a value of 100."""
+    queue = KeyQueue(NegativeQueue(size=size, init=init, init_size=init_size), 3, stream(), CPU)
+    found = []
+    for _ in range(steps):
+        seen = queue.visible()
+        found.append((len(seen), int((seen[:, 0] != 100).sum())))
+        queue.push(torch.full((batch, 3), 100.0))
+    return found
+
+
+def test_traces_of_the_released_code():
+    assert trace(512, 128, 64, 9, "released_2022") == [
+        (256, 256), (320, 256), (384, 256), (448, 256), (768, 512), (832, 512), (896, 512), (512, 64), (512, 0),
+    ]  # fmt: skip
+    assert trace(1024, 128, 256, 5, "released_2022")[3:] == [(1792, 1024), (1024, 0)]
+    assert trace(512, 128, 64, 9, "paper_grow") == [
+        (128, 128), (192, 128), (256, 128), (320, 128), (384, 128), (448, 128), (512, 128), (512, 64), (512, 0),
+    ]  # fmt: skip
+
+
+def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys():
+    """D14: 0 random vectors are seen at any step; today's keys are those of the steps before, 32 a step, up to the size."""
+    assert trace(128, 0, 32, 7, "released_2022") == [(0, 0), (32, 0), (64, 0), (96, 0), (128, 0), (128, 0), (128, 0)]
+    assert trace(64, 0, 32, 5, "released_2022") == trace(64, 0, 32, 5, "paper_grow")
+    queue = KeyQueue(NegativeQueue(size=96, init="released_2022", init_size=0), 3, stream(), CPU)
+    for step in range(4):
+        queue.push(torch.full((32, 3), float(step)))
+    assert queue.visible()[:, 0].tolist() == [3.0] * 32 + [2.0] * 32 + [1.0] * 32
+
+
+@pytest.mark.parametrize("init", ["paper_grow", "released_2022"])
+def test_slice_applies_once_the_queue_is_full(init):
+    config = NegativeQueue(size=8, init=init, init_size=1, slice=((0, 2), (6, 8)))
+    queue = KeyQueue(config, 3, stream(), CPU)
+    assert len(queue.visible()) == (1 if init == "paper_grow" else 2)
+    for step in range(6):
+        queue.push(torch.full((2, 3), float(step)))
+    assert queue.visible()[:, 0].tolist() == [5, 5, 2, 2]
+
+
+def trained(dropout=0.0, **changes):
+    """A model after three steps, in training mode."""
+    config = tiny.config("mocose", **changes)
+    model = MoCoSE(config, tiny.encoder(tiny.bert(), dropout=dropout), CPU).train()
+    tiny.steps(model, 0, 1, 2)
+    return model
+
+
+def cls(model, words):
+    """[CLS] of the online encoder without dropout, (B, hidden), from word embeddings (T, hidden)."""
+    copied = copy.deepcopy(model.encoder).eval()
+    with torch.no_grad():
+        return copied.stack(copied.embeddings.finish(words, BATCH.slot), BATCH).numpy()
+
+
+def test_the_stale_gradient_in_one_view_is_what_is_compared():
+    model = trained(dropout=0.3, fgsm__gradient="stale_online", fgsm__views="online_only", fgsm__epsilon=0.05)
+    found = model.diagnostics(BATCH)
+    words = model.encoder.embeddings.word.weight.detach()[BATCH.ids]  # (T, hidden)
+    perturbed = words.clone()
+    for place, (row, slot) in enumerate(zip(BATCH.row.tolist(), BATCH.slot.tolist(), strict=True)):
+        if slot < model.stale.signs.shape[1]:
+            perturbed[place] += 0.05 * model.stale.signs[row, slot]
+    assert not torch.equal(perturbed, words)
+    assert found["view_cosine"] == pytest.approx(cosines(cls(model, words), cls(model, perturbed)).mean(), abs=1e-6)
+    assert found["view_cosine"] < 0.9999 and found["view_cosine_plain"] == pytest.approx(1.0, abs=1e-6)
+    relative = (perturbed - words).norm(dim=1) / words.norm(dim=1)
+    assert found["view_input_difference"] == pytest.approx(float(relative.mean()), rel=1e-5)
+    alike = trained(fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05).diagnostics(BATCH)
+    assert alike["view_cosine"] == pytest.approx(1.0, abs=1e-6) and alike["view_input_difference"] == 0.0
+
+
+def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
+    model = trained(dropout=0.3, fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.05)
+    found, sign = model.diagnostics(BATCH), model.eval()._sign(BATCH, None, model.queue.visible(), None)
+
+    def loss(change):  # (T, hidden), without dropout and augmentation
+        keys, negatives = model._keys(BATCH, None, None), model.queue.visible()
+        return model._contrast(BATCH, keys, negatives, change / 0.05, None)[0].item()
+
+    step = 1e-4 * sign
+    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(-step)
+    worse = [loss(1e-4 * torch.randn(sign.shape, generator=torch.Generator().manual_seed(seed)).sign()) for seed in range(5)]
+    assert loss(step) > max(worse)  # no other change of this size raises the loss as much, to first order
+    words = model.encoder.embeddings.lookup(BATCH).detach()
+    assert found["view_cosine"] == pytest.approx(cosines(cls(model, words), cls(model, words + 0.05 * sign)).mean(), abs=1e-6)
+    assert found["view_cosine"] < 0.9999
+
+
+@pytest.mark.parametrize("changes", [
+    {"fgsm__gradient": "stale_online"},
+    {"fgsm__gradient": "current", "fgsm__views": "online_only"},
+    {"fgsm__gradient": "current", "fgsm__views": "online_only", "queue__negatives": "kmeans", "queue__clusters": 3},
+])  # fmt: skip
+def test_measuring_leaves_no_trace(changes):  # D53
+    def losses(measured):
+        torch.manual_seed(3)
+        model = trained(dropout=0.2, fgsm__epsilon=0.01, aug__feature_cutoff=0.2, **changes)
+        if measured:
+            found = [model.diagnostics(BATCH) for _ in range(2)]
+            assert found[0] == found[1] and len(found[0]) == 4
+            assert model.training and all(p.grad is None for p in model.parameters())
+        return tiny.steps(model, 7, 8)
+
+    assert losses(True) == losses(False)
