@@ -27,7 +27,7 @@ from core.runner.progress import Display
 from core.spec.catalogue import Catalogue
 from core.spec.errors import are, counted, say
 from core.spec.run import Execution
-from core.spec.setup import Setup, check_length, check_precision
+from core.spec.setup import Setup, check_device
 from core.store.store import Store
 
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
@@ -178,8 +178,7 @@ class Training:
         folder = encoders.DEMO_ENCODER if scale.generated else self.found.places.encoder
         places = sys.maxsize if folder is None else encoders.positions(folder)  # None: not fetched
         for planned in plan.missing:
-            check_precision(planned.config, device)
-            check_length(planned.config, places, device)
+            check_device(planned.config, places, device)
 
 
 @contextlib.contextmanager

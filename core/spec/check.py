@@ -18,10 +18,9 @@ from core.spec.study import Cell, Study
 SETS = frozenset(name for scale in SCALES.values() for name in (*scale.tests, *scale.probes))
 # of a study: it becomes the name of files and of a link
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-TAKEN = frozenset(  # files of a scale and profile, and places of the page
-    "claims claims-head comparability cost environment evaluate matrix".split()
-    + "not-tested search seeds shown studies".split()
-)
+# files of a scale and profile, and places of the page
+TAKEN = """claims claims-head comparability cost environment evaluate matrix not-tested search seeds shown
+    studies""".split()
 
 
 def check_study(study: Study) -> None:
@@ -40,9 +39,10 @@ def check_study(study: Study) -> None:
         ("cells", [_joined(cell.labels) for cell in study.cells]),
         ("claims", [claim.key for claim in study.claims]),
     ):
-        for name in names:
-            twice = f"{study.name} has two {kind} called {name}; give each a name of its own."
-            refuse(names.count(name) > 1, twice)
+        refuse_any({
+            f"{study.name} has two {kind} called {name}; give each a name of its own.": names.count(name) > 1
+            for name in names
+        })  # fmt: skip
     figure = (study.figure.x, study.figure.series) if study.figure is not None else ()
     metrics = [study.metric, *(cell.metric for cell in study.cells)]
     metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
@@ -54,8 +54,10 @@ def check_study(study: Study) -> None:
         ("profile", profiles, PROFILES),
         ("task", tasks, (*TASKS, *sorted(SETS))),
     ):
-        for name in used:
-            refuse(name not in allowed, f"There is no {kind} {name}; choose one of {', '.join(allowed)}.")
+        refuse_any({
+            f"There is no {kind} {name}; choose one of {', '.join(allowed)}.": name not in allowed
+            for name in used
+        })  # fmt: skip
     _check_cells(study, [place for place, name in enumerate(axes) if name in laid] or [0])
     named: list[tuple[str, Labels | None]] = [
         ("reference", study.reference),
@@ -63,10 +65,11 @@ def check_study(study: Study) -> None:
         *(("must_learn", labels) for labels in study.must_learn),
         *((f"Claim {claim.key}", labels) for claim in study.claims for labels in claim.cells()),
     ]
-    for owner, labels in named:
-        own = labels is None or [cell for cell in study.matching(labels) if not cell.copied]
-        what = f"{owner} speaks of {_joined(labels or ())}"
-        refuse(not own, f"{what}, which is no cell of {study.name} that is run; name another.")
+    refuse_any({
+        f"{owner} speaks of {_joined(labels)}, which is no cell of {study.name} that is run; name another.":
+            all(cell.copied for cell in study.matching(labels))
+        for owner, labels in named if labels is not None
+    })  # fmt: skip
 
 
 def _check_cells(study: Study, laid: list[int]) -> None:
@@ -92,12 +95,11 @@ def _check_cells(study: Study, laid: list[int]) -> None:
         for field, option in {**SETTLED, "train.steps": "--scale", "method": "method="}.items():
             hint = f"changes {path}, which {option} settles; leave it out"
             refuse(f"{field}.".startswith(f"{path}."), f"{study.name} {hint}.")
-    for place, axis in enumerate(study.axes):
-        for label in axis.labels:
-            hint = f"has the label {label} along {axis.name}; add one or drop it"
-            refuse(
-                label not in [cell.labels[place] for cell in study.cells], f"No cell of {study.name} {hint}."
-            )
+    refuse_any({
+        f"No cell of {study.name} has the label {label} along {axis.name}; add one or drop it.":
+            label not in [cell.labels[place] for cell in study.cells]
+        for place, axis in enumerate(study.axes) for label in axis.labels
+    })  # fmt: skip
 
 
 def check_runs(study: Study) -> None:

@@ -62,10 +62,8 @@ class Joined(Typed):
     needed: int
 
     def check(self):
-        refuse(
-            not 1 <= self.needed <= len(self.parts),
-            f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell with another.",
-        )
+        what = f"{self.needed} of {len(self.parts)} comparisons cannot be needed"
+        refuse(not 1 <= self.needed <= len(self.parts), f"{what}; compare a cell with another.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""
@@ -105,12 +103,10 @@ class Claim(Typed):
         return tuple(term.cell for contrast in self.predicate.contrasts() for term in contrast.terms)
 
 
-def weighted(
-    cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0, metric: Metric | None = None
-) -> Contrast:
+def weighted(cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0) -> Contrast:
     """The sum of the cells, each times its weight, is greater than `above`."""
-    terms = tuple(Term(weight, tuple(cell)) for weight, cell in zip(weights, cells, strict=True))
-    return Contrast(terms, above, metric)
+    terms = zip(weights, cells, strict=True)
+    return Contrast(tuple(Term(weight, tuple(cell)) for weight, cell in terms), above)
 
 
 def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
@@ -120,12 +116,12 @@ def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
 
 def above(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
-    return weighted([a], [1], value, metric)
+    return replace(weighted([a], [1], value), metric=metric)
 
 
 def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
-    return weighted([a], [-1], -value, metric)
+    return replace(weighted([a], [-1], -value), metric=metric)
 
 
 def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:

@@ -11,6 +11,9 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TextIO
 
+HOME = Path(__file__).resolve().parents[2]
+LONGEST = 60  # characters of a name that tables and figures have room for
+
 
 class UserError(Exception):
     """One sentence that says what is wrong and what to do; the command exits with status 2."""
@@ -39,9 +42,6 @@ def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
             raise
         words = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
         raise UserError(f"{what} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}.") from error
-
-
-HOME = Path(__file__).resolve().parents[2]
 
 
 def place(file: Path, pattern: str, line: int | None = None) -> str:
@@ -86,9 +86,6 @@ def nearest(name: str, names: Iterable[str], otherwise: str, *, cutoff: float = 
     """How a sentence about an unknown name ends: `did you mean x?`, or `otherwise` if none is near."""
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise
-
-
-LONGEST = 60  # characters of a name that tables and figures have room for
 
 
 def shown(name: str) -> str:

@@ -16,8 +16,7 @@ from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.section import Section, field_types, public_name, section_classes
 
-# Every run says null for those of these sections that its method has not: ids were first made so, and live
-# on.
+# Every run says null for those of these sections that its method has not, as the first ids were made.
 NAMED_BY_ALL = ("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "momentum")
 NUMERICS = 2  # raised when a change of code is meant to change results
 

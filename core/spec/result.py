@@ -58,19 +58,15 @@ CHECKPOINTS = (  # time: of step_seconds
     *("untrained_first_last_0", "untrained_last", "whitening", "bag_of_words"),
 )
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of a scale
-METRICS = frozenset(
+# metrics of rows, and in the last two lines what `core.report.quantities` derives
+QUANTITIES = frozenset(
     """ spearman_all spearman_mean spearman_wmean spearman_gap_le3 spearman_gap_gt3 like_length_excess
     accuracy_test accuracy_dev alignment_global alignment_batched64 alignment_all_global
     alignment_all_batched64 uniformity_global uniformity_batched64 mean_cosine effective_rank spread
     singular_value_0 cosine_itself cosine_insertion cosine_deletion cosine_repetition
     cosine_repetition_subword mtd_at_selected_checkpoint mtd_nominal mtd_at_start mtd_mean_over_run
     fgsm_changed_fraction diverged_at view_cosine view_cosine_plain view_input_difference loss pairs
-    """.split()
-)
-# Numbers of a run that are no rows: `core.report.quantities` derives them from several rows or from the
-# provenance.
-DERIVED = frozenset(
-    """ spearman step_seconds collapsed curve_start curve_best_after_start curve_last curve_late_range
+    spearman step_seconds collapsed curve_start curve_best_after_start curve_last curve_late_range
     spectrum_0 singular_0 length_gap like_length_excess_learnt view_cosine_loss alignment_plus_uniformity
     """.split()
 )
@@ -78,7 +74,7 @@ DERIVED = frozenset(
 
 def known_quantity(name: str) -> bool:
     """Whether a run has numbers of this name. An index may follow those on singular values: `spectrum_50`."""
-    return re.sub(r"(?<=_)[0-9]+$", "0", name) in METRICS | DERIVED
+    return re.sub(r"(?<=_)[0-9]+$", "0", name) in QUANTITIES
 
 
 SCORE, ACCURACY = "Spearman × 100", "accuracy × 100"  # units of which a point is one

@@ -15,7 +15,6 @@ from core.spec.section import ABOVE_0, SHARE, Bound, Section, at_least
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
 PAPER_HIDDEN = 768
-
 Switch = Literal["on", "off"]
 
 
@@ -220,22 +219,16 @@ CONTEXTUAL = ("contextual_insert", "contextual_substitute")
 OWN_ENCODER = "encoder"  # the run's own encoder with its masked-word head, which the encoder's digest covers
 # Models by kind, the paper's first. Names are those of `core.data.hub`.
 MODELS: dict[str, tuple[str, ...]] = {
-    "typos": (),
-    "contextual_insert": ("roberta-base", OWN_ENCODER),
-    "contextual_substitute": ("roberta-base", OWN_ENCODER),
-    "continuation": ("xlnet-base-cased",),
-    "back_translation": ("wmt19-en-de-en",),
-}
+    "typos": (), "continuation": ("xlnet-base-cased",), "back_translation": ("wmt19-en-de-en",),
+    **dict.fromkeys(CONTEXTUAL, ("roberta-base", OWN_ENCODER)),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextView(Section):
-    """How the text of a view is rewritten (Table 5, D26 - D28); nlpaug's names in brackets.
-
-    typos [SpellingAug], contextual_insert and contextual_substitute [ContextualWordEmbsAug]: `rate` of the
-    words, 1 to 10. continuation [ContextualWordEmbsForSentenceAug] appends text; back_translation
-    [BackTranslationAug] goes to German and back.
-    """
+    """How the text of a view is rewritten (Table 5, D26 - D28), as by nlpaug: typos is its SpellingAug,
+    contextual_… its ContextualWordEmbsAug, each of 1 to 10 words; continuation, its
+    ContextualWordEmbsForSentenceAug, appends text; back_translation goes to German and back."""
 
     kind: Annotated[
         Literal["typos", "contextual_insert", "contextual_substitute", "continuation", "back_translation"],

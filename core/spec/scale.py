@@ -1,10 +1,9 @@
-"""Scales: how big a run is. The science of a cell is written once, in paper units, and scaled by rule here.
+"""Scales: how big a run is. A cell is written once, in paper units, and scaled by these rules.
 
-Rules: what the paper counts in batches stays that many batches (queue size, initial size, slices); widths
-keep their ratio to the encoder's hidden size; `released_cosine` stretches with the run; the learning rate
-keeps its ratio to the paper's 3e-5; a batch twice as large means half as many steps, unless a study asks for
-equal updates; development checks keep their number per run. Where no models are fetched, the encoder's own
-masked-word head stands in for the paper's masked-word model.
+What the paper counts in batches stays that many batches (queue size, initial size, slices). Widths keep their
+ratio to the encoder's hidden size, the learning rate to the paper's 3e-5. `released_cosine` stretches with
+the run. A batch twice as large means half as many steps, unless a study has equal updates. Development checks
+keep their number a run. Where no models are fetched, the encoder's own masked-word head rewrites text.
 """
 
 from __future__ import annotations
@@ -63,29 +62,25 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How large a run is at this scale.
-
-    `steps` are optimiser steps at this scale's `batch_size`, which stands for the papers' 64 (None: one pass
-    over the text); `checks` development checks a run (None: the papers' own cadence); `learning_rate`
-    replaces the papers' 3e-5, and other rates keep their ratio to it (None keeps them as printed).
-    `hub_models`: whether models that rewrite text are fetched from the hub; `generated`: text, encoder and
-    pairs are the made-up language's, which the project brings. `tests` are the test sets, `dev` the
-    development set and `probes` the transfer tasks, in table order.
-    """
+    """How large a run is at this scale, and on which sets it is scored."""
 
     name: str
     seeds: int
-    steps: int | None
-    checks: int | None
-    batch_size: int
-    learning_rate: float | None
+    steps: int | None  # optimiser steps at this scale's batch size; None: one pass over the text
+    checks: int | None  # development checks a run; None: the papers' own cadence
+    batch_size: int  # stands for the papers' 64
+    learning_rate: (
+        float | None
+    )  # stands for the papers' 3e-5, to which other rates keep their ratio; None: that
     warmup_fraction: float
     precision: str
-    dev: str
-    tests: tuple[str, ...]
-    probes: tuple[str, ...]
-    hub_models: bool = False
-    generated: bool = False
+    dev: str  # the development set
+    tests: tuple[str, ...]  # the test sets, in table order
+    probes: tuple[str, ...]  # the transfer tasks, in table order
+    hub_models: bool = False  # whether models that rewrite text are fetched from the hub
+    generated: bool = (
+        False  # whether text, encoder and pairs are the made-up language's, which the project brings
+    )
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -110,7 +105,6 @@ def at_scale(
 ) -> RunConfig:
     """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one.
 
-    Widths are written for bert-base, hidden size 768, and keep their ratio to whatever encoder stands in.
     With `equal_updates` a batch of another size has as many steps as the scale's own instead of as many
     sentences, going round the text again if need be.
     """
@@ -150,8 +144,7 @@ def evaluation_digest(run: RunConfig, sources: Sources) -> str:
     digest = sources.transfer_digest if run.eval.transfer else sources.evaluation_digest
     if digest is None:
         raise UserError(
-            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC) beside "
-            "STS and SICK in the evaluation folder, and some are not there; fetch SentEval's whole data, or "
-            "leave eval.transfer false."
+            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC), and "
+            "some are not in the evaluation folder; fetch SentEval's whole data, or leave eval.transfer false."
         )
     return digest

@@ -1,5 +1,4 @@
-"""Types of fields: frozen dataclasses that check their fields when they are made, and numbers as people
-write them."""
+"""Frozen dataclasses that check their fields when they are made, and numbers as people write them."""
 
 from __future__ import annotations
 

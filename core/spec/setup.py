@@ -106,32 +106,27 @@ class Setup:
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
     """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`:
     whether the run scores transfer tasks."""
-    if metric.quantity.startswith("accuracy"):
-        if not transfer:
-            return "its runs score no transfer tasks (eval.transfer)"
-        kind, tasks = "transfer task", ("avg_transfer", *scale.probes)
-    elif metric.quantity.startswith(("spearman", "like_length")):
-        kind, tasks = "test set", ("avg", "dev", *scale.tests)
-    else:
+    accuracy = metric.quantity.startswith("accuracy")
+    if accuracy and not transfer:
+        return "its runs score no transfer tasks (eval.transfer)"
+    tasks = ("avg_transfer", *scale.probes) if accuracy else ("avg", "dev", *scale.tests)
+    if metric.task in tasks or not metric.quantity.startswith(("accuracy", "spearman", "like_length")):
         return None
-    return None if metric.task in tasks else f"scale {scale.name} has no {kind} {metric.task}"
+    return f"scale {scale.name} has no {'transfer task' if accuracy else 'test set'} {metric.task}"
 
 
 def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
-    """The user's own variant: the same cells and claims over a changed base, under a name of its own, without
-    the paper's numbers.
+    """The study under `--set`'s settings, under a name of its own and without the paper's numbers.
 
-    A setting changes the runs that have its field; the others stay as they are, and a footnote names their
-    rows. Raises UserError for a field that no run has, or that the study itself varies.
+    A setting changes the runs that have its field; a footnote names the rows of the others. Raises UserError
+    for a field that no run has, or that the study itself varies.
     """
     words, suffix = _words(study, "--set", settings, runs), short(",".join(sorted(settings)))
     return replace(
-        study.without_paper(),
-        name=f"{study.name}@{suffix}",
-        title=f"{study.title} with {suffix}",
+        study.without_paper(), name=f"{study.name}@{suffix}", title=f"{study.title} with {suffix}",
         settings={path: word for path, (word,) in words.items()},
         footnotes=(*study.footnotes, *_unchanged(words, runs)),
-    )
+    )  # fmt: skip
 
 
 def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
@@ -152,18 +147,15 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
         cells.append(made)
     any_value = (None,) * len(words)
     return replace(
-        study,
-        name=f"{study.name}@by-{short(','.join(fields))}",
-        title=f"{study.title} by {', '.join(words)}",
+        study, name=f"{study.name}@by-{short(','.join(fields))}",
+        title=f"{study.title} by {', '.join(words)}", varied=tuple(words), cells=tuple(cells),
         axes=(*study.axes, *(Axis(name=path, title=path, labels=each) for path, each in words.items())),
-        cells=tuple(cells),
+        figure=study.figure and _figure(study, study.figure, list(words)),
         claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
         reference=study.reference and (*study.reference, *any_value),
-        figure=study.figure and _figure(study, study.figure, list(words)),
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
         footnotes=(*study.footnotes, *_unchanged(words, runs)),
-        varied=tuple(words),
-    )
+    )  # fmt: skip
 
 
 def parts(study: Study) -> tuple[Study, ...]:
@@ -172,11 +164,9 @@ def parts(study: Study) -> tuple[Study, ...]:
         return (study,)
     studies, count = [], len(study.varied)
     for chosen in product(*(axis.labels for axis in study.axes[-count:])):
-        fixed = [
-            replace(axis, labels=(label,)) for axis, label in zip(study.axes[-count:], chosen, strict=True)
-        ]
+        pairs = zip(study.axes[-count:], chosen, strict=True)
         studies.append(replace(
-            study, axes=(*study.axes[:-count], *fixed),
+            study, axes=(*study.axes[:-count], *(replace(axis, labels=(label,)) for axis, label in pairs)),
             cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
             claims=tuple(claim for claim in study.claims if claim.cells()[0][-count:] == chosen),
             reference=study.reference and (*study.reference[:-count], *chosen),
@@ -236,9 +226,8 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
     """A claim at one place of the grid."""
 
     def at(contrast: Contrast) -> Contrast:
-        return replace(
-            contrast, terms=tuple(Term(each.weight, (*each.cell, *place)) for each in contrast.terms)
-        )
+        terms = (Term(term.weight, (*term.cell, *place)) for term in contrast.terms)
+        return replace(contrast, terms=tuple(terms))
 
     return replace(claim, key=f"{claim.key} ({'/'.join(place)})", predicate=changed(claim.predicate, at))
 
@@ -252,23 +241,17 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
     return replace(figure, x=figure.x if alone else None, series=varied[0])
 
 
-def check_precision(run: RunConfig, device: str) -> None:
-    """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train."""
-    precision = run.train.precision
+def check_device(run: RunConfig, places: int, device: str) -> None:
+    """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train, and for
+    sentences that an encoder with so many positions cannot read: a GPU pads them to the longest that
+    repetition can make, a CPU reads only what is there."""
+    precision, length = run.train.precision, run.data.max_length
+    more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
     refuse_any({
         "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32.":
             precision == "fp16",
         "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.":
             precision == "tf32" and device != "cuda",
+        f"data.max_length is {length}{more} but the encoder has only {places} positions; lower it.":
+            (run.longest if device == "cuda" else length) > places,
     })  # fmt: skip
-
-
-def check_length(run: RunConfig, places: int, device: str) -> None:
-    """Raise UserError for training sentences that an encoder with so many positions cannot read. A GPU pads
-    them to the longest that repetition can make; a CPU reads only what is there."""
-    length = run.data.max_length
-    more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
-    refuse(
-        (run.longest if device == "cuda" else length) > places,
-        f"data.max_length is {length}{more} but the encoder has only {places} positions; lower it.",
-    )

@@ -1,8 +1,7 @@
 """A study: one table or figure of a paper, as frozen data. Adding one is adding a file under studies/.
 
-One rule for profiles: what a study or a cell names in its changes holds under every profile, and what it does
-not name is the profile's. Changes are written in the paper's terms; where the code had another value there,
-`by_profile` gives it.
+What a study or a cell names in its changes, in the paper's terms, holds under every profile; what it does not
+name is the profile's. Where the code had another value there, `by_profile` gives it.
 """
 
 from __future__ import annotations
@@ -57,11 +56,10 @@ class Cell(Typed):
     """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what
     the paper printed.
 
-    `changes` are in the paper's terms and hold under every profile; `by_profile` adds to them under one
-    profile, and wins. `published_runs` are the paper's single runs where they are known (read off its
-    figures). `method` None is the study's; under another one the study's base changes do not apply. `metric`
-    None is the study's. `encoder` names one of the papers' encoders (`ENCODERS`). A `copied` entry is what
-    the paper took from elsewhere: shown, never run.
+    `by_profile` adds to `changes` under one profile, and wins. `published_runs` are the paper's single runs
+    where they are known (read off its figures). `method` None is the study's; under another one the study's
+    base changes do not apply. `metric` None is the study's. A `copied` entry is what the paper took from
+    elsewhere: shown, never run.
     """
 
     labels: tuple[str, ...]
@@ -113,8 +111,7 @@ class Study(Typed):
     caption: str
     method: str
     base_changes: Mapping[str, object] = field(default_factory=dict)
-    # base changes that hold under one profile alone
-    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # more, under one profile
     axes: tuple[Axis, ...]
     rows: str | None
     columns: str | None
@@ -131,8 +128,7 @@ class Study(Typed):
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     settings: Mapping[str, str] = field(default_factory=dict)  # what `--set` changed, as it was written
-    # fields of `--vary`; the last axes are their values (`core.spec.setup`)
-    varied: tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()  # fields of `--vary`, whose values are the last axes (`core.spec.setup`)
 
     __hash__ = object.__hash__  # by identity: configurations are kept by study and cell
 
@@ -193,19 +189,15 @@ class Study(Typed):
         run = vary(start, named)
         # sections of the method that are named whole
         whole = {path for path in named if getattr(start, path, None) is not None}
-        changes = {
-            path: value
-            for path, value in profile_changes(run, profile).items()
+        return vary(run, {
+            path: value for path, value in profile_changes(run, profile).items()
             if path not in named and path.partition(".")[0] not in whole
-        }
-        return vary(run, changes)
+        })  # fmt: skip
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
         """The fields that study and cell name; a cell of another method has its own alone."""
-        own = over(cell.changes, cell.by_profile.get(profile, {}))
-        if cell.method not in (None, self.method):
-            return own
-        return over(over(self.base_changes, self.by_profile.get(profile, {})), own)
+        own, base = over(cell.changes, cell.by_profile.get(profile, {})), self.by_profile.get(profile, {})
+        return over(over(self.base_changes, base), own) if cell.method in (None, self.method) else own
 
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of its own.

@@ -99,10 +99,8 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
     options = alternatives(field_types(type(owner))[field])
     if text.lower() == "none" and type(None) in options:
         return None
-    if names := _names(getattr(owner, field)):
-        raise UserError(
-            f"{path} is a section of fields; set one of them, such as {path}.{next(iter(names))}."
-        )
+    if name := next(iter(_names(getattr(owner, field))), ""):
+        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{name}.")
     if text.lower() in ("true", "false") and bool in options:
         return text.lower() == "true"
     for kind, read_as in ((int, whole), (float, decimal)):
