@@ -131,14 +131,13 @@ def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
 def _stored(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     """A number that has a row of its own, or the mean over transfer tasks."""
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
-    numbers, task, parts = rows.of(metric.checkpoint, column), metric.task, scale.tests
+    numbers, task = rows.of(metric.checkpoint, column), metric.task
     if task == "avg_transfer" and task not in numbers:
-        parts = scale.probes
-        numbers[task] = sum(numbers.get(name, np.nan) for name in parts) / len(parts)
+        numbers[task] = sum(numbers.get(name, np.nan) for name in scale.probes) / len(scale.probes)
     if metric.quantity.startswith(GEOMETRY) and numbers:
         # of the scale's own sentences, which stand for STS-B's
         numbers.setdefault(task, list(numbers.values())[-1])
-    whole = task != "avg" or all(name in numbers for name in parts)
+    whole = task != "avg" or all(name in numbers for name in scale.tests)
     return numbers.get(task, np.nan) if whole else np.nan
 
 

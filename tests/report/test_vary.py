@@ -37,10 +37,8 @@ def test_each_value_is_judged_like_a_study_of_its_own(found):
     found, single = found
     assert [one.outcome for one in found.verdicts] == ["contradicted", "supported", "not run"]
     assert by_value(found) == ["K1: contradicted at 2e-5; supported at 3e-5; not run at 6e-5."]
-    (alone,) = single.verdicts
-    same = found.verdicts[1]
-    assert (same.outcome, same.tested) == (alone.outcome, alone.tested)
-    assert by_value(single) == []
+    (alone,), same = single.verdicts, found.verdicts[1]
+    assert (same.outcome, same.tested) == (alone.outcome, alone.tested) and by_value(single) == []
     assert list(claim_frame([found])["claim"]) == ["K1 (2e-5)", "K1 (3e-5)", "K1 (6e-5)"]
 
 
@@ -51,8 +49,7 @@ def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed(fo
     assert {row.reference for (_, rate), row in frame.iterrows() if rate == "2e-5"} == {"a/2e-5"}
     slow, own = (frame.loc["b", rate]["paired_difference"] for rate in ("2e-5", "3e-5"))
     assert slow == -own != 0
-    part = found.parts[0]
-    (reading,) = part.verdicts[0].readings.values()
+    (reading,) = found.verdicts[0].readings.values()
     assert reading.under(5) == pytest.approx(-10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5))
 
 
