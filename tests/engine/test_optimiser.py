@@ -21,11 +21,8 @@ def model_of(method, bert=None, **changes):
 
 def factors(model):
     """Factor and decay of each trained parameter, by name."""
-    found = {
-        id(p): (g["factor"], g["weight_decay"])
-        for g in parameter_groups(model.config.train, model, model.new_layers())
-        for p in g["params"]
-    }
+    groups = parameter_groups(model.config.train, model, model.new_layers())
+    found = {id(p): (g["factor"], g["weight_decay"]) for g in groups for p in g["params"]}
     names = {name: found.pop(id(p)) for name, p in model.named_parameters() if p.requires_grad}
     assert not found
     return names
@@ -62,14 +59,10 @@ def test_every_step_multiplies_warm_up_and_decay_alike(form, kind, monkeypatch):
     assert [found[10.0] for found in rates] == pytest.approx([10 * rate for rate in wanted], rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    "start,update,expected",
-    [
-        (0.75, 3888, 0.789), (0.75, 7776, 0.882), (0.75, 10_573, 0.950), (0.75, 12_500, 0.983), (0.75, 15_000, 1.000),
-        (0.75, 15_553, 0.999), (0.75, 31_107, 0.753), (0.85, 3888, 0.873), (0.85, 7776, 0.929), (0.0, 5_000, 0.25),
-        (0.0, 10_000, 0.75),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("start, update, expected", [
+    (0.75, 3888, 0.789), (0.75, 7776, 0.882), (0.75, 10_573, 0.950), (0.75, 12_500, 0.983), (0.75, 15_000, 1.000), (0.75, 15_553, 0.999),
+    (0.75, 31_107, 0.753), (0.85, 3888, 0.873), (0.85, 7776, 0.929), (0.0, 5_000, 0.25), (0.0, 10_000, 0.75),
+])  # fmt: skip
 def test_released_cosine_values_of_the_released_code(start, update, expected):
     assert ema_decay(EMA(start=start), update, 15_625) == pytest.approx(expected, abs=6e-4)
 
