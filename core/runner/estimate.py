@@ -54,8 +54,8 @@ BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # the encoders of the table
 
 
 class Expectation(NamedTuple):
-    """What a command's runs are expected to take, each by `seconds`, `jobs` at once. `where` says on what, and
-    on what this rests."""
+    """What a command's runs are expected to take, each by `seconds`, `jobs` at once. `where` says on what,
+    and from which measurements."""
 
     seconds: Callable[[RunConfig], float]
     jobs: int

@@ -1,4 +1,4 @@
-"""What a command works on: its scale and studies, and the training text, evaluation sets and encoders that lie
+"""What a command works on: its scale and studies, and training text, evaluation sets and encoders that lie
 on this machine or are fetched."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`--resolve`: train the runs that are likeliest to settle a claim, until the budget is spent. Verdicts are
-computed anew from the stored runs before each choice. Nothing else is kept, so a killed command loses the runs
-in training, and two commands at once share the work."""
+computed anew from the stored runs before each choice. Nothing else is kept, so a killed command loses the
+runs in training, and two commands at once share the work."""
 
 from __future__ import annotations
 

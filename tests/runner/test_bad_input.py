@@ -73,7 +73,9 @@ WORDS = {
 
 
 def test_options_and_what_does_not_go_together(desk, capsys):
-    for line, sentence in OPTIONS.items():
+    absent = importlib.util.find_spec("tensorboard") is None
+    lacking = {"--tensorboard x": "pip install -r requirements-watch"} if absent else {}
+    for line, sentence in (OPTIONS | lacking).items():
         check(desk, capsys, ["table3", *line.split(), *here(desk)], sentence)
     for line, sentence in WORDS.items():
         check(desk, capsys, [*line.split(), "--results-dir", str(desk.results)], sentence)
@@ -100,11 +102,6 @@ def test_what_is_published_takes_no_runs_of_your_own(capsys):
         folder = ROOT / "results" / "published" / below
         assert run_study.main(["table3", *DEMO, "--results-dir", str(folder)]) == 2
         assert re.fullmatch(".*holds what the project publishes.*\n", capsys.readouterr().err)
-
-
-@pytest.mark.skipif(importlib.util.find_spec("tensorboard") is not None, reason="tensorboard is installed")
-def test_tensorboard_is_refused_where_it_is_not_installed(desk, capsys):
-    check(desk, capsys, ["table3", *here(desk), "--tensorboard", "x"], "pip install -r requirements-watch")
 
 
 WIKI, WEIGHTS = "data/wiki_sentences.txt", "encoder/model.safetensors"
