@@ -29,10 +29,8 @@ class Catalogue:
             self.groups[file.parent.name] = (*self.groups.get(file.parent.name, ()), study)
 
     def find(self, name: str) -> Study:
-        """The study of that name. Raises UserError: the study's fault, or the nearest name.
-
-        Without the paper, a name means the first study that has it: `table7` is `mocose-table7`.
-        """
+        """The study of that name; without the paper, the first that has it: `table7` is `mocose-table7`.
+        Raises UserError: the study's fault, or the nearest name."""
         files = reversed(list(self.files.items()))
         short = {study.name.removeprefix(f"{file.parent.name}-"): study for file, study in files}
         studies = {**short, **{study.name: study for study in self.studies}}

@@ -1,5 +1,4 @@
-"""What can be wrong with a study beyond its fields. Each check raises UserError with one sentence, before any
-training."""
+"""What can be wrong with a study beyond its fields, each refused with one sentence before any training."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What can be set: every field of a run's configuration with its type, its default under each profile and
-what it means; and what a D-number stands for."""
+"""What can be set: every field with its type, defaults and meaning; and what a D-number stands for."""
 
 from __future__ import annotations
 

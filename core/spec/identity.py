@@ -54,10 +54,8 @@ def to_plain(value):
 
 
 def from_canonical_json(text: str) -> tuple[RunConfig, int]:
-    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one.
-
-    The caller compares the id of what is read: a document with other fields than this version's has another.
-    """
+    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one. A document with
+    other fields than this version's has another id, which the caller compares."""
     try:
         document = json.loads(text)
         plain = document["run"]

@@ -100,9 +100,7 @@ class Metric(Typed):
 
     task: str
     title: str
-    quantity: Annotated[str, "what is read", Bound("a quantity of core/spec/result.py", known_quantity)] = (
-        "spearman"
-    )
+    quantity: Annotated[str, "read", Bound("a quantity of core/spec/result.py", known_quantity)] = "spearman"
     checkpoint: Annotated[str, "of which checkpoint", one_of(CHECKPOINTS)] = "selected"
 
 

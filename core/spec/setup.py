@@ -1,5 +1,4 @@
-"""The setup of a command: a profile, a scale, its sources and a number of seeds; and a user's own variants of
-a study, by `--set` and `--vary`."""
+"""The setup of a command, and a user's own variants of a study by `--set` and `--vary`."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ class Setup:
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         if settings := {**study.settings, **study.varied_values(cell)}:
             run = vary(run, _values(run, settings))
-            # eval.transfer may be among the settings
-            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
+            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})  # of eval.transfer
         return run
 
     @cache  # noqa: B019  (scaling anew for each seed would double the time of a plan)

@@ -187,8 +187,7 @@ class Study(Typed):
         named = self.named(cell, profile)
         start = methods.method(cell.method or self.method).paper
         run = vary(start, named)
-        # sections of the method that are named whole
-        whole = {path for path in named if getattr(start, path, None) is not None}
+        whole = {path for path in named if getattr(start, path, None) is not None}  # sections named whole
         return vary(run, {
             path: value for path, value in profile_changes(run, profile).items()
             if path not in named and path.partition(".")[0] not in whole

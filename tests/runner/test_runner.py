@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from desk import SIX, Desk, until
@@ -11,6 +12,7 @@ from fake_jobs import made_result
 
 import studies
 from core.runner.plan import cost, plan
+from core.spec.methods import code_digest
 
 
 def planned(desk: Desk, *names: str, **options):
@@ -45,6 +47,18 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     desk.store.publish([second.run_id], desk.results / "published")
     other.unlink()
     assert (missing(), missing(use_published=True)) == (6, 5)
+
+
+def test_a_plan_counts_stored_runs_that_another_code_of_their_method_made(desk, capsys):
+    for run, code in zip(
+        planned(desk, "table3").runs, [code_digest("mocose"), "another", "another"], strict=False
+    ):
+        desk.store.save(run.config, replace(made_result(run.config), provenance={"method_code": code}))
+    assert len(planned(desk, "table3").missing) == 3
+    assert (
+        "2 stored runs are made by another core/methods/mocose; --force trains again"
+        in capsys.readouterr().out
+    )
 
 
 def test_one_failure_leaves_the_others_is_told_at_the_end_and_is_trained_again(desk):
