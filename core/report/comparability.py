@@ -154,8 +154,8 @@ def learning(result: StudyResult) -> dict[Method, Check]:
 
 
 def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
-    """The cell of a method that has to have learnt: the study's reference, else the best of `must_learn`, else
-    the best of all. Cells with a run come first.
+    """The cell of a method that has to have learnt: the study's reference, else the best of `must_learn`,
+    else the best of all. Cells with a run come first.
 
     A cell that a claim says collapses must not stand for what a scale can train, or the claim could never
     hold.

@@ -74,7 +74,7 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed (some), or ok."""
+        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed or ok."""
         if self.unavailable:
             return "copied" if self.cell.copied else "unavailable"
         if absent := self.count("missing", "incomplete"):

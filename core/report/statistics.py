@@ -3,8 +3,9 @@
 A contrast's value under a seed is its weighted sum of cells minus the threshold, so the claim says "above
 zero". Functions take values along the last axis, seeds 0 … n-1 in order, with any axes before (many made-up
 studies at once, in the simulation). A study is checked at 3, 5, 8, … seeds and nowhere else. The check at n
-seeds spends SHARES[n] of 5 % on the claims of the study together (Bonferroni over claims and checks), whatever
-else has run. A seed that is missing makes a p of 1, so no choice of runs can make an error more likely.
+seeds spends SHARES[n] of 5 % on the claims of the study together (Bonferroni over claims and checks),
+whatever else has run. A seed that is missing makes a p of 1, so no choice of runs can make an error more
+likely.
 
 Student's t requires means of a few seeds to be about normal. Rare failures break that: where a cell fails
 outright now and then, its mean lies far from what healthy seeds say. `benchmarks/simulation.py` has that
@@ -58,9 +59,9 @@ class Estimate(NamedTuple):
 def over_seeds(
     values: Sequence[float] | np.ndarray | None, low: float = 0.025, high: float = 0.025, share: bool = False
 ) -> Estimate:
-    """The mean of values (n,) with the bounds that one-sided tests at these levels exclude beyond, or else its
-    95 % interval: t.isf(level, n - 1) * sd / sqrt(n) to each side, where sd has n - 1 below; of a share of
-    runs Clopper and Pearson's. One value has no bounds; None stands for no values."""
+    """The mean of values (n,) with the bounds of one-sided tests at these levels; by default its 95 %
+    interval. Bounds lie t.isf(level, n - 1) * sd / sqrt(n) to each side, where sd has n - 1 below; those of
+    a share of runs are Clopper and Pearson's. One value has no bounds; None stands for no values."""
     values = np.asarray(() if values is None else values, dtype=float)
     n, mean = len(values), float(values.mean()) if len(values) else np.nan
     if n < 2:
@@ -154,9 +155,9 @@ def settled(p: Sequence[np.ndarray], level: float) -> np.ndarray:
 def decide(
     claim: Claim, samples: Callable[[Contrast, int], np.ndarray | None], claims: int
 ) -> tuple[Settled, int]:
-    """The outcome of a claim, of so many in its study, and the number of seeds at its check. The first verdict
-    on the way through the checks stays; an undecided claim has the latest check that all its cells have
-    reached (0: none).
+    """The outcome of a claim, of so many in its study, and the number of seeds at its check. The first
+    verdict on the way through the checks stays; an undecided claim has the latest check that all its cells
+    have reached (0: none).
 
     `samples` gives a contrast's values under seeds 0 … n-1; None if one is missing.
     """
@@ -180,8 +181,8 @@ def comparisons(
     reached, with its tested interval.
 
     Where a claim compares the two cells, the interval is the claim's own (the widest, where several claims
-    do), so a figure and a verdict agree on whether zero lies inside. Other cells share 5 % among the table, so
-    that at most one table in twenty has an interval that misses, at all checks together. Fewer than five seeds
+    do), so a figure and a verdict agree on whether zero lies inside. Other cells share 5 % among the table:
+    at most one table in twenty has an interval that misses, at all checks together. Fewer than five seeds
     have an interval only where a claim's own leaves zero out.
     """
     tested, others = {}, [labels for labels in cells if labels != reference]
