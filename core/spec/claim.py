@@ -192,9 +192,8 @@ def collapsed(a: Labels) -> Contrast:
     """More than half of a's runs have collapsed vectors at the last checkpoint: a mean cosine above 0.95 or
     an effective rank below 2.
 
-    Measured on distinct sentences of the development set (`mean_cosine`, `effective_rank` of a run's rows).
-    All three bounds are ours: an untrained BERT's [CLS] has a mean cosine of 0.8 and more, so that a lower
-    bound would find it collapsed before training.
+    Measured on distinct sentences of the development set. All three bounds are ours: an untrained BERT's
+    [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before training.
     """
     return replace(above(a, HALF, COLLAPSED), of="share")
 

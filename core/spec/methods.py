@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from core.spec.errors import UserError, line_of, nearest, place, refuse
 from core.spec.run import RunConfig
-from core.spec.section import Section, Typed, public_names
+from core.spec.section import Section, Typed, field_types, public_names, section_classes
 from core.spec.vary import over, read, vary
 
 PACKAGE = "core.methods"
@@ -32,7 +32,7 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
     "data.rows": "--data-dir", "data.digest": "--data-dir", "eval.digest": "--data-dir",
     "encoder.digest": "--encoder",
 }  # fmt: skip
-# Fields that the scale settles, unless a study or a cell names them.
+# fields that the scale settles, unless a study or a cell names them
 UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
 # What a Model may define (core.methods.contrastive, core.methods.simcse.model), with its parameters.
 HOOKS: dict[str, tuple[str, ...]] = {
@@ -126,9 +126,9 @@ def method(name: str) -> Method:
         where = place(settings, "METHOD", line_of(error, settings))
         what = f"Method {name} has settings that cannot be used"
         raise UserError(f"{what} ({reason}); mend {where}.") from error
-    sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
-    own = [section for section in sections if section.__module__ == f"{PACKAGE}.{name}.settings"]
-    _check_model(folders[name], tuple(field for each in own for field in public_names(each)))
+    sections = [kind for hint in field_types(stated.run).values() for kind in section_classes(hint)]
+    own = [kind for kind in sections if kind.__module__ == f"{PACKAGE}.{name}.settings"]
+    _check_model(folders[name], tuple(field for kind in own for field in public_names(kind)))
     return stated
 
 

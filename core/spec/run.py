@@ -150,7 +150,6 @@ class RunConfig(Section):
     seed: Seed
 
     in_paths = "run"
-
     cadence = 125  # steps between development checks in the method's paper
 
     def check(self):

@@ -240,9 +240,8 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
 
 
 def check_device(run: RunConfig, places: int, device: str) -> None:
-    """Raise UserError for a precision in which this kind of device, `cpu` or `cuda`, does not train, and for
-    sentences that an encoder with so many positions cannot read: a GPU pads them to the longest that
-    repetition can make, a CPU reads only what is there."""
+    """Raise UserError for a precision that the device, `cpu` or `cuda`, does not train in, and for sentences
+    beyond the encoder's positions: a GPU pads them to the longest that repetition can make."""
     precision, length = run.train.precision, run.data.max_length
     more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
     refuse_any({

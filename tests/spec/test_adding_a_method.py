@@ -122,6 +122,13 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
     assert vary(base("dcl", "paper"), {"loss.temperature": 0.1}).loss.temperature == 0.1
 
 
+def test_a_value_that_a_method_s_own_check_refuses_is_one_sentence_with_its_line(added):
+    check = "= 0.0051\n\n    def check(self):\n        if self.redundancy > 1:\n            raise ValueError('too large')\n"
+    added(EXAMPLES / "barlow", "wrong", settings=("= 0.0051\n", check))
+    with pytest.raises(UserError, match=r"^too large \(.*core/methods/wrong/settings.py, line 18\)\.$"):
+        vary(base("wrong", "paper"), {"barlow.redundancy": 2})
+
+
 WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": ("def contrast", "def contrasts")}, "model.py, line 9: contrasts is no hook; did you mean contrast?"),
     ({"model": ("def contrast", "def _compared")}, "model.py, line 6: Model leaves out contrast; write def contrast("),
@@ -131,7 +138,7 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: it is no Python"),
     ({"settings": ('"simcse"', '"simsce"')}, "(UserError: There is no method simsce; did you mean simcse?); mend "),
     ({"settings": ("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n")},
-     "(ValueError: odd); mend "),
+     "core/methods/wrong/settings.py, line 17."),
     ({"settings": ("float,", "list[float],")}, "barlow.redundancy has the type list[float]; give it int, float, str, bool, None, Literal, tuple"),
 )  # fmt: skip
 
