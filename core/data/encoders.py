@@ -131,6 +131,15 @@ def has_masked_words(folder: Path) -> bool:
     return any(name.startswith(heads) for name in tensor_shapes(folder))
 
 
+def unused(folder: Path) -> list[str]:
+    """What lies beside the encoder and enters no run: heads among its weights, and files on modules."""
+    prefix = f"{configuration(folder)['model_type']}."
+    parts = {name.removeprefix(prefix).partition(".")[0] for name in tensor_shapes(folder)}
+    files = ("modules.json", "config_sentence_transformers.json")
+    heads = sorted(parts - {"embeddings", "encoder", "pooler"})
+    return [*heads, *(name for name in files if (folder / name).is_file())]
+
+
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged."""
     from safetensors import SafetensorError, safe_open

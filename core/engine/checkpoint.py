@@ -51,11 +51,8 @@ class TrainingState(NamedTuple):
 def write(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is full or
     read-only; the old file stays then."""
-    with (
-        whole(path) as temporary,
-        open(temporary, "wb") as file,
-    ):  # to a path, torch hides the system's errors
-        try:
+    with whole(path) as temporary, open(temporary, "wb") as file:
+        try:  # with a path in place of the file, torch would hide the system's errors
             torch.save(tree_map_only(Tensor, lambda tensor: tensor.detach().cpu(), content), file)
         except RuntimeError as error:  # torch's writer fails once more while it closes
             raise error.__context__ if isinstance(error.__context__, OSError) else error from None
@@ -86,8 +83,7 @@ class CheckpointFile:
         self.resumed_at: list[int] = []
         self.asked = False  # whether the process was asked to end
         self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
-        minutes = execution.checkpoint_minutes
-        self._every = math.inf if minutes is None else minutes * 60  # seconds
+        self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()
         store = Store(execution.results_dir, None)
         self._path, self._left = store.path("checkpoints", run_id(config)), None
@@ -118,10 +114,9 @@ class CheckpointFile:
         content, self._left = self._left, None  # some gigabytes that nobody needs any more
         groups = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": _on("cpu", content["optimiser"]), "param_groups": groups})
-        selected, pending = _on(self.device, content["selected"]), _on(self.device, content["pending"])
-        return TrainingState(
-            self.step, selected and Checkpoint(*selected), content["losses"], pending, content["score"]
-        )
+        selected, pending = (_on(self.device, content[name]) for name in ("selected", "pending"))
+        selected = selected and Checkpoint(*selected)
+        return TrainingState(self.step, selected, content["losses"], pending, content["score"])
 
     def due(self) -> bool:
         """Whether a checkpoint is to be written after this step."""

@@ -12,7 +12,7 @@ from core.data.encoders import ENCODER_FILES
 from core.engine.encoder.bert import Encoder
 from core.engine.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
-from core.spec.errors import UserError, printable
+from core.spec.errors import printable, refusing
 from core.spec.identity import canonical_json, run_id
 from core.spec.run import Execution, RunConfig
 from core.store.files import AGAIN, whole
@@ -29,7 +29,7 @@ A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
 `run.json` holds the whole configuration.{warning}
 """
 WARNING = (
-    " The run disturbed sentences when it was scored (D20, D21); the folder does not, so its scores differ."
+    " The run scored disturbed sentences (D20, D21); the folder does not disturb them, so its scores differ."
 )
 
 
@@ -43,12 +43,12 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
     kept, run = load_checkpoint(source, pooling="cls"), run_id(config)
     encoder = Encoder(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
-    modules = {"": "Transformer", "1_Pooling": "Pooling"}
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
     pooling = {"word_embedding_dimension": encoder.hidden, "pooling_mode_cls_token": True}
     layout = {
         "modules.json": [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (path, kind) in enumerate(modules.items())
+            for i, (path, kind) in enumerate(modules)
         ],
         "1_Pooling/config.json": pooling | {"pooling_mode_mean_tokens": False},
         "sentence_bert_config.json": {"max_seq_length": encoder.max_positions, "do_lower_case": False},
@@ -59,10 +59,8 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
         warning=WARNING if config.disturbed else "",
     )  # fmt: skip
     with whole(Store(execution.results_dir, None).path("models", run), folder=True) as folder:
-        try:
-            kept.model.save_pretrained(folder)
-        except SafetensorError as error:  # it wraps the system's errors
-            raise UserError(f"{folder} could not be written ({error}); make space and {AGAIN}.") from error
+        with refusing(f"{folder} could not be written", f"make space and {AGAIN}", SafetensorError):
+            kept.model.save_pretrained(folder)  # which wraps the system's errors
         for name in ENCODER_FILES:
             if name not in ("config.json", "model.safetensors") and (source / name).is_file():
                 shutil.copyfile(source / name, folder / name)

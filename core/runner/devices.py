@@ -12,7 +12,7 @@ from pathlib import Path
 
 import joblib
 
-from core.spec.errors import UserError
+from core.spec.errors import refuse
 from core.spec.scale import SCALES
 
 # Bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2 GiB.
@@ -45,14 +45,13 @@ def visible_gpus() -> dict[str, int]:
 def _present() -> list[tuple[str, int]]:
     """UUID and free bytes of all GPUs of this machine, by index: from nvidia-smi, or without either from the
     driver's folder."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=False)
-        rows = [[part.strip() for part in line.split(",")] for line in listing.stdout.splitlines()]
-        if listing.returncode == 0:
-            return [
-                (uuid, int(free) << 20 if free.isdecimal() and mig != "Enabled" else 0)
-                for uuid, mig, free in rows
-            ]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
+        rows = [line.split(", ") for line in listing.splitlines()]
+        return [
+            (uuid, int(free) << 20 if free.isdecimal() and mig != "Enabled" else 0)
+            for uuid, mig, free in rows
+        ]
     return [("", 0)] * len(list(DRIVER.iterdir())) if DRIVER.is_dir() else []
 
 
@@ -104,8 +103,8 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     steps). So threads do not depend on the memory of a GPU that is free just now.
     """
     visible = visible_gpus() if device != "cpu" else {}
-    if device == "cuda" and not visible:
-        raise UserError("No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES.")
+    no_gpu = "No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES."
+    refuse(device == "cuda" and not visible, no_gpu)
     cores = joblib.cpu_count()  # by affinity and the container's quota
     if visible:
         need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
@@ -118,10 +117,8 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     else:
         slots = most = cores if SCALES[scale].generated else max(1, min(cores, memory() // RUN_MEMORY))
         names = tuple(f"cpu.{place}" for place in range(max(slots, jobs or 0)))
-    jobs = jobs or slots
-    threads = max(1, cores // max(most, jobs))
-    kind = "cuda" if visible else "cpu"
-    return Resources(device=kind, jobs=jobs, threads=threads, names=names, gpus=len(visible))
+    threads, kind = max(1, cores // max(most, jobs or slots)), "cuda" if visible else "cpu"
+    return Resources(device=kind, jobs=jobs or slots, threads=threads, names=names, gpus=len(visible))
 
 
 def slot_folder() -> Path:

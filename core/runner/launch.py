@@ -86,7 +86,7 @@ class Launcher:
         """The warm process, once its training code is imported or somebody asks to stop; a new one if it has
         died. Raises UserError if the code cannot be imported."""
         with self._lock:
-            if self._worker is None or not self._worker.alive:
+            if self._worker is None or self._worker.process.poll() is not None:
                 words = [self.order["job"], *self.order["warm"]]
                 threads, log = self.order["execution"]["threads"], self.store.path("logs", "worker")
                 self._worker = Worker(words, threads, log)
@@ -99,8 +99,7 @@ class Launcher:
             self._worker.close()
 
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
-        """Train these runs; yields the ending of each as it comes. A thread does nothing but follow its
-        child."""
+        """Train these runs; yields the ending of each as it comes. A thread only follows its child."""
         self.worker(stop)
         launch = joblib.delayed(self.launch)
         parallel = joblib.Parallel(
@@ -148,7 +147,7 @@ class Launcher:
                 began = time.monotonic() if "started" in message else began
                 hear(run, message)
             except queue.Empty:
-                if not worker.alive and not self.store.claimed(run):  # a child outlives the worker
+                if worker.process.poll() is not None and not self.store.claimed(run):  # a child outlives it
                     told["ended"] = None
             if stop.asked and "pid" in told and "ended" not in told:
                 number = signal.SIGKILL if time.monotonic() > stop.deadline else signal.SIGTERM
@@ -162,10 +161,7 @@ class Worker:
 
     def __init__(self, words: list[str], threads: int, log: Path):
         hint = "mend that and give the same command again"
-        with (
-            refusing(f"The training process with its log {log} cannot start", hint, OSError),
-            open(log, "ab") as output,
-        ):
+        with refusing(f"Training with the log {log} cannot start", hint, OSError), open(log, "ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT, env=environment(threads),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
@@ -177,26 +173,17 @@ class Worker:
         self._reports: dict[str, queue.SimpleQueue] = {}
         threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process can still start children."""
-        return self.process.poll() is None
-
     def wait_ready(self, stop: Stop) -> None:
-        """Wait until everything is imported, or somebody asks to stop. Raises UserError if the import
-        failed."""
+        """Wait until all is imported, or somebody asks to stop. Raises UserError if the import failed."""
         while not (self._ready.wait(0.1) or stop.asked):
             pass
-        hint = f"pip install -r requirements.txt may mend that; see {self.log}"
-        refuse(
-            self._ready.is_set() and self._broken,
-            f"The training code could not be started ({self._broken}); {hint}.",
-        )
+        what = f"The training code could not be started ({self._broken}); pip install -r requirements.txt"
+        refuse(self._ready.is_set() and self._broken, f"{what} may mend that; see {self.log}.")
 
     def ask(self, request: dict) -> queue.SimpleQueue:
         """Have a child forked for this request. Returns the queue of its reports."""
         reports = self._reports[request["run_id"]] = queue.SimpleQueue()
-        with contextlib.suppress(OSError):  # it has died, which `alive` will say
+        with contextlib.suppress(OSError):  # it has died, as `_follow` will see
             self._requests.write(json.dumps(request).encode() + b"\n")
             self._requests.flush()
         return reports
@@ -247,12 +234,9 @@ def environment(threads: int) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
         # Training frees and takes the same large blocks at every step: kept, they need no new pages.
-        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
-        "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
         "MALLOC_TOP_PAD_": str(1 << 28),
         "TOKENIZERS_PARALLELISM": str(threads > 1).lower(),  # a million sentences take 75 s of one thread
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_OFFLINE": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not start CUDA before the fork
-        "PYTHONUNBUFFERED": "1",
-    }
+        "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from core.runner import devices
 from core.runner.plan import lacks_model
-from core.spec.errors import UserError
+from core.spec.errors import UserError, refuse
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.result import Result
 from core.spec.run import Execution, RunConfig
@@ -111,9 +111,8 @@ def train(request: dict, report: Report, job: Job) -> None:
     the slot are this process's until it ends. Raises UserError."""
     run, execution = request["run_id"], Execution(**request["execution"])
     config, _ = from_canonical_json(request["config"])
-    if run_id(config) != run:
-        hint = "two versions of the code are mixed, so start the command again"
-        raise UserError(f"Run {run} arrived as {run_id(config)}; {hint}.")
+    hint = "two versions of the code are mixed, so start the command again"
+    refuse(run_id(config) != run, f"Run {run} arrived as {run_id(config)}; {hint}.")
     store = Store(execution.results_dir, None)
     if store.claim(run) is None:
         report({"state": "elsewhere"})
@@ -165,8 +164,7 @@ def settle(log: str, slot: str) -> None:
 
 
 def failure(error: Exception) -> str:
-    """Why a run failed, in a sentence or some words. torch has no class for the memory of the CPU, nor for
-    that of CUDA's libraries."""
+    """Why a run failed, in words. torch has no class for memory of the CPU, nor for that of CUDA's libraries."""
     words = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
     if any(word in words.lower() for word in SHORT):
         return f"out of memory: {LESS_MEMORY} {words[:200]}"  # CUDA's go on and on

@@ -31,11 +31,9 @@ def write_changed(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def whole(path: Path, folder: bool = False) -> Iterator[Path]:
-    """A name beside `path` to write a file to, or an empty folder to fill with `folder`; on leaving it is
-    synced, takes the place of `path`, and the folder around it is synced.
-
-    Raises UserError of one sentence if there is no space or no permission; nothing is left behind then.
-    """
+    """A name beside `path` to write a file to, or with `folder` an empty folder to fill; on leaving it is
+    synced and takes the place of `path`. Raises UserError if there is no space or no permission; nothing is
+    left behind then."""
     temporary, old = (path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
     try:
         (temporary if folder else path.parent).mkdir(parents=True, exist_ok=True)

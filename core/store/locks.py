@@ -40,11 +40,9 @@ def hold(path: Path) -> int | None:
 
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path`; leaves no file behind, and only reads."""
-    try:
-        with open(path, "rb") as file:
-            return not _locked(file.fileno(), fcntl.LOCK_SH)
-    except OSError:
-        return False  # never made, or hidden from us
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # else never made, or hidden from us
+        return not _locked(file.fileno(), fcntl.LOCK_SH)
+    return False
 
 
 def _locked(descriptor: int, kind: int) -> bool:

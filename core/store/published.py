@@ -69,10 +69,10 @@ class Pack:
 def packs(folder: Path | None) -> dict[str, Pack]:
     """The packs of a folder by scale; a damaged pack is named, and its runs count as missing."""
     opened: dict[str, Pack] = {}
-    for scale, path in ((scale, folder / scale / NAME) for scale in SCALES if folder is not None):
+    for path in (folder / scale / NAME for scale in SCALES if folder is not None):
         try:
             if path.is_file():
-                opened[scale] = Pack(path)
+                opened[path.parent.name] = Pack(path)
         except CorruptRun as error:
             say(str(error))
     return opened
@@ -80,10 +80,7 @@ def packs(folder: Path | None) -> dict[str, Pack]:
 
 def publish(folder: Path, new: Mapping[str, Mapping[str, Run]]) -> None:
     """Add these runs by scale, each file whole or not at all; a new run replaces its published one. The same
-    runs make the same bytes.
-
-    Raises CorruptRun where a pack cannot be read, UserError where it cannot be written.
-    """
+    runs make the same bytes. Raises CorruptRun if a pack cannot be read, UserError if it cannot be written."""
     with locks.waiting(folder.parent / ".locks" / "published.lock", f"publishing in {folder}"):
         for scale, runs in new.items():
             path = folder / scale / NAME

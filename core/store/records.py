@@ -1,5 +1,4 @@
-"""One run as a sealed parquet file: a table of numbers with configuration, status and provenance in the
-footer.
+"""One run as a sealed parquet file: numbers, with configuration, status and provenance in the footer.
 
 The seal is a SHA-256 over the metadata and every column, since parquet itself protects neither its footer
 nor, unless asked, its pages: a flipped bit must never be read as a number.
@@ -28,18 +27,14 @@ from core.spec.run import RunConfig
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
 
-RUN_SCHEMA = pa.schema(
-    {
-        "checkpoint": pa.string(), "task": pa.string(), "metric": pa.string(), "step": pa.int64(),
-        "value": pa.float64(),
-    }
-)  # fmt: skip
-PAIR_SCHEMA = pa.schema(
-    {
-        "task": pa.string(), "subset": pa.string(), "gold": pa.float32(), "cosine": pa.float32(),
-        "words_a": pa.int16(), "words_b": pa.int16(),
-    }
-)  # fmt: skip
+RUN_SCHEMA = pa.schema({
+    "checkpoint": pa.string(), "task": pa.string(), "metric": pa.string(), "step": pa.int64(),
+    "value": pa.float64(),
+})  # fmt: skip
+PAIR_SCHEMA = pa.schema({
+    "task": pa.string(), "subset": pa.string(), "gold": pa.float32(), "cosine": pa.float32(),
+    "words_a": pa.int16(), "words_b": pa.int16(),
+})  # fmt: skip
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 SOURCE = Literal["own", "published"]
 MEND = {
@@ -154,11 +149,8 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
 
 
 def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:
-    """The run of a table and its footer, which come from `where`.
-
-    Raises CorruptRun unless configuration, status and provenance are a run's, OtherVersion for another
-    NUMERICS.
-    """
+    """The run of a table and its footer, which come from `where`. Raises CorruptRun unless configuration,
+    status and provenance are a run's, OtherVersion for another NUMERICS."""
     with believed(where, source):
         numerics = json.loads(footer["config"])["numerics"]
         if numerics != NUMERICS:  # a configuration of another version may have fields that are unknown here

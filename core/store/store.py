@@ -1,5 +1,4 @@
-"""The store: one immutable, self-describing parquet a run. The only code that knows how a results folder is
-laid out.
+"""The store: one immutable, self-describing parquet a run. Only this module knows the layout of its folder.
 
 <root>/runs/<id>.parquet      numbers, long form; configuration, status, provenance in the footer
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
@@ -67,19 +66,14 @@ class Store:
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole
-        or not at all.
-
-        Raises UserError of one sentence if the disk is full or may not be written.
-        """
+        or not at all. Raises UserError if the disk is full or may not be written."""
         run = run_id(config)
         shared = {"run_id": run, "config": canonical_json(config)}
         pairs = records.to_bytes(records.pair_table(result.pairs), shared)
-        footer = {
-            **shared,
-            "status": result.status,
-            "provenance": json.dumps(result.provenance, sort_keys=True),
+        footer = shared | {
+            "status": result.status, "provenance": json.dumps(result.provenance, sort_keys=True),
             "pairs": hashlib.sha256(pairs).hexdigest(),
-        }
+        }  # fmt: skip
         numbers = records.to_bytes(records.table(result.rows, records.RUN_SCHEMA), footer)
         files.write_whole(self.path("pairs", run), pairs)
         self.path("failures", run).unlink(missing_ok=True)  # before, so that no run that is there has failed
@@ -118,8 +112,8 @@ class Store:
 
     def verified(self, run: str, claimed: bool = False) -> bool:
         """Whether the user's own run exists and can be believed. A damaged file that nobody is writing is set
-        aside with a printed sentence: the run's own, and it counts as missing; its pairs alone, and it stays
-        done without them. `claimed` says that the caller holds the claim."""
+        aside with a printed sentence; a run without its pairs stays done. `claimed` says that the caller holds
+        the claim."""
         kind: Kind = "runs"
         try:
             if self.has(run):

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import DebertaConfig, DebertaForMaskedLM
 
+from core.data.encoders import unused
 from core.data.sts import StsSet
 from core.engine.evaluation import encoding
 from core.engine.evaluation.encoding import installed, load_checkpoint
@@ -149,6 +150,8 @@ def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path,
     file = tiny_checkpoint.bert(tmp_path) / "model.safetensors"
     save_file(load_file(file) | {"mlp.dense.weight": torch.zeros(16, 16)}, file, metadata={"format": "pt"})
     assert "outside the encoder are not used: mlp.\n" in evaluated(tmp_path)[1]  # SimCSE's trainer
+    with_json(tmp_path, "config_sentence_transformers.json")
+    assert unused(tmp_path) == ["mlp", "config_sentence_transformers.json"]  # which a plan names
     status, told = evaluated(renamed(tmp_path))
     assert status == 2 and "has weights that do not fit its config.json" in told
 

@@ -78,6 +78,7 @@ def test_sources_are_known_by_content(desk, tmp_path):
 
 
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, monkeypatch):
+    (desk.folder / "encoder" / "modules.json").write_text("[]")
     first, second = desk.six().runs[:2]
     desk.store.prepare()
     desk.store.record_failure(first.run_id, "ValueError: made up")
@@ -85,6 +86,7 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, mo
     out = desk.do("mocose-table3", "--seeds", "1", "--plan").stdout
     os.close(claim)
     assert "6 runs: none done, 6 to train." in out and f"running {second.run_id}" in out
+    assert f"Runs start from the encoder in {desk.folder / 'encoder'} alone, without modules.json." in out
     assert f"failed  {first.run_id} {first.label}: ValueError: made up" in out
     listed = desk.do("mocose-table3", "--list").stdout
     assert (

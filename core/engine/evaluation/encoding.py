@@ -1,8 +1,6 @@
-"""Sentence vectors of any encoder on disk: what `evaluate` scores, independent of how the model was trained.
-
-`transformers` loads a folder (config, weights, tokenizer), sentence-transformers a folder with its list of
-modules; neither uses a network or runs code of the folder.
-"""
+"""Sentence vectors of any encoder on disk: what `evaluate` scores, independent of how it was trained.
+`transformers` loads a folder, sentence-transformers a folder with its list of modules; neither uses a network
+or runs code of the folder."""
 
 from __future__ import annotations
 
@@ -59,14 +57,11 @@ def load_checkpoint(
     logging.disable_progress_bar()
     with refusing(f"The encoder in {folder} cannot be loaded", "copy its files there again"):
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
+        safe = not allow_pickle or any(folder.glob("model.safetensors*"))
         model, info = AutoModel.from_pretrained(
-            folder,
-            dtype=torch.float32,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # named and refused below
-            use_safetensors=not allow_pickle or any(folder.glob("model.safetensors*")),
-            **LOCAL,
-        )
+            folder, dtype=torch.float32, use_safetensors=safe, output_loading_info=True,
+            ignore_mismatched_sizes=True, **LOCAL,  # mismatches are named and refused below
+        )  # fmt: skip
     kind, missing, unused = model.config.model_type, sorted(info["missing_keys"]), info["unexpected_keys"]
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
     wrong += [f"{name} is {[*has]}, not {[*wants]}" for name, has, wants in info["mismatched_keys"]]
