@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import signal
 import threading
@@ -46,7 +47,7 @@ class Cluster:
         self.device = offered if device == "auto" else device
         self.sign = Path(order["execution"]["results_dir"]) / ".locks" / f"{self.key}.cluster"
         files.write_whole(self.sign, b"0")
-        self.words = {"sign": str(self.sign), "order": order, "on": [scale, self.device, jobs]}
+        self.words = {"sign": str(self.sign), "order": json.dumps(order), "on": [scale, self.device, jobs]}
 
     def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
         """Train these runs; yields the ending of each as it comes."""
@@ -119,13 +120,13 @@ _launchers: dict[str, tuple[Launcher, Stop]] = {}  # of a worker, by the command
 _lock = threading.Lock()
 
 
-def perform(run: str, config: str, force: bool, sign: str, order: dict, on: list) -> tuple:
+def perform(run: str, config: str, force: bool, sign: str, order: str, on: list) -> tuple:
     """Train one run here, as a task of a worker. Raises UserError if this machine cannot take part."""
     if not (path := Path(sign)).exists():
         raise UserError(f"{path.parents[1]} is not there; give a --results-dir that all machines share.")
     with _lock:
         if sign not in _launchers:
-            _launchers[sign] = Launcher(order, devices.resources(*on)), Stop()
+            _launchers[sign] = Launcher(json.loads(order), devices.resources(*on)), Stop()
             threading.Thread(target=_mind, args=(path,), daemon=True).start()
     (launcher, stop), worker = _launchers[sign], get_worker()
     launcher.worker(stop)
