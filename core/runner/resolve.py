@@ -96,10 +96,10 @@ class Resolving:
     def choices(self) -> list[Choice]:
         """What may be trained for each open claim, the best first; without claims that need a failed run."""
         self.expected, choices = self.training.expected(), []
-        for part in (part for result in self.judged for part in result.parts):
-            for verdict in part.verdicts:
+        for result in self.judged:
+            for verdict in result.verdicts:
                 able = verdict.outcome in OPEN and not verdict.reason or verdict.reason.startswith(NO_BAR)
-                choice = self.choice(part.study, verdict) if able else None
+                choice = self.choice(result.study, verdict) if able else None
                 if choice is not None and not self.failed & {run.run_id for run in choice.runs}:
                     choices.append(choice)
         return sorted(choices, key=lambda choice: -choice.rate)
