@@ -158,8 +158,9 @@ def lines(
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
     spreads = [spread_of(study) for study in costs if costs[study]]
-    each = {source: sorted({f"{sd:.2f}" for sd, its in spreads if its == source}) for _, source in spreads}
-    sources = "; ".join(f"{', '.join(sds)} points ({source})" for source, sds in each.items())
+    each = {source: [f"{sd:.2f}" for sd, its in sorted(spreads) if its == source] for _, source in spreads}
+    ends = {source: " to ".join(dict.fromkeys((sds[0], sds[-1]))) for source, sds in each.items()}
+    sources = "; ".join(f"{of} points ({source})" for source, of in ends.items())
     return [
         f"What settles the printed effects with 80 % power. Spread of a run over seeds: {sources}.",
         *(f"  {study.name} {cost.words}" for study, own in costs.items() for cost in own),
