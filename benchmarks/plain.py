@@ -36,11 +36,9 @@ class PlainMoCoSE(nn.Module):
     """Online and target branch of one run, from the same initial weights and the same initial queue as
     ours."""
 
-    def __init__(
-        self, config: MoCoSERun, bert: BertModel, device: torch.device, *, target_gradient: bool = True
-    ):
+    def __init__(self, config: MoCoSERun, bert: BertModel, device: torch.device):
         super().__init__()
-        self.config, self.target_gradient = config, target_gradient
+        self.config = config
         for module in bert.modules():
             if isinstance(module, nn.Dropout):
                 module.p = config.encoder.hidden_dropout
@@ -73,21 +71,15 @@ class PlainMoCoSE(nn.Module):
         embeddings = self.bert.embeddings
         self.words = embeddings.word_embeddings(ids)  # (B, L, hidden)
         self.words.retain_grad()
-        perturbed = (
-            self.words if self.stale is None else self.words + self.config.fgsm.epsilon * self.stale.sign()
-        )
+        change = 0.0 if self.stale is None else self.config.fgsm.epsilon * self.stale.sign()
         bias = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
-        cls = _layers(self.bert.encoder, embeddings(inputs_embeds=perturbed), bias)[:, 0]
+        cls = _layers(self.bert.encoder, embeddings(inputs_embeds=self.words + change), bias)[:, 0]
         query = F.normalize(self.predictor(self.projection(self.pooler(cls))).float(), dim=-1)
-        with torch.set_grad_enabled(self.target_gradient):
-            words = embeddings.word_embeddings(ids)
-            perturbed = words if self.stale is None else words + self.config.fgsm.epsilon * self.stale.sign()
-            cls = _layers(self.target_layers, embeddings(inputs_embeds=perturbed), bias)[:, 0]
-            key = F.normalize(self.target_projection(self.target_pooler(cls)).float(), dim=-1)
-        logits = (
-            torch.cat([query @ key.T, query @ self.queue.clone().detach().T], dim=1)
-            / self.config.loss.temperature
-        )
+        words = embeddings.word_embeddings(ids)
+        cls = _layers(self.target_layers, embeddings(inputs_embeds=words + change), bias)[:, 0]
+        key = F.normalize(self.target_projection(self.target_pooler(cls)).float(), dim=-1)
+        cosines = torch.cat([query @ key.T, query @ self.queue.clone().detach().T], dim=1)
+        logits = cosines / self.config.loss.temperature
         self.queue = torch.cat([key.detach(), self.queue])[: self.config.queue.size]
         return F.cross_entropy(logits, torch.arange(len(ids), device=ids.device))
 
@@ -97,10 +89,9 @@ class PlainMoCoSE(nn.Module):
         self.updates += 1
         decay = ema_decay(self.config.ema, self.updates, self.config.train.steps)
         pairs = (
-            (self.target_layers, self.bert.encoder),
-            (self.target_pooler, self.pooler),
+            (self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler),
             (self.target_projection, self.projection),
-        )
+        )  # fmt: skip
         with torch.no_grad():
             for target, online in pairs:
                 followed = online.state_dict()
@@ -125,12 +116,11 @@ def load(folder: Path) -> BertModel:
 def optimiser(config: RunConfig, model: nn.Module) -> torch.optim.AdamW:
     """AdamW over what is trained, looping over the parameters in Python."""
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    spared = [p for name, p in named if name.endswith("bias") or "LayerNorm" in name]
-    decayed = [p for name, p in named if not (name.endswith("bias") or "LayerNorm" in name)]
-    groups = [
-        {"params": decayed, "weight_decay": config.train.weight_decay},
-        {"params": spared, "weight_decay": 0.0},
-    ]
+    groups: list[dict[str, Any]] = [
+        {"params": [], "weight_decay": config.train.weight_decay}, {"params": [], "weight_decay": 0.0}
+    ]  # fmt: skip
+    for name, p in named:
+        groups[name.endswith("bias") or "LayerNorm" in name]["params"].append(p)
     return torch.optim.AdamW(groups, lr=config.train.learning_rate, eps=config.train.epsilon, foreach=False)
 
 
@@ -153,10 +143,9 @@ def padded(sentences: list[np.ndarray], width: int, device: torch.device) -> tup
 class PlainTraining:
     """A training that can be carried on block by block."""
 
-    def __init__(self, folder: Path, config: Any, table: TokenTable, *, target_gradient: bool = True):
-        self.config = config
-        cpu = torch.device("cpu")
-        self.model = PlainMoCoSE(config, load(folder), cpu, target_gradient=target_gradient).train()
+    def __init__(self, folder: Path, config: Any, table: TokenTable):
+        self.config, cpu = config, torch.device("cpu")
+        self.model = PlainMoCoSE(config, load(folder), cpu).train()
         self.optimiser = optimiser(config, self.model)
         self.batches = batches(config, table, cpu)
         self.step = 0
@@ -178,11 +167,8 @@ class PlainTraining:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.config.train.precision == "bf16"):
             loss = self.model.loss(ids, mask)
         loss.backward()
-        nn.utils.clip_grad_norm_(
-            [p for p in self.model.parameters() if p.requires_grad],
-            self.config.train.clip_norm,
-            foreach=False,
-        )
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        nn.utils.clip_grad_norm_(trained, self.config.train.clip_norm, foreach=False)
         self.optimiser.step()
         self.model.after_step()
         return loss.item()

@@ -1,8 +1,5 @@
-"""A training step as the trainer runs it, beside the plain step: `python -m benchmarks.step`.
-
-Contestants take turns in blocks of steps within one process, so that whatever slows the machine slows them
-all.
-"""
+"""A training step as the trainer runs it, beside the plain step: `python -m benchmarks.step`. Both take turns
+in blocks of steps within one process, so that whatever slows the machine slows both."""
 
 from __future__ import annotations
 
@@ -48,11 +45,9 @@ class Setting(NamedTuple):
     @property
     def execution(self) -> Execution:
         """The places of the parts."""
-        places = self.found.places
-        corpus, encoder = (None if p is None else str(p) for p in (places.corpus, places.encoder))
-        return Execution(
-            results_dir=str(self.cache), cache_dir=str(self.cache), corpus_path=corpus, encoder_path=encoder
-        )
+        corpus, encoder = (p and str(p) for p in (self.found.places.corpus, self.found.places.encoder))
+        cache = str(self.cache)
+        return Execution(results_dir=cache, cache_dir=cache, corpus_path=corpus, encoder_path=encoder)
 
 
 class OurTraining:
@@ -82,10 +77,7 @@ class OurTraining:
 
 def alternated(blocks: Mapping[str, Callable], rounds: int, steps: int) -> dict[str, float]:
     """Median seconds a step of each contestant over `rounds` rounds in which each has one block of `steps`
-    steps.
-
-    A round before them warms up and is not counted.
-    """
+    steps. A round before them warms up and is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in blocks}
     for number in range(rounds + 1):
         for name, block in blocks.items():
@@ -99,16 +91,13 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[tuple[str, float
     """Milliseconds of our step and of the plain one, taking turns, and their ratios."""
     ours, bf16 = (OurTraining(setting, setting.mocose(precision)) for precision in ("fp32", "bf16"))
     folder = setting.found.places.encoder or DEMO_ENCODER
-    blocks = {"ours": ours.block, "ours bf16": bf16.block}
-    for name, gradient in (("plain", True), ("plain, keys without gradient", False)):
-        blocks[name] = plain.PlainTraining(
-            folder, ours.config, ours.text.table, target_gradient=gradient
-        ).block
+    theirs = plain.PlainTraining(folder, ours.config, ours.text.table)
+    blocks = {"ours": ours.block, "ours bf16": bf16.block, "plain": theirs.block}
     seconds = alternated(blocks, rounds, steps)
     for name, value in seconds.items():
         yield name, 1e3 * value, "ms"
-    for theirs, name in (("plain", "ours"), ("plain", "ours bf16"), ("plain, keys without gradient", "ours")):
-        yield f"{theirs} / {name}", seconds[theirs] / seconds[name], "x"
+    for name in ("ours", "ours bf16"):
+        yield f"plain / {name}", seconds["plain"] / seconds[name], "x"
 
 
 def main() -> None:

@@ -1,17 +1,8 @@
-import os
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 
-# Several processes test at once; more threads than cores wait for each other and make a step ten times as slow.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, and then by every command
-
-sys.path.insert(0, str(Path(__file__).parent / "support"))
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 
 @pytest.fixture
