@@ -1,5 +1,4 @@
-"""How often a study has a wrong verdict: made-up studies with a known truth, put to the functions that give
-verdicts.
+"""How often a study has a wrong verdict: made-up studies of known truth, put to the functions that decide.
 
 `python -m benchmarks.simulation [--studies 4000]` prints Markdown tables: the share of studies with at least
 one wrong verdict, by truth, scatter and way of checking; the whole rule, with the bar for "learns" and its
@@ -9,7 +8,7 @@ own noise; and the share of claims that are settled by a number of seeds. About 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -19,23 +18,8 @@ from tabulate import tabulate
 
 from core.report.comparability import against_bar
 from core.report.statistics import LOOKS, alpha_at, claim_p, over_seeds, scatter_by_seed, settled
-from core.spec.claim import (
-    ROUNDING,
-    Claim,
-    Contrast,
-    all_of,
-    any_of,
-    at_least,
-    best,
-    collapsed,
-    differ,
-    gains,
-    greater,
-    mean_scatters_more,
-    sound,
-    truth,
-    within,
-)  # fmt: skip
+from core.spec import claim as predicates
+from core.spec.claim import ROUNDING, Claim, Contrast, all_of, any_of, collapsed, greater, sound, truth
 
 CELLS = tuple((name,) for name in "abcdef")
 A, B, C, D, E, F = CELLS
@@ -43,14 +27,14 @@ CLAIMS = tuple(
     Claim(key=key, text=key, predicate=predicate, margin=margin)
     for key, predicate, margin in (
         ("greater", greater(A, B), 1.0),
-        ("best of 6", best(A, CELLS), 1.0),
+        ("best of 6", predicates.best(A, CELLS), 1.0),
         ("all of", all_of(greater(A, B), greater(B, C)), 1.0),
-        ("at least 2 of 3", at_least(2, [greater(A, C), greater(B, C), greater(D, C)]), 1.0),
-        ("within", within((A, B, C), 1.0), None),
-        ("differ", differ((D, E, F)), 1.0),
+        ("at least 2 of 3", predicates.at_least(2, [greater(A, C), greater(B, C), greater(D, C)]), 1.0),
+        ("within", predicates.within((A, B, C), 1.0), None),
+        ("differ", predicates.differ((D, E, F)), 1.0),
         ("any of", any_of(greater(C, A), greater(D, B)), 1.0),
-        ("gains", gains(A, B, 1.5, 1.0), None),
-        ("scatters more", mean_scatters_more([A], [B]), 1.0),
+        ("gains", predicates.gains(A, B, 1.5, 1.0), None),
+        ("scatters more", predicates.mean_scatters_more([A], [B]), 1.0),
     )
 )
 COLLAPSE = tuple(
@@ -164,24 +148,14 @@ def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
     return ((found == 1) & (not holds)) | ((found == 2) & bool(holds)) | ((found == 3) & (not near))
 
 
-def studies_in_error(
-    world: World, runs: np.ndarray, rule: Callable[[Claim, np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """Whether each study has a wrong verdict on any of its claims."""
-    return np.any([wrong(claim, world, rule(claim, runs)) for claim in CLAIMS], axis=0)
-
-
-def every_look(claim: Claim, runs: np.ndarray) -> np.ndarray:
-    """All seeds of all cells, looked at every time: the verdicts in the end."""
-    return outcomes(claim, runs)[-1]
+def studies_in_error(world: World, runs: np.ndarray) -> np.ndarray:
+    """Whether each study errs on each claim where all seeds are looked at every time, (claims, studies)."""
+    return np.array([wrong(claim, world, outcomes(claim, runs)[-1]) for claim in CLAIMS])
 
 
 def chased(world: World, runs: np.ndarray) -> np.ndarray:
     """Whether a study errs where only the most promising open claim gets more seeds, up to its next look,
-    until all are settled or full.
-
-    The first verdict of a claim stays.
-    """
+    until all are settled or full. The first verdict of a claim stays."""
     terms = [[term for one in claim.predicate.contrasts() for term in one.terms] for claim in CLAIMS]
     cells = [sorted({CELLS.index(term.cell) for term in each}) for each in terms]
     looks = np.zeros((len(runs), len(CELLS)), dtype=int)  # the latest look of each cell
@@ -207,8 +181,8 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, which is a third of
-    SimCSE's gain of 14 points; SimCSE has so many seeds, which scatter as the cells do."""
+    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, a third of SimCSE's gain
+    of 14 points. SimCSE has so many seeds, which scatter as the cells do."""
 
     world: World
     ratio: float
@@ -239,11 +213,11 @@ class Learning:
 def worlds() -> Iterator[World]:
     """Every truth under every scatter: three SDs, one cell with five times as much, seeds shared by 0, 0.5
     and 0.9, heavy tails."""
-    for name, sd, (wide, shared, shape) in product(TRUTHS, (0.35, 0.84, 1.9), (
+    scatters = (
         (1.0, 0.0, "normal"), (1.0, 0.5, "normal"), (1.0, 0.9, "normal"), (5.0, 0.0, "normal"),
-        (5.0, 0.9, "normal"),
-        (1.0, 0.0, "t3"), (5.0, 0.5, "t3"),
-    )):  # fmt: skip
+        (5.0, 0.9, "normal"), (1.0, 0.0, "t3"), (5.0, 0.5, "t3"),
+    )  # fmt: skip
+    for name, sd, (wide, shared, shape) in product(TRUTHS, (0.35, 0.84, 1.9), scatters):
         yield World(truth=name, sd=sd, wide=wide, shared=shared, tails=shape)
 
 
@@ -266,29 +240,24 @@ def main() -> None:
         for place, one in enumerate(worlds())
     ]
     heads = "truth, SD, cell a ×, shared, tails, at every check, runs chased, which claim"
-    _print(
-        f"{len(CLAIMS)} claims, a wrong verdict in % of {studies} studies, and the worst claim", heads, rows
-    )
+    title = f"{len(CLAIMS)} claims, a wrong verdict in % of {studies} studies, and the worst claim"
+    _print(title, heads, rows)
     rows = []
     for place, fails in enumerate((0.02, 0.1, 0.3)):
         one = World(truth="as printed", sd=0.84, fails=fails)
-        errs = studies_in_error(one, drawn(one, place), every_look).mean()
+        errs = studies_in_error(one, drawn(one, place)).any(0).mean()
         rows.append((one.truth, one.sd, f"{fails:.0%}", 100 * errs))
     _print("Rare failures: cell a scores 0 in so many of its runs", "truth, SD, fails, at every check", rows)
     rows = []
     for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
         kinds = Kinds(share=share, shared=shared)
         found = collapse_outcomes(drawn(kinds, place))
-        errs = np.any(
-            [wrong(each, kinds, one[-1]) for each, one in zip(COLLAPSE, found, strict=True)], axis=0
-        )
-        rows.append((f"{share:.0%}", shared, 100 * errs.mean(), *(100 * (found > 0).mean((0, 2)))))
+        by_claim = [wrong(each, kinds, one[-1]) for each, one in zip(COLLAPSE, found, strict=True)]
+        errs = 100 * np.any(by_claim, axis=0).mean()
+        rows.append((f"{share:.0%}", shared, errs, *(100 * (found > 0).mean((0, 2)))))
     seeds = ", ".join(map(str, LOOKS))
-    _print(
-        f"{len(COLLAPSE)} claims on collapse, settled by so many seeds, in %",
-        f"collapse, shared, wrong, {seeds}",
-        rows,
-    )
+    title = f"{len(COLLAPSE)} claims on collapse, settled by so many seeds, in %"
+    _print(title, f"collapse, shared, wrong, {seeds}", rows)
     rows = []
     for place, (ratio, sd, few) in enumerate(product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))):
         learning = Learning(world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=few)
@@ -310,7 +279,7 @@ def _print(title: str, heads: str, rows: Iterable[tuple]) -> None:
 
 def _errors(world: World, runs: np.ndarray) -> tuple[float, float, str]:
     """Studies with a wrong verdict in %, at every number of seeds and chased, and the worst claim."""
-    by_claim = np.array([wrong(claim, world, every_look(claim, runs)) for claim in CLAIMS])
+    by_claim = studies_in_error(world, runs)
     worst, few = int(by_claim.mean(1).argmax()), max(1, len(runs) // 8)
     which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
     return 100 * by_claim.any(0).mean(), 100 * chased(world, runs[:few]).mean(), which

@@ -45,7 +45,8 @@ class Setting(NamedTuple):
     @property
     def execution(self) -> Execution:
         """The places of the parts."""
-        corpus, encoder = (p and str(p) for p in (self.found.places.corpus, self.found.places.encoder))
+        places = self.found.places
+        corpus, encoder = (None if p is None else str(p) for p in (places.corpus, places.encoder))
         cache = str(self.cache)
         return Execution(results_dir=cache, cache_dir=cache, corpus_path=corpus, encoder_path=encoder)
 

@@ -1,16 +1,12 @@
 """Whether the effective rank of the vectors predicts the score, beside alignment, uniformity and loss.
 
-    python -m tools.effective_rank --scale mini [--results-dir results] [--csv FILE]
+    python -m tools.effective_rank --scale mini [--results-dir results]
 
 Each line is a Spearman correlation with the average of the test sets, over all stored and published runs of a
 scale that stand in a table, with a 95 % interval from 1,000 resamples of cells and, within them, of seeds. A
 cell is a configuration but for its seeds, and counts once, by its mean. The correlations are over all cells;
 within tables (the mean over tables with four cells or more); and within cells (of the seeds' differences from
-their cell's mean).
-
-`effective rank` is exp of the entropy of the shares of variance of the centred unit vectors of the
-development sentences, as runs keep it. `RankMe` is Garrido et al. (2023): the same of the singular values
-themselves, not squared, of the vectors as they are.
+their cell's mean). docs/findings.md says what `effective rank` and `RankMe` are.
 """
 
 from __future__ import annotations
@@ -104,7 +100,7 @@ def _spearman(lines: np.ndarray) -> np.ndarray:
 
 
 def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """A line a measure: each correlation with its interval, and how many runs and cells have the measure."""
+    """A line a measure: each correlation with its interval."""
     each = runs.drop_duplicates("run").sort_values("run")
     cells = [group[list(NUMBERS)].to_numpy() for _, group in each.groupby("cell")]
     in_table = pd.crosstab(runs["cell"], runs["table"]).to_numpy() > 0
@@ -114,14 +110,11 @@ def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
         for _ in range(resamples):
             chosen = generator.integers(len(cells), size=len(cells))
             sample = [
-                cells[place][generator.integers(len(cells[place]), size=len(cells[place]))]
-                for place in chosen
+                cell[generator.integers(len(cell), size=len(cell))] for cell in map(cells.__getitem__, chosen)
             ]
             drawn.append(correlations(sample, in_table[chosen]))
         low, high = np.nanpercentile(np.array(drawn), [2.5, 97.5], axis=0)
     lines = pd.DataFrame({"measure": NUMBERS[1:]})
-    lines["runs"] = [each[name].count() for name in NUMBERS[1:]]
-    lines["cells"] = [each.dropna(subset=[name])["cell"].nunique() for name in NUMBERS[1:]]
     for kind, name in enumerate(KINDS):
         lines[name], lines[f"{name}, low"], lines[f"{name}, high"] = here[kind], low[kind], high[kind]
     return lines
@@ -132,19 +125,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m tools.effective_rank", description=__doc__.partition("\n")[0])
     parser.add_argument("--scale", choices=SCALES, default="mini")
     parser.add_argument("--results-dir", type=Path, default=HOME / "results")
-    parser.add_argument("--csv", type=Path, help="write the table there, too")
     options = parser.parse_args(argv)
     runs = runs_of(Store(options.results_dir, HOME / "results" / "published"), options.scale)
     lines = table(runs)
     print(f"{runs['run'].nunique()} runs of {runs['cell'].nunique()} cells at scale {options.scale}:")
     for line in lines.to_dict("records"):
+        bounds = {name: (line[f"{name}, low"], line[f"{name}, high"]) for name in KINDS}
         kinds = (
-            f"{name} {line[name]:+.2f} [{line[f'{name}, low']:+.2f}, {line[f'{name}, high']:+.2f}]"
-            for name in KINDS
+            f"{name} {line[name]:+.2f} [{low:+.2f}, {high:+.2f}]" for name, (low, high) in bounds.items()
         )
         print(f"{line['measure']:<18}", *kinds, sep="  ")
-    if options.csv is not None:
-        lines.to_csv(options.csv, index=False, float_format="%.4f")
     return 0
 
 

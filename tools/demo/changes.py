@@ -6,25 +6,9 @@ A change takes the stream that it draws from and the frame, and returns a new fr
 from random import Random
 from typing import Any
 
-from tools.demo.frame import (
-    ALONE,
-    MANNERS,
-    OBJECTS,
-    PERSONS,
-    PLACES,
-    QUALITIES,
-    TIMES,
-    TO_PERSON,
-    TO_RECEIVER,
-    TO_THING,
-    TRAITS,
-    Entity,
-    Frame,
-    concept,
-    draw,
-    one,
-    swapped,
-)
+from tools.demo.frame import Entity, Frame, concept, draw, one, swapped
+from tools.demo.lexicon import MANNERS, OBJECTS, PERSONS, PLACES, QUALITIES, TIMES, TRAITS
+from tools.demo.verbs import ALONE, TO_PERSON, TO_RECEIVER, TO_THING
 
 
 def _another(rng: Random, groups: dict, old, group: str | None = None):
@@ -96,7 +80,7 @@ def omission(rng: Random, frame: Frame) -> Frame:
 def bare(rng: Random, frame: Frame) -> Frame:
     """The frame without circumstances and attributes."""
     plain: dict[str, Any] = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
-    return frame._replace(place=None, time=None, manner=None, **plain)
+    return short(rng, frame)._replace(**plain)
 
 
 def full(rng: Random, frame: Frame) -> Frame:

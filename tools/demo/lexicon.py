@@ -22,13 +22,9 @@ class Concept(NamedTuple):
 def _table(text: str) -> dict:
     """{group: (Concept, ...)} from lines `group: concept, concept`, each concept being `form/form`."""
     groups = {}
-    for line in text.strip().splitlines():
-        group, _, items = line.partition(":")
-        concepts = []
-        for item in items.split(","):
-            forms = tuple(form.strip() for form in item.split("/"))
-            concepts.append(Concept(forms[0], group.strip(), forms))
-        groups[group.strip()] = tuple(concepts)
+    for group, items in (line.split(": ") for line in text.strip().splitlines()):
+        every = [tuple(item.split("/")) for item in items.split(", ")]
+        groups[group] = tuple(Concept(forms[0], group, forms) for forms in every)
     return groups
 
 
@@ -42,12 +38,11 @@ class Verb(NamedTuple):
 
 def _verbs(text: str) -> dict:
     """The same as `_table`, with a Verb in the place of every surface form."""
-    groups = {}
-    for group, concepts in _table(text).items():
-        groups[group] = tuple(
-            Concept(c.forms[0].split()[0], group, tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in c.forms)) for c in concepts
-        )
-    return groups
+
+    def verb(forms: tuple, group: str) -> Concept:
+        return Concept(forms[0].split()[0], group, tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in forms))
+
+    return {group: tuple(verb(c.forms, group) for c in concepts) for group, concepts in _table(text).items()}
 
 
 PERSONS = _table("""

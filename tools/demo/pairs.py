@@ -38,18 +38,12 @@ TWO, THREE = (some, some), (some, some, some)
 CHARACTERS = {
     "Para": ((None,), ((same,), (same,), (same,), (omission,), (some,), (some,), TWO, THREE, *OTHERS)),
     "Length": ((None,), ((same,), (same,), (some,), TWO, THREE, (denial,), *OTHERS)),
-    "Roles": (
-        ("person", "person", "receiver"),
-        (
-            *((same,),) * 3, *((roles,),) * 3, (denial,), (denial,), (roles, denial), (some,), THREE, (stranger,),
-        ),
-    ),
-    "Mixed": (
-        (None,),
-        (
-            (same,), (same,), (some,), TWO, THREE, (some, *THREE), (roles,), (denial,), (bare,), (full,), *OTHERS,
-        ),
-    ),
+    "Roles": (("person", "person", "receiver"), (
+        *((same,),) * 3, *((roles,),) * 3, (denial,), (denial,), (roles, denial), (some,), THREE, (stranger,),
+    )),
+    "Mixed": ((None,), (
+        (same,), (same,), (some,), TWO, THREE, (some, *THREE), (roles,), (denial,), (bare,), (full,), *OTHERS,
+    )),
 }  # fmt: skip
 # Share of the real changes that keep the original's words and pattern otherwise. Where all do, the scores of equally trained
 # models scatter less, since how a sentence is put no longer hides what was changed.
@@ -109,10 +103,8 @@ def _family(rng: Random, character: str) -> list[Pair]:
             text = render(rng, frame, 0.0, None, PLAIN)
         frames.append(frame)
         texts.append(text)
-    if character == "Length":
-        links = [(i, j) for i in (0, 1) for j in (2, 3, 4)]
-    else:
-        links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
+    across, mixed = [(i, j) for i in (0, 1) for j in (2, 3, 4)], [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
+    links = across if character == "Length" else mixed
     return [Pair(texts[i], texts[j], round(gold(frames[i], frames[j]), 3)) for i, j in links]
 
 

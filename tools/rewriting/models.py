@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from core.spec.errors import UserError
+from core.spec.errors import refuse, refusing
 
 Task = Literal["masked words", "continuation", "translation"]
 
@@ -23,14 +23,11 @@ def load_model(folder: Path, task: Task, device: torch.device) -> tuple[nn.Modul
     logging.set_verbosity_error()  # weights that are not used are reported otherwise; missing ones are refused below
     logging.disable_progress_bar()
     classes = {"masked words": AutoModelForMaskedLM, "continuation": AutoModelForCausalLM, "translation": AutoModelForSeq2SeqLM}
-    try:
+    with refusing(f"The model for {task} in {folder} cannot be loaded", "give or fetch it again"):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         model, info = classes[task].from_pretrained(
             folder, local_files_only=True, weights_only=True, dtype=torch.float32, output_loading_info=True
         )
-    except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
-        raise UserError(f"The model for {task} in {folder} cannot be loaded ({reason}); give or fetch it again.") from error
-    if info["missing_keys"]:
-        raise UserError(f"{folder} has no head for {task} (missing: {min(info['missing_keys'])}); give another model.")
+    missing = sorted(info["missing_keys"])
+    refuse(missing, f"{folder} has no head for {task} (missing: {', '.join(missing[:1])}); give another model.")
     return model.eval().to(device), tokenizer

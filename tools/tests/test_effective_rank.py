@@ -20,10 +20,7 @@ def test_correlations_over_cells_within_tables_and_within_cells():
     cells[4][:, 1] = [0.1, 0.2]  # the best cell has the least of the measure, and stands in no table
     in_table = np.array([[True]] * 4 + [[False]])
     over, within, seeds = correlations(cells, in_table)[:, 0]
-    assert (over, within) == (
-        pytest.approx(0.0, abs=1e-9),
-        pytest.approx(1.0),
-    )  # ranks 2 3 4 5 1 against 1 2 3 4 5
+    assert (over, within) == (pytest.approx(0.0, abs=1e-9), pytest.approx(1.0))  # ranks 2 3 4 5 1 against 1 2 3 4 5
     assert seeds < -0.8  # differences that rounding alone tells from one another
 
 
@@ -33,7 +30,7 @@ def test_a_table_of_runs_has_a_line_a_measure_with_intervals_around_it():
     runs["score"], runs["effective rank"] = (level + generator.normal(0, 0.1, 24) for _ in range(2))
     runs = runs.assign(run=range(24), cell=level, table="t")
     lines = table(runs, resamples=50).set_index("measure")
-    assert list(lines.index) == list(NUMBERS[1:]) and (lines["cells"] == 8).all() and (lines["runs"] == 24).all()
+    assert list(lines.index) == list(NUMBERS[1:])
     rank = lines.loc["effective rank"]
     assert rank["over cells"] == pytest.approx(1.0) and rank["over cells, low"] > 0.7
     assert (lines["over cells, low"] <= lines["over cells"] + 1e-9).all()
