@@ -2,8 +2,6 @@
 
 import os
 
-from desk import Desk
-
 from core.data import sources
 from core.runner import cli
 from core.runner.inputs import scale_of
@@ -65,19 +63,7 @@ def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
     assert recorded is not None and recorded.sources == desk.found().sources
 
 
-def test_sources_are_known_by_content(desk, tmp_path):
-    found = desk.found().sources
-    assert found.corpus_rows == 21_000 and found.encoder_hidden == 384  # blank lines are no sentences
-    moved = Desk(tmp_path / "moved")
-    assert moved.found().sources == found
-    (moved.folder / "encoder" / "vocab.txt").write_text("word\n")
-    (moved.folder / "data" / "wiki_sentences.txt").write_text("a\n \nb")
-    changed = moved.found().sources
-    assert changed.corpus_digest != found.corpus_digest and changed.encoder_digest != found.encoder_digest
-    assert changed.corpus_rows == 2 and changed.evaluation_digest == found.evaluation_digest
-
-
-def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, monkeypatch):
+def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
     (desk.folder / "encoder" / "modules.json").write_text("[]")
     first, second = desk.six().runs[:2]
     desk.store.prepare()
@@ -89,6 +75,5 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk, capsys, mo
     assert f"Runs start from the encoder in {desk.folder / 'encoder'} alone, without modules.json." in out
     assert f"failed  {first.run_id} {first.label}: ValueError: made up" in out
     listed = desk.do("mocose-table3", "--list").stdout
-    assert (
-        "18 runs: none done, 18 to train. About" in listed and "claims can be judged at scale mini" in listed
-    )
+    for words in ("18 runs: none done, 18 to train. About", "claims can be judged at scale mini"):
+        assert words in listed

@@ -56,13 +56,10 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
 
 def test_where_nothing_published_is_started_everything_stays(desk: Desk):
     """A damaged pack is as though it were empty."""
-    home = desk.folder / "home"
-    pack, table = (
-        home / "results/published/demo" / name for name in ("runs.parquet", "paper/esimcse-table11.csv")
-    )
-    table.parent.mkdir(parents=True, exist_ok=True)
+    table = desk.results / "published/demo/paper/esimcse-table11.csv"
+    table.parent.mkdir(parents=True)
     table.write_text("x")
-    pack.write_bytes(b"no pack")
+    (table.parents[1] / "runs.parquet").write_bytes(b"no pack")
     done = desk.do("--all", "--regenerate-figures", "--publish", "--scale", "demo")
-    assert done.returncode == 0 and "is damaged" in done.stdout and "Removed" not in done.stdout, done.stdout
+    assert done.returncode == 0 and "is damaged" in done.stdout, done.stdout
     assert table.read_text() == "x"
