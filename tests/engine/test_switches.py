@@ -16,8 +16,6 @@ from core.spec.vary import vary
 
 CPU = torch.device("cpu")
 TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in range(23)]
-
-
 KNOWN = {"[MASK]": 4, "a": 5, "the": 6}
 
 
@@ -25,13 +23,12 @@ class WordTokenizer:
     """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens. "[MASK]" is 4; two stop-words are known."""
 
     mask_token, unk_token = "[MASK]", "[UNK]"
-    known = KNOWN
 
     def tokenize(self, text):
-        return [word if word in self.known else "[UNK]" for word in text.split()]
+        return [word if word in KNOWN else "[UNK]" for word in text.split()]
 
     def __call__(self, texts, truncation, max_length):
-        ids = [[2, *(self.known.get(word) or 5 + int(word[1:]) for word in text.split()), 3] for text in texts]
+        ids = [[2, *(KNOWN.get(word) or 5 + int(word[1:]) for word in text.split()), 3] for text in texts]
         return {"input_ids": [row if len(row) <= max_length else row[: max_length - 1] + [3] for row in ids]}
 
 

@@ -84,10 +84,6 @@ def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first ste
     assert MoCoSE(plain, tiny.encoder(tiny.bert()), CPU).diagnostics(PACKED) == {}
 
 
-def drawn(width, dim):
-    return torch.randn(width, dim, generator=stream())
-
-
 def naive(points, centres, steps):
     """Lloyd's steps point by point in float64."""
     points, centres = points.double().numpy(), centres.double().numpy().copy()
@@ -102,15 +98,15 @@ def naive(points, centres, steps):
 
 @pytest.mark.parametrize("k,steps", [(1, 1), (3, 1), (5, 10), (20, 10)])
 def test_lloyd_steps_against_a_loop(k, steps):
-    points = torch.nn.functional.normalize(drawn(60, 7), dim=1)
+    points = torch.nn.functional.normalize(torch.randn(60, 7, generator=stream()), dim=1)
     assert np.allclose(spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5)
 
 
 def test_few_or_no_entries_are_left_as_they_are():
     config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
-    few, none = drawn(5, 6), drawn(0, 6)
+    few, more, none = (torch.randn(n, 6, generator=stream()) for n in (5, 6, 0))
     assert torch.equal(summarised(config, few, stream()), few)
-    assert summarised(config, drawn(6, 6), stream()).shape == (5, 6)
+    assert summarised(config, more, stream()).shape == (5, 6)
     for negatives in ("entries", "mean"):
         assert summarised(NegativeQueue(negatives=negatives), none, stream()).shape == (0, 6)
     before = stream()

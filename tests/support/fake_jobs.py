@@ -5,10 +5,13 @@ Each start is noted in `<cache_dir>/started`, so that tests can count trainings.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import random
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from core.spec.errors import UserError
@@ -71,3 +74,27 @@ def made_result(config) -> Result:
     ]
     pairs = tuple(PairBlock(task, "part", [0.0, 2.5, 5.0], [0.1, 0.2, 0.9], [5, 6, 40_000], [7, 8, 9]) for task in scale.tests)
     return Result(status="ok", rows=tuple(rows), pairs=pairs, provenance={"made": "up"})
+
+
+def witnessed(config, execution, progress) -> Result:
+    """The same for storms, taking a random moment. Started while another is at the same run, or when the run is stored already, it
+    says so in `<cache_dir>/accused`."""
+    folder, identity = Path(execution.cache_dir), run_id(config)
+    if (Path(execution.results_dir) / "runs" / f"{identity}.parquet").exists():
+        accuse(folder, f"stored before: {identity}")
+    witness = os.open(folder / f"witness-{identity}", os.O_RDWR | os.O_CREAT, 0o600)  # held to the end of this process
+    try:
+        fcntl.flock(witness, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        accuse(folder, f"two at once: {identity}")
+    made = run(config, execution, progress)
+    time.sleep(random.uniform(0.0, 0.08))
+    draw = random.Random(identity)  # more pairs, so that writing takes a moment in which to be killed
+    gold, cosine = [draw.uniform(0.0, 5.0) for _ in range(300)], [draw.uniform(-1.0, 1.0) for _ in range(300)]
+    tests = SCALES[config.scale].tests
+    return replace(made, pairs=tuple(PairBlock(task, "part", gold, cosine, [5] * 300, [7] * 300) for task in tests))
+
+
+def accuse(folder: Path, what: str) -> None:
+    with open(folder / "accused", "a") as file:
+        file.write(f"{what}\n")

@@ -16,7 +16,7 @@ from desk import Desk
 
 from core.spec.errors import UserError
 
-JOB = {"FAKE_JOB": "tests.support.storm_jobs:run"}
+JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed"}
 STUDY = "mocose-table7"  # twenty cells
 EARLY = 0.2  # of the commands may be shot before they train
 
