@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from core.spec.errors import UserError, line_of, nearest, place, refuse
 from core.spec.run import RunConfig
-from core.spec.section import Section, Typed, field_types, public_names, section_classes
+from core.spec.section import Section, Typed, public_names
 from core.spec.vary import over, read, vary
 
 PACKAGE = "core.methods"
@@ -126,7 +126,7 @@ def method(name: str) -> Method:
         where = place(settings, "METHOD", line_of(error, settings))
         what = f"Method {name} has settings that cannot be used"
         raise UserError(f"{what} ({reason}); mend {where}.") from error
-    sections = [kind for hint in field_types(stated.run).values() for kind in section_classes(hint)]
+    sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
     own = [kind for kind in sections if kind.__module__ == f"{PACKAGE}.{name}.settings"]
     _check_model(folders[name], tuple(field for kind in own for field in public_names(kind)))
     return stated

@@ -158,6 +158,7 @@ class Study(Typed):
         """The labels of a cell along the varied axes, which are the last, by field."""
         return dict(zip(self.varied, cell.labels[-len(self.varied) :], strict=False))
 
+    @cache  # noqa: B019  (so that its configurations are kept, too)
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or they are the
         paper's. What the paper printed stays where a task has the same name; claims on other tasks go."""
