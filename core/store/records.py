@@ -135,8 +135,10 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
     """Table, footer and SHA-256 of a run's file, as they were written. Raises MissingRun or CorruptRun."""
     try:
         content = path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError) as error:
+    except FileNotFoundError as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
+    except IsADirectoryError as error:
+        raise CorruptRun(f"{path} is damaged (it is a folder); {MEND['own']}.") from error
     with believed(path):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         footer = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
