@@ -145,6 +145,6 @@ def evaluation_digest(run: RunConfig, sources: Sources) -> str:
     if digest is None:
         raise UserError(
             "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC), and "
-            "some are not in the evaluation folder; fetch SentEval's whole data, or leave eval.transfer false."
+            "some are not there; fetch SentEval's whole data, or leave eval.transfer false."
         )
     return digest
