@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mode
 from typing import NamedTuple
@@ -197,10 +197,11 @@ def verdict_sentence(row) -> str:
     return f"{text}{'; ' if row.n and reason else ': ' if reason else ''}{reason}."
 
 
-def filled(readme: str, file: Path) -> str:
-    """A README with the claims' rows between its marks, as claims.csv has them at scale mini, profile paper.
+def filled(readme: str, file: Path, times: Mapping[str, str]) -> str:
+    """A README with claims' rows and times between its marks: rows as claims.csv has them at scale mini and
+    profile paper, and how long a run takes by scale.
 
-    The first mark lists the claims: `<!-- results E7.1 T3.2 -->`; `<!-- end -->` ends them.
+    `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->` ends both.
     """
     claims = pd.read_csv(file)
     rows = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")].set_index("claim")
@@ -215,7 +216,10 @@ def filled(readme: str, file: Path) -> str:
             lines.append(f"| {row.text} | {printed} | {here} | {row.verdict}{seeds} |")
         return "\n".join([marks[1], *lines, marks[3]])
 
-    return re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
+    readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
+    return re.sub(
+        r"(<!-- time (\w+) -->).*?(<!-- end -->)", lambda mark: mark[1] + times[mark[2]] + mark[3], readme
+    )
 
 
 def terminal(result: Judged) -> str:

@@ -13,10 +13,11 @@ from typing import Any
 
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.estimate import gpu_seconds
+from core.runner.estimate import BERT_BASE, MINI, gpu_seconds
+from core.runner.progress import spoken
 from core.spec.errors import counted, refuse, say
 from core.spec.identity import run_id
-from core.spec.methods import PROFILES
+from core.spec.methods import PROFILES, base
 from core.spec.scale import SCALES
 from core.spec.setup import Setup
 from core.spec.study import Study
@@ -129,10 +130,23 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
     readme, claims = home / "README.md", published / "claims.csv"
     if readme.exists() and claims.exists():
         filled = importlib.import_module("core.report.tables").filled
-        files.write_changed(readme, filled(readme.read_text(encoding="utf-8"), claims).encode())
+        files.write_changed(
+            readme, filled(readme.read_text(encoding="utf-8"), claims, times(published)).encode()
+        )
     for (scale, profile), results in drawn.items():
         kept = {result.study.name for result in results}
         gone = {study.name for study in studies} - kept if any(drawn[scale, p] for p in PROFILES) else ()
         for folder, name in itertools.product((published / scale / profile, figures / scale / profile), gone):
             for path in folder.glob(f"{name}[._-]*"):
                 path.unlink()
+
+
+def times(published: Path) -> dict[str, str]:
+    """How long a run takes by scale, for README: of an H100 by the measured rates, least and most of three
+    methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
+    runs = [base(method, "paper") for method in ("simcse", "esimcse", "mocose")]
+    shapes = {"mini": MINI, "paper": BERT_BASE}
+    seconds = {scale: sorted(gpu_seconds(run, shape) for run in runs) for scale, shape in shapes.items()}
+    recorded = importlib.import_module("pandas").read_csv(published / "demo" / "paper" / "runs.csv")
+    seconds["demo"] = list(recorded["seconds"].quantile([0.1, 0.9]))
+    return {scale: f"{spoken(of[0])} to {spoken(of[-1])}" for scale, of in seconds.items()}
