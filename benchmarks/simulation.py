@@ -125,8 +125,7 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
-    """What `decide` gives for each study of so many claims, as an index into SETTLED: (looks, studies); a run
-    that is not there is NaN."""
+    """What `decide` gives each study of so many claims, as index into SETTLED: (looks, studies). NaN: no run."""
     found, by_look = np.zeros(len(runs), dtype=int), []
     for n in LOOKS:
         found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(n, claims)), found)

@@ -22,12 +22,10 @@ def training_sentences(n: int) -> list[str]:
     None is put in the plain order (see `grammar.render`): with every pattern in the text, what a sentence says tells it
     from others better than how it is put, and runs agree more.
     """
-    rng = Random("demo training text 0")
-    sentences: dict[str, None] = {}
-    for frame in scenes(rng):
-        if len(sentences) >= n:
-            break
-        sentences[render(rng, frame)] = None
+    rng, sentences = Random("demo training text 0"), dict[str, None]()
+    frames = scenes(rng)
+    while len(sentences) < n:
+        sentences[render(rng, next(frames))] = None
     return list(sentences)
 
 

@@ -139,18 +139,15 @@ def main() -> None:
     begin = time.monotonic()
     tokenizer = build_tokenizer()
     model = build_model(arguments.seed, vocabulary=len(tokenizer))
-    train(
-        model,
-        Encoding(tokenizer),
-        arguments.seed,
-        arguments.steps,
-        lambda step, loss: print(f"step {step}  loss {loss:.3f}  {time.monotonic() - begin:.0f} s", flush=True),
-    )
+
+    def told(step: int, loss: float) -> None:
+        print(f"step {step}  loss {loss:.3f}  {time.monotonic() - begin:.0f} s", flush=True)
+
+    train(model, Encoding(tokenizer), arguments.seed, arguments.steps, told)
     digest = save(model, tokenizer, arguments.out, torch.float32)
     readme = README.format(
         layers=LAYERS, width=WIDTH, vocabulary=len(tokenizer), seed=arguments.seed, threads=arguments.threads,
-        steps=arguments.steps, batch=BATCH, minutes=(time.monotonic() - begin) / 60, torch=torch.__version__,
-        digest=digest,
+        steps=arguments.steps, batch=BATCH, minutes=(time.monotonic() - begin) / 60, torch=torch.__version__, digest=digest,
     )  # fmt: skip
     (arguments.out / "README.md").write_text(readme)
     print(f"{digest}  {arguments.out / 'model.safetensors'}")

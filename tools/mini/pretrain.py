@@ -30,8 +30,7 @@ from transformers import AutoModel, AutoTokenizer, BertForPreTraining, BertModel
 
 from tools import pretraining
 from tools.mini import passages
-from tools.mini.cut import cut, neuron_importance
-from tools.mini.vocabulary import kept_pieces, piece_counts
+from tools.mini.cut import cut, kept_pieces, neuron_importance, piece_counts
 from tools.pretraining import PAD, masked, save, tokenizer_of
 
 STEPS, BATCH = 800, 32

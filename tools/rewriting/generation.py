@@ -14,10 +14,7 @@ TOP, NUCLEUS = 50, 0.9  # nlpaug's defaults
 
 def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[str]:
     """Each text followed by up to 30 tokens of the model, drawn among the 50 likeliest and of those the likeliest 90 %. A text of
-    blanks stays.
-
-    Only texts of equally many tokens go together: XLNet's generation does not keep padding out of a sentence's continuation.
-    """
+    blanks stays. Only texts of equally many tokens go together: XLNet does not keep padding out of a continuation."""
     tokens = [tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else [] for text in texts]
     devices = [model.device] if model.device.type == "cuda" else []
     result = list(texts)

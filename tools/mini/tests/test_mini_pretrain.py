@@ -6,8 +6,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tools.mini import passages
-from tools.mini.cut import cut, neuron_importance
-from tools.mini.vocabulary import kept_pieces
+from tools.mini.cut import cut, kept_pieces, neuron_importance
 from tools.pretraining import SPECIALS
 
 
