@@ -21,7 +21,7 @@ from core.store.files import write_whole
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 AGGREGATES = ("all", "mean", "wmean")
 GEOMETRY = ("alignment", "alignment_all", "uniformity")
-COLUMNS = ("task", "metric", "value", "pairs")  # of the CSV file, behind model and pooling
+COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
 
 
@@ -35,8 +35,8 @@ def main(argv: Sequence[str]) -> int:
 
     encode, pooling = _encoder(options)
     pairs = {name: len(one) for name, one in sets.items()}
-    read = f"{counted(len(tests), 'test set')} and {dev or 'no development set'}"
-    say(f"Read {read}, {sum(pairs.values())} pairs.")
+    read = f"{counted(len(tests), 'test set')} and {dev or 'no development set'}, {sum(pairs.values())} pairs"
+    say(f"Read {read}.")
     evaluation = scoring.evaluate(sets, encode, geometry_of)
     average = {of: evaluation.average(tests, of) for of in AGGREGATES}
     rows: list[tuple[str, str, float, object]] = []
@@ -56,9 +56,7 @@ def main(argv: Sequence[str]) -> int:
     if options.csv is not None:
         import pandas
 
-        table = pandas.DataFrame(rows, columns=COLUMNS)
-        table.insert(0, "model", options.model.name)
-        table.insert(1, "pooling", pooling)
+        table = pandas.DataFrame([(options.model.name, pooling, *row) for row in rows], columns=COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
 
@@ -85,21 +83,20 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     trust = {"device": options.device, "allow_pickle": options.allow_pickle}
     whole = next((at for at in (folder, folder.absolute().parent) if (at / "modules.json").is_file()), None)
     if whole is not None and pooling is None and not (folder / "run.json").is_file():
-        alone = "or give --pooling to score its encoder alone"
+        alone = "give --pooling to score its encoder alone"
         refuse_any({
-            f"{folder} is a part of {whole}, which states a pooling; give that folder, {alone}.": whole != folder,
-            f"{folder} has modules.json, which only sentence-transformers reads; install the extra [evaluate] "
-            f"(requirements-evaluate.txt), {alone}.": not encoding.installed(),
+            f"{folder} is a part of {whole}, which states a pooling; give that, or {alone}.": whole != folder,
+            f"{folder} has modules.json, which sentence-transformers reads; install the extra [evaluate] "
+            f"(requirements-evaluate.txt), or {alone}.": not encoding.installed(),
         })  # fmt: skip
         modules = encoding.load_modules(folder, **trust)
         model, longest = modules[0].auto_model, modules.max_seq_length
         encode = partial(modules.encode, show_progress_bar=False)
         pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
         prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt) or "none"
-        note = (
-            f", by sentence-transformers. Cosines are scored, with the prompt {modules.default_prompt_name or 'none'}; the "
-            f"folder names the similarity {modules.similarity_fn_name}, prompts: {prompts}."
-        )
+        used, similarity = modules.default_prompt_name or "none", modules.similarity_fn_name
+        note = f", by sentence-transformers. Cosines are scored, with prompt {used}; the folder names the "
+        note += f"similarity {similarity} and prompts: {prompts}."
     else:
         note = "." if pooling or whole else ". Choose another with --pooling."
         if pooling and whole:
@@ -134,10 +131,8 @@ def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dic
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="run_study.py evaluate",
-        description="Score an encoder's folder on the STS tests (Spearman x 100, SentEval's 'all').",
-    )
+    what = "Score an encoder's folder on the STS tests (Spearman x 100, SentEval's 'all')."
+    parser = Parser(prog="run_study.py evaluate", description=what)
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="folder with config.json, weights and a tokenizer")
     add(

@@ -4,6 +4,7 @@ one run's trouble; the store decides what is done."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -197,13 +198,11 @@ class Worker:
             self.process.wait(timeout=10)
 
     def _listen(self, lines: Any) -> None:
-        for message in map(json.loads, lines):
-            if run := message.pop("run"):
-                self._reports[run].put(message)
-            else:
-                self._broken = message["broken"]
-                self._ready.set()
+        for first in itertools.islice(lines, 1):  # none if it was killed
+            self._broken = json.loads(first)["broken"]
         self._ready.set()
+        for message in map(json.loads, lines):
+            self._reports[message.pop("run")].put(message)
 
 
 def diagnosis(told: dict) -> str:

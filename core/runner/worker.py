@@ -1,9 +1,9 @@
 """The warm process: imports the training code once, then forks a child for each run.
 
-Requests arrive as lines of JSON on the standard input, reports leave as lines of JSON on the standard output.
-The child takes the claim on its run and a slot of the machine, and holds both until it ends, however it ends.
-The worker itself computes nothing and starts no thread, since a fork copies no thread. When the command is
-gone, the worker waits for its children and ends.
+Requests come as lines of JSON on the standard input, reports go as lines of JSON on the standard output. The
+child takes the claim on its run and a slot of the machine, and holds both until it ends, however it ends. The
+worker computes nothing and starts no thread, since a fork copies none. Without its command it ends with its
+last child.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def settle(log: str, slot: str) -> None:
 
 
 def failure(error: Exception) -> str:
-    """Why a run failed, in words. torch has no class for memory of the CPU, nor for that of CUDA's libraries."""
+    """Why a run failed, in words. torch has no class for memory of the CPU nor of CUDA's libraries."""
     words = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
     if any(word in words.lower() for word in SHORT):
         return f"out of memory: {LESS_MEMORY} {words[:200]}"  # CUDA's go on and on

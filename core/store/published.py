@@ -80,7 +80,7 @@ def packs(folder: Path | None) -> dict[str, Pack]:
 
 def publish(folder: Path, new: Mapping[str, Mapping[str, Run]]) -> None:
     """Add these runs by scale, each file whole or not at all; a new run replaces its published one. The same
-    runs make the same bytes. Raises CorruptRun if a pack cannot be read, UserError if it cannot be written."""
+    runs make the same bytes. Raises CorruptRun if a pack cannot be read, UserError if none can be written."""
     with locks.waiting(folder.parent / ".locks" / "published.lock", f"publishing in {folder}"):
         for scale, runs in new.items():
             path = folder / scale / NAME

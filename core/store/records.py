@@ -37,10 +37,8 @@ PAIR_SCHEMA = pa.schema({
 })  # fmt: skip
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 SOURCE = Literal["own", "published"]
-MEND = {
-    "own": "train the run again",  # which sets the file aside
-    "published": "its runs count as missing; get the file anew, with git checkout",
-}
+ANEW = "its runs count as missing; get the file anew, with git checkout"
+MEND = {"own": "train the run again", "published": ANEW}  # training sets the file aside
 
 
 class MissingRun(UserError):

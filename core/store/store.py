@@ -112,8 +112,8 @@ class Store:
 
     def verified(self, run: str, claimed: bool = False) -> bool:
         """Whether the user's own run exists and can be believed. A damaged file that nobody is writing is set
-        aside with a printed sentence; a run without its pairs stays done. `claimed` says that the caller holds
-        the claim."""
+        aside with a printed sentence; a run without its pairs stays done. `claimed`: the caller holds the
+        claim."""
         kind: Kind = "runs"
         try:
             if self.has(run):

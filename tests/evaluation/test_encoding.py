@@ -85,7 +85,7 @@ BROKEN = [
     (lambda folder: with_config(folder, num_hidden_layers=1), r"encoder.layer.1.attention\S+ is of a layer too many"),
     (lambda folder: tiny_checkpoint.bert(folder, pooler=False), "no trained pooler; take --pooling cls or mean"),
     (tiny_checkpoint.gpt2, "holds a gpt2 model, which is no encoder"),
-    (shutil.rmtree, "holds no config.json; give a folder with config.json"),
+    (shutil.rmtree, "holds no config.json; give a folder with it"),
 ]
 
 

@@ -37,7 +37,6 @@ class LoadedEncoder:
     model: Any
     tokenizer: Any
     max_length: int
-    device: str
 
 
 def load_checkpoint(
@@ -72,7 +71,7 @@ def load_checkpoint(
     refuse_any({
         f"{folder} holds a {kind} model, which is no encoder; give another folder.":
             kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder,
-        f"{folder} has weights that do not fit its config.json ({next(iter(wrong), '')}); copy both again.": wrong,
+        f"{folder} has weights that do not fit its config.json ({next(iter(wrong), '')}); copy both.": wrong,
         f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its post-processor, or "
         "take --pooling mean.": pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id],
         f"{folder} has no trained pooler; take --pooling cls or mean.":
@@ -81,7 +80,7 @@ def load_checkpoint(
     if heads := {name.removeprefix(f"{model.base_model_prefix}.").split(".")[0] for name in unused}:
         say(f"Weights outside the encoder are not used: {', '.join(sorted(heads))[:200]}.")
     longest = min(_positions(model), tokenizer.model_max_length)
-    return LoadedEncoder(model.eval().to(device), tokenizer, longest, device)
+    return LoadedEncoder(model.eval().to(device), tokenizer, longest)
 
 
 def _positions(model: Any) -> int:
@@ -103,12 +102,14 @@ def sentence_vectors(checkpoint: LoadedEncoder, sentences: Sequence[str], poolin
 
     @torch.inference_mode()
     def encoded(batch: np.ndarray) -> Tensor:
-        matrix = rows([table[place] for place in batch]).to(checkpoint.device)  # (B, 1 + L)
+        matrix = rows([table[place] for place in batch]).to(checkpoint.model.device)  # (B, 1 + L)
         mask = torch.arange(matrix.shape[1] - 1, device=matrix.device) < matrix[:, :1]  # (B, L)
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
         return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
 
-    return array(in_batches(encoded, np.diff(table.offsets), checkpoint.device, pads=True, in_order=False))
+    return array(
+        in_batches(encoded, np.diff(table.offsets), checkpoint.model.device.type, pads=True, in_order=False)
+    )
 
 
 def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
