@@ -7,9 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from desk import encoder
+from desk import check, encoder, here, refusing_desk
 from places import ROOT
-from refusals import check, here, refusing_desk
 
 import run_study
 

@@ -12,10 +12,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from desk import Desk, check, here, refusing_desk
 from fake_jobs import made_result
 from places import ROOT
-from refusals import check, here, refusing_desk
 
 import run_study
 from core.runner.devices import cache_folder
