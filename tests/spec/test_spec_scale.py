@@ -1,17 +1,20 @@
-"""Profiles and scales: what `released` changes, and the rules by which a cell becomes a run of a scale."""
+"""Profiles and scales: which of base, profile, cell and scale wins, and by which rules a cell becomes a run of a scale."""
 
-import dataclasses
+from dataclasses import replace
 
 import pytest
-from made_scales import FULL, SMALL, SOURCES
-from small_study import small
+from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES, cell_run
+from small_study import printed, small
 
+from core.methods.mocose.settings import rising, wrapping
+from core.spec import run as c
+from core.spec.check import check_study
 from core.spec.errors import UserError
-from core.spec.methods import base
+from core.spec.methods import PROFILES, as_coded, base
 from core.spec.run import TextView
 from core.spec.scale import SCALES, at_scale
 from core.spec.setup import Setup, check_device
-from core.spec.study import Metric
+from core.spec.study import Cell, Metric
 from core.spec.vary import vary
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
@@ -46,7 +49,7 @@ def test_with_equal_updates_a_batch_of_any_size_has_as_many_steps():
 
 
 def test_a_scale_of_another_batch_keeps_counts_in_batches():
-    half = dataclasses.replace(SMALL, batch_size=32)
+    half = replace(SMALL, batch_size=32)
     sliced = at_scale(vary(MOCOSE, {"queue.slice": ((0, 256), (256, 512))}), half, SOURCES)
     assert (sliced.train.batch_size, sliced.train.steps) == (32, 300)
     assert (sliced.queue.size, sliced.queue.init_size) == (256, 64)
@@ -57,7 +60,7 @@ def test_a_scale_of_another_batch_keeps_counts_in_batches():
 
 
 def test_full_scale_is_one_pass_in_the_papers_own_units():
-    sources = dataclasses.replace(SOURCES, corpus_rows=1_000_001, encoder_hidden=768)
+    sources = replace(SOURCES, corpus_rows=1_000_001, encoder_hidden=768)
     run = at_scale(MOCOSE, FULL, sources)
     assert (run.train.steps, run.train.learning_rate, run.eval.every, run.ema.total_updates) == (15_625, 3e-5, 100, 15_000)
     assert at_scale(SIMCSE, FULL, sources).train.precision == "bf16"  # its own is fp16 (D71)
@@ -79,7 +82,7 @@ def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions
 
 def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
-        sources = dataclasses.replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
+        sources = replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
         setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
         one = small(base_changes={"text": text}, metric=Metric(task="dev", title=""))
         return setup.config(one, one.cells[0], 0), setup.unavailable(one, one.cells[0])
@@ -101,6 +104,57 @@ def test_transfer_tasks_are_part_of_what_a_run_is_evaluated_on():
     plain = at_scale(MOCOSE, SMALL, SOURCES)
     with pytest.raises(UserError, match="eval.transfer=true needs SentEval's transfer tasks"):
         at_scale(vary(MOCOSE, {"eval.transfer": True}), SMALL, SOURCES)
-    both = dataclasses.replace(SOURCES, transfer_digest="t")
+    both = replace(SOURCES, transfer_digest="t")
     assert at_scale(vary(MOCOSE, {"eval.transfer": True}), SMALL, both) == vary(plain, {"eval.transfer": True, "eval.digest": "t"})
     assert at_scale(MOCOSE, SMALL, both) == plain
+
+
+def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
+    one = printed(base_changes={"queue.init": "paper_grow"}, cells=(Cell(labels=("a",), changes={"ema.when": "after_optimizer_step"}),))
+    run = one.paper_config(one.cells[0], "released")
+    assert run.queue.init == "paper_grow"  # the study's own statement stands
+    assert run.ema.when == "after_optimizer_step"
+    assert run.target.stop_gradient is False  # the rest is released
+    with pytest.raises(UserError, match="no profile"):
+        one.paper_config(one.cells[0], "other")
+
+
+def test_the_profile_reaches_a_section_that_a_cell_brings_in():
+    for changes, kind, detokenize in (
+        ({"text": TYPOS}, "typos", "wordpiece_join"),  # D26
+        ({"text": SUBSTITUTED}, "contextual_insert", "wordpiece_join"),  # D27
+        ({"text": SUBSTITUTED, "text.kind": "contextual_substitute"}, "contextual_substitute", "wordpiece_join"),
+        ({"text": TYPOS, "text.detokenize": "original_text"}, "typos", "original_text"),
+    ):
+        one = printed(cells=(Cell(labels=("a",), changes=changes),))
+        released, paper = (one.paper_config(one.cells[0], profile) for profile in ("released", "paper"))
+        assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
+        assert released.text.model == paper.text.model and paper.text == vary(base("mocose", "paper"), changes).text
+        in_base = printed(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
+        assert in_base.paper_config(in_base.cells[0], "released").text == released.text
+
+
+def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
+    cells = (Cell(labels=("a",), changes={"eval.every": 50}, by_profile=as_coded({"eval.every": 175})), Cell(labels=("b",)))
+    one = printed(base_changes=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells)
+    runs = {profile: one.paper_config(one.cells[0], profile) for profile in PROFILES}
+    assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
+    assert [runs[profile].ema.schedule for profile in PROFILES] == ["cosine_to_end", "released_cosine", "cosine_to_end"]
+    assert [runs[profile].ema.end for profile in PROFILES] == [0.95, 1.0, 0.95]
+    with pytest.raises(UserError, match="no profile tidy"):
+        check_study(printed(by_profile={"tidy": {}}))
+
+
+def test_the_seed_moves_both_streams_but_under_released_the_model_alone():
+    one = printed()
+    seeds = {p: cell_run(one, one.cells[0], profile=p, scale=SMALL, sources=SOURCES, seed=5).seed for p in PROFILES}
+    assert seeds == {"paper": c.Seed(model=5, data=5), "repaired": c.Seed(model=5, data=5), "released": c.Seed(model=5, data=42)}
+
+
+def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_the_same_are_not():
+    setup = Setup(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)  # widths shrink by 6
+    wide, wider, same = (Cell(labels=(label,), changes={"heads.out_size": size}) for label, size in (("a", 600), ("b", 601), ("b", 600)))
+    with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small; give"):
+        setup.check(printed(cells=(wide, wider)))
+    setup.check(printed(cells=(wide, same)))
+    replace(setup, scale=FULL, sources=PAPER_SOURCES).check(printed(cells=(wide, wider)))
