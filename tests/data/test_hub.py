@@ -37,22 +37,13 @@ class Hub:
         self.files, self.lfs, self.commit, self.fault, self.asked = files, lfs, commit, None, []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.cdn = f"http://localhost:{self.server.server_port}"  # another host by name, as on the real hub
 
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
     def stop(self) -> None:
         """Close the port; asking again is asking an unreachable hub."""
-        if self.thread.is_alive():
-            self.server.shutdown()
-            self.thread.join()
+        self.server.shutdown()
         self.server.server_close()
 
 
@@ -134,9 +125,10 @@ def contents(tmp_path_factory):
 
 @pytest.fixture
 def served(contents, monkeypatch):
-    with Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors"}) as server:
-        monkeypatch.setenv("HF_ENDPOINT", server.url)
-        yield server
+    server = Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors"})
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    yield server
+    server.stop()
 
 
 @pytest.fixture

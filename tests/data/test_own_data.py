@@ -181,8 +181,9 @@ def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters
     assert read_pairs(data_file(place, "pairs", tmp_path)) == [("NA", "b", 1.0), ("c", "d", 2.0)]
     tsv = written(tmp_path / "b.tsv", 'sentence1\tsentence2\tscore\n"open\tb\t1\nc"\td\t2\n')
     assert [a for a, _, _ in read_pairs(data_file(f"hf:{tsv}#train", "pairs", tmp_path))] == ['"open', 'c"']
-    own_sets([("c", written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n'))])
-    assert "has 1 fields as a spreadsheet quotes them; quotes are kept" in capsys.readouterr().out
+    quoted = written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n')
+    assert len(own_sets([("c", quoted)])["c"]) == len(read_pairs(quoted)) == 2  # both in one command
+    assert capsys.readouterr().out.count("has 1 fields as a spreadsheet quotes them; quotes are kept") == 1
     several = tmp_path / "several"
     several.mkdir()
     configs = "".join(f"- config_name: {language}\n  data_files: {language}.jsonl\n" for language in ("en", "de"))
