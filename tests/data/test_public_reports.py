@@ -76,10 +76,7 @@ def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
 
 
 def setting(name: str, value: object, file: str = "config.json"):
-    def change(folder: Path) -> None:
-        (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | {name: value}))
-
-    return change
+    return lambda folder: tiny_checkpoint.with_json(folder, file, **{name: value})
 
 
 def words_alone(*missing: str):

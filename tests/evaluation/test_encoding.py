@@ -1,6 +1,5 @@
 """Sentence vectors of checkpoints on disk: poolings, batching, truncation, refusals, and published scores as the oracle."""
 
-import json
 import random
 import shutil
 from typing import get_args
@@ -11,6 +10,7 @@ import real
 import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
+from tiny_checkpoint import with_json
 from transformers import DebertaV2Config, DebertaV2ForMaskedLM
 
 from core.data.encoders import check_encoder
@@ -62,11 +62,6 @@ def test_roberta_and_its_last_position(tmp_path):
     assert checkpoint.max_length == 20 and np.array_equal(vectors[-1], vectors[-2])
 
 
-def with_config(folder, **values):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | values))
-
-
 def without_a_weight(folder):
     state = load_file(folder / "model.safetensors")
     del state["encoder.layer.1.output.dense.weight"]
@@ -81,8 +76,8 @@ BROKEN = [
     (lambda folder: (folder / "config.json").write_text("{}"), "cannot be loaded .*; copy its files there again"),
     (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "cannot be loaded"),
     (without_a_weight, "do not fit .*encoder.layer.1.output.dense.weight"),
-    (lambda folder: with_config(folder, intermediate_size=64), r"do not fit its config.json \(\S+ is \[.*\], not"),
-    (lambda folder: with_config(folder, num_hidden_layers=1), r"encoder.layer.1.attention\S+ is of a layer too many"),
+    (lambda folder: with_json(folder, "config.json", intermediate_size=64), r"do not fit its config.json \(\S+ is \[.*\], not"),
+    (lambda folder: with_json(folder, "config.json", num_hidden_layers=1), r"encoder.layer.1.attention\S+ is of a layer too many"),
     (lambda folder: tiny_checkpoint.bert(folder, pooler=False), "no trained pooler; take --pooling cls or mean"),
     (tiny_checkpoint.gpt2, "holds a gpt2 model, which is no encoder"),
     (shutil.rmtree, "holds no config.json; give a folder with it"),
@@ -99,7 +94,7 @@ def test_refusals_are_one_sentence(harm, message, tmp_path):
 
 def test_cls_needs_no_pooler_and_an_encoder_of_any_kind_is_scored(tmp_path):
     assert load_checkpoint(tiny_checkpoint.bert(tmp_path / "bert", pooler=False), pooling="cls").max_length == 20
-    with_config(tmp_path / "bert", num_hidden_layers=1)
+    with_json(tmp_path / "bert", "config.json", num_hidden_layers=1)
     with pytest.raises(UserError, match="encoder.layer.1.attention.self.query.weight is .16, 16., not missing"):
         check_encoder(tmp_path / "bert")  # by a plan
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}

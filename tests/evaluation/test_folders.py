@@ -9,6 +9,7 @@ import senteval_folder
 import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
+from tiny_checkpoint import with_json
 from transformers import DebertaConfig, DebertaForMaskedLM
 
 import run_study
@@ -29,13 +30,6 @@ def listed(*kinds):
     """`modules.json` with these modules behind one another."""
     parts = ((i, f"{i}_{kind}" if i else "", f"sentence_transformers.models.{kind}") for i, kind in enumerate(kinds))
     return [{"idx": i, "name": str(i), "path": path, "type": kind} for i, path, kind in parts]
-
-
-def with_json(folder, name, **values):
-    path = folder / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps((json.loads(path.read_text()) if path.is_file() else {}) | values))
-    return folder
 
 
 def sentence_transformer(folder, settings=None, config=None):

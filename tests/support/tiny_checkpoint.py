@@ -34,6 +34,14 @@ def tokenizer_files(folder: Path, pad: int = 0, limit: int = 512) -> None:
     }))  # fmt: skip
 
 
+def with_json(folder: Path, name: str, **values) -> Path:
+    """The folder with these values in a JSON file of it."""
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.is_file() else {}) | values))
+    return folder
+
+
 def bert(folder: Path, pooler: bool = True) -> Path:
     """A 2-layer BERT of width 16 for 20 tokens at most."""
     with torch.random.fork_rng():
