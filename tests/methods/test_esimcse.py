@@ -35,8 +35,7 @@ def test_a_cap_is_idle_where_it_changes_no_count():
 
 def test_special_tokens_are_protected_or_not():
     tokens, stream = np.arange(8), random.Random(0)
-    ends = [set(positions(PAPER, 8, stream)) & {0, 7} for _ in range(300)]
-    assert not any(ends)
+    assert not any(set(positions(PAPER, 8, stream)) & {0, 7} for _ in range(300))
     free = Repetition(rate=0.32, cap=None, protect_special=False)
     assert any(set(positions(free, 8, stream)) & {0, 7} for _ in range(300))
     doubled = repeat_tokens(tokens, PAPER, 32, random.Random(3))
@@ -48,9 +47,8 @@ def test_cut_again_keeps_the_last_token():
     longest = max(len(repeat_tokens(tokens, PAPER, 32, random.Random(s))) for s in range(60))
     assert longest > 32  # up to 41 tokens without recut
     recut = Repetition(rate=0.32, recut=True)
-    for seed in range(60):
-        again = repeat_tokens(tokens, recut, 32, random.Random(seed))
-        assert len(again) == 32 and again[-1] == 31
+    again = [repeat_tokens(tokens, recut, 32, random.Random(seed)) for seed in range(60)]
+    assert all(len(one) == 32 and one[-1] == 31 for one in again)
 
 
 def test_static_repetition_is_the_sentence_s_own():
@@ -103,7 +101,6 @@ def test_a_tokenizer_without_masks_or_english_is_refused():
 @pytest.mark.parametrize("cut,expected", [(True, 3), (False, 5)])
 def test_first_batch_is_cut_or_not(cut, expected):
     queue = VectorQueue(MomentumQueue(size=3, cut_first_batch=cut))
-    queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
-    assert len(queue.entries) == expected
-    queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
-    assert len(queue.entries) == 3
+    for width in (expected, 3):
+        queue.push(torch.from_numpy(np.arange(5.0)[:, None]))
+        assert len(queue.entries) == width

@@ -105,10 +105,8 @@ def test_lloyd_steps_against_a_loop(k, steps):
 def test_few_or_no_entries_are_left_as_they_are():
     config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
     few, more, none = (torch.randn(n, 6, generator=stream()) for n in (5, 6, 0))
-    assert torch.equal(summarised(config, few, stream()), few)
-    assert summarised(config, more, stream()).shape == (5, 6)
-    for negatives in ("entries", "mean"):
-        assert summarised(NegativeQueue(negatives=negatives), none, stream()).shape == (0, 6)
+    assert torch.equal(summarised(config, few, stream()), few) and summarised(config, more, stream()).shape == (5, 6)
+    assert all(summarised(NegativeQueue(negatives=kind), none, stream()).shape == (0, 6) for kind in ("entries", "mean"))
     before = stream()
     assert torch.equal(summarised(NegativeQueue(), few, before), few)
     assert torch.equal(before.get_state(), stream().get_state())  # the plain queue draws nothing
