@@ -28,9 +28,7 @@ A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
 
 `run.json` holds the whole configuration.{warning}
 """
-WARNING = (
-    " The run scored disturbed sentences (D20, D21); the folder does not disturb them, so its scores differ."
-)
+WARNING = " The run scored disturbed sentences (D20, D21) and the folder does not, so its scores differ."
 
 
 def keep_model(config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int) -> None:

@@ -48,10 +48,7 @@ def _present() -> list[tuple[str, int]]:
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
         rows = [line.split(", ") for line in listing.splitlines()]
-        return [
-            (uuid, int(free) << 20 if free.isdecimal() and mig != "Enabled" else 0)
-            for uuid, mig, free in rows
-        ]
+        return [(gpu, int(mb) << 20 if mb.isdecimal() and mig != "Enabled" else 0) for gpu, mig, mb in rows]
     return [("", 0)] * len(list(DRIVER.iterdir())) if DRIVER.is_dir() else []
 
 

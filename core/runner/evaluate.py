@@ -135,9 +135,7 @@ def _parser() -> Parser:
     parser = Parser(prog="run_study.py evaluate", description=what)
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="folder with config.json, weights and a tokenizer")
-    add(
-        "--pooling", choices=POOLINGS, help="how tokens become a vector (default: as the folder says, or cls)"
-    )
+    add("--pooling", choices=POOLINGS, help="how tokens become a vector (default: the folder's, or cls)")
     add("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
     add("--pairs", action="append", default=[], type=named_pairs, metavar="[NAME=]FILE",
         help="pairs of your own: two sentences and a score a line, separated by tabs")  # fmt: skip

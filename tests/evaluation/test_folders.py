@@ -121,7 +121,7 @@ def test_what_a_folder_says_is_followed_or_told(tmp_path, evaluated):
     told = evaluated(sentence_transformer(tmp_path / "query", config=config | {"default_prompt_name": "query"}))[1]
     assert "with prompt query;" in told
     status, told = evaluated(sentence_transformer(tmp_path / "cross", config={"model_type": "CrossEncoder"}))
-    assert status == 2 and "holds a CrossEncoder, which gives no sentence vectors" in told
+    assert status == 2 and "holds a CrossEncoder, which gives no vectors" in told
     # sentence-transformers#1600: longer than the position table; #583: other names, so random weights
     status, told = evaluated(sentence_transformer(tmp_path / "long", {"max_seq_length": 512}), words="w1 " * 50)
     assert status == 0 and "sentences are cut at 20 tokens" in told

@@ -64,9 +64,8 @@ def load_checkpoint(
     kind, missing, unused = model.config.model_type, sorted(info["missing_keys"]), info["unexpected_keys"]
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
     wrong += [f"{name} is {[*has]}, not {[*wants]}" for name, has, wants in info["mismatched_keys"]]
-    wrong += [
-        f"{name} is of a layer too many" for name in sorted(unused) if re.search(r"\blayers?\.\d", name)
-    ]
+    layers = (name for name in sorted(unused) if re.search(r"\blayers?\.\d", name))
+    wrong += [f"{name} is of a layer too many" for name in layers]
     first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
     refuse_any({
         f"{folder} holds a {kind} model, which is no encoder; give another folder.":
@@ -107,9 +106,8 @@ def sentence_vectors(checkpoint: LoadedEncoder, sentences: Sequence[str], poolin
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
         return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
 
-    return array(
-        in_batches(encoded, np.diff(table.offsets), checkpoint.model.device.type, pads=True, in_order=False)
-    )
+    lengths, device = np.diff(table.offsets), checkpoint.model.device.type
+    return array(in_batches(encoded, lengths, device, pads=True, in_order=False))
 
 
 def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
@@ -133,9 +131,7 @@ def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTr
     """All modules of a folder, read by sentence-transformers. Raises UserError."""
     kind = json_object(folder / "config_sentence_transformers.json").get("model_type", "SentenceTransformer")
     hint = "give --pooling to score its encoder alone"
-    refuse(
-        kind != "SentenceTransformer", f"{folder} holds a {kind}, which gives no sentence vectors; {hint}."
-    )
+    refuse(kind != "SentenceTransformer", f"{folder} holds a {kind}, which gives no vectors; {hint}.")
     with refusing(f"sentence-transformers cannot load {folder}", hint):
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         encoder = load_checkpoint(folder / listed[0]["path"], pooling="mean", allow_pickle=allow_pickle)
