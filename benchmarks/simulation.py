@@ -125,7 +125,7 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
-    """What `decide` gives each study of so many claims, as index into SETTLED: (looks, studies). NaN: no run."""
+    """What `decide` gives each study, as an index into SETTLED: (looks, studies). A missing run is NaN."""
     found, by_look = np.zeros(len(runs), dtype=int), []
     for n in LOOKS:
         found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(n, claims)), found)
@@ -180,8 +180,8 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, a third of SimCSE's gain
-    of 14 points. SimCSE has so many seeds, which scatter as the cells do."""
+    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, a third of SimCSE's
+    gain of 14 points. SimCSE has so many seeds, which scatter as the cells do."""
 
     world: World
     ratio: float
