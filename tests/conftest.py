@@ -1,6 +1,10 @@
+import os
 import signal
 
 import pytest
+
+# Several processes test at once; more threads than cores wait for each other and make a step ten times as slow.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, and then by every command
 
@@ -8,7 +12,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's
 @pytest.fixture
 def desk(tmp_path):
     """A place for one test of the command line."""
-    from desk import Desk  # the path is set above
+    from desk import Desk  # in tests/support, as pyproject.toml says
 
     return Desk(tmp_path)
 
