@@ -132,11 +132,12 @@ def has_masked_words(folder: Path) -> bool:
 
 
 def unused(folder: Path) -> list[str]:
-    """What lies beside the encoder and enters no run: heads among its weights, and files on modules."""
+    """What lies beside the encoder and enters no run: heads among its weights but that of masked
+    words, and files on modules."""
     prefix = f"{configuration(folder)['model_type']}."
     parts = {name.removeprefix(prefix).partition(".")[0] for name in tensor_shapes(folder)}
     files = ("modules.json", "config_sentence_transformers.json")
-    heads = sorted(parts - {"embeddings", "encoder", "pooler"})
+    heads = sorted(parts - {"embeddings", "encoder", "pooler", "cls", "lm_head"})
     return [*heads, *(name for name in files if (folder / name).is_file())]
 
 

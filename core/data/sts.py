@@ -57,6 +57,7 @@ SPLITS: dict[str, dict[str, tuple[str, int]]] = {
         "train": ("MRPC/msr_paraphrase_train.txt", 4076), "test": ("MRPC/msr_paraphrase_test.txt", 1725),
     },
 }  # fmt: skip
+WIDE = 7  # columns of STS-B, of which some lines have more
 _PLACES = (
     "", "senteval", "SentEval", "data/downstream", "senteval/data/downstream", "SentEval/data/downstream",
     "downstream",
@@ -125,7 +126,7 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
-    return _split(evaluation_path, "STS-B", split, (7, 5, 6, 4))
+    return _split(evaluation_path, "STS-B", split, (WIDE, 5, 6, 4))
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
@@ -171,8 +172,8 @@ def _year(root: Path, name: str) -> StsSet:
         what = f"{len(lines)} lines of text but {len(scores)} of gold scores"
         refuse(len(lines) != len(scores), f"{name} {subset} has {what} ({gold}); {AGAIN}.")
         both = zip(lines, scores, strict=True)
-        scored = [(number, f"{line}\t{score}") for (number, line), (_, score) in both if score.strip()]
-        pairs += examples(f"{text} with {gold.name}", count, partial(_graded, (3, 0, 1, 2)), scored)
+        scored = [(number, f"{score}\t{line}") for (number, line), (_, score) in both if score.strip()]
+        pairs += examples(f"{text} with {gold.name}", count, partial(_graded, (3, 1, 2, 0)), scored)
         labels += [subset] * count
     return set_of(name, pairs, labels)
 
@@ -187,9 +188,11 @@ def examples(
 
 
 def _graded(columns: tuple[int, int, int, int], line: str) -> Pair:
-    """The pair in a line: `columns` are the least number of columns, and those of both sentences and gold."""
-    fields, (least, *places) = line.split("\t"), columns
-    expect(len(fields) >= least, f"sentences and gold score in {least} columns between tabs", line)
+    """The pair in a line: `columns` are the number of columns, and those of both sentences and gold. STS-B has
+    lines with more."""
+    fields, (count, *places) = line.split("\t"), columns
+    enough = len(fields) == count or len(fields) > count == WIDE
+    expect(enough, f"sentences and gold score in {count} columns between tabs", line)
     a, b, gold = pair(*(fields[place] for place in places))
     expect(0.0 <= gold <= 5.0, "a gold score from 0 to 5", gold)
     return a, b, gold

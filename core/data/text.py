@@ -153,13 +153,13 @@ def parsed(where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Ex
         try:
             yield read(row)
         except ValueError as error:
-            raise UserError(f"{where} {number}: {error}; mend it, or fetch the file again.") from error
+            raise UserError(f"{where} {number}: {error}; mend that line, or fetch the file again.") from error
 
 
 def expect(holds: object, what: str, found: object) -> None:
     """Raise ValueError that says what was expected and what was found, unless it holds."""
     if not holds:
-        raise ValueError(f"expected {what}, but found {found!r:.60}")
+        raise ValueError(f"expected {what}, but found {found[:60] if isinstance(found, str) else found!r}")
 
 
 def sentence(text: str) -> str:

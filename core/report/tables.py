@@ -218,7 +218,9 @@ def filled(readme: str, file: Path, times: Mapping[str, str]) -> str:
 
     readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
     return re.sub(
-        r"(<!-- time (\w+) -->).*?(<!-- end -->)", lambda mark: mark[1] + times[mark[2]] + mark[3], readme
+        r"(<!-- time (\w+) -->)(.*?)(<!-- end -->)",
+        lambda mark: mark[1] + times.get(mark[2], mark[3]) + mark[4],
+        readme,
     )
 
 

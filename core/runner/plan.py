@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.spec import methods
-from core.spec.errors import are, counted, nearest, refuse, say
+from core.spec.errors import UserError, are, counted, nearest, refuse, say
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
@@ -125,4 +126,11 @@ def _names(cell: Cell) -> tuple[str, ...]:
 
 def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
     """Whether a stored run could have left a model and has left none; a diverged run has none to keep."""
-    return config.keepable and not store.path("models", run).is_dir() and store.load(run).status != "diverged"
+    folder = store.path("models", run)
+    if not config.keepable or all(
+        (folder / name).is_file() for name in ("modules.json", "model.safetensors")
+    ):
+        return False
+    with contextlib.suppress(UserError):  # a damaged run is trained again, and leaves its model then
+        return store.load(run).status != "diverged"
+    return True

@@ -171,6 +171,8 @@ class Training:
 
     def check(self, plan: Plan) -> None:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""
+        if not plan.missing:
+            return
         options, scale = self.options, self.setup.scale
         device = "cuda" if options.device != "cpu" else "cpu"
         if not (options.cluster or options.gpus):

@@ -113,7 +113,8 @@ def _fault(file: Path, error: Exception, stated: str) -> str:
     if isinstance(error, SyntaxError):
         text = f"It is no Python ({error.msg}); mend that line."
     elif isinstance(error, ImportError) and error.name in sys.modules:
-        missing, is_class = text.split("'")[1], text.split("'")[1][0].isupper()
+        missing = [*text.split("'"), text][1]
+        is_class = missing[:1].isupper()
         own = [each for each in vars(sys.modules[error.name]).items() if each[0][0] != "_"]
         own = [each for each in own if getattr(each[1], "__module__", "") == error.name]
         names = [name for name, value in own if isinstance(value, type) == is_class]

@@ -40,7 +40,8 @@ def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, UserError) or (kinds and not isinstance(error, kinds)):
             raise
-        words = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
+        cause = error.__cause__ or error
+        words = getattr(cause, "strerror", None) or next(iter(str(cause).splitlines()), "")
         raise UserError(f"{what} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}.") from error
 
 

@@ -53,7 +53,9 @@ def described(section: str | None = None) -> str:
     for path, kind in fields():
         if section in (None, path, path.partition(".")[0]):
             name = path.rpartition(".")[2]
-            choices = describe(field_types(kind)[public_names(kind)[name]]).replace("'", "")
+            choices = (
+                describe(field_types(kind)[public_names(kind)[name]]).replace("'", "").replace("finite ", "")
+            )
             meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
             deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
             lines += [f"{path:30}  {choices}  {deviations}".rstrip()]

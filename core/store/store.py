@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -157,8 +158,9 @@ class Store:
 
     def failure(self, run: str) -> str:
         """Why the last attempt failed; empty if none did."""
-        path = self.path("failures", run)
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        with contextlib.suppress(FileNotFoundError):
+            return self.path("failures", run).read_text(encoding="utf-8", errors="replace")
+        return ""
 
     def claim(self, run: str) -> int | None:
         """A descriptor that holds the claim on a run, or None. What killed writers left is swept."""
