@@ -82,6 +82,7 @@ BROKEN = [
     (FNWN, lambda c: c.split(b"\n", 1)[1], r"STS.input.FNWN.txt with STS.gs.FNWN.txt has 188 examples, but 189 are published"),
     (FNWN[:1], lambda c: c.split(b"\n", 1)[1], "STS13 FNWN has 188 lines of text but 189 of gold"),
     (FNWN[:1], lambda c: c.replace(b"\tb 4 ", b" b 4 "), "STS.gs.FNWN.txt, line 5: expected sentences and gold score"),
+    (FNWN[:1], lambda c: c.replace(b"\tb 4 ", b"\tb 4\t2.5 "), "line 5: expected sentences and gold score in 3 columns"),
     (FNWN[1:], line(2, b"7"), r"STS.gs.FNWN.txt, line 2: expected a gold score from 0 to 5, but found 7.0"),
     (FNWN[1:], line(2, b"nan"), "line 2: expected a score, but found 'nan'"),
     (FNWN[:1], lambda c: c.replace(b" a 2 ", b" caf\xe9 "), "STS.input.FNWN.txt, line 3 is not UTF-8"),

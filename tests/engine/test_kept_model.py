@@ -113,3 +113,5 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk):
     with whole(desk.store.path("models", run_.run_id), folder=True) as folder:
         made(folder, "[]")
     assert not lacks_model(desk.store, run_.run_id, run_.config)
+    (desk.store.path("models", run_.run_id) / "model.safetensors").unlink()
+    assert lacks_model(desk.store, run_.run_id, run_.config)
