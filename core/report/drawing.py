@@ -29,7 +29,7 @@ RC = {
 WIDTH, LETTERS = 7.2, 84  # of a figure in inches, and of a line of its title
 LOG_RANGE = 16.0  # largest over smallest label, from which an axis is logarithmic
 CROWDED = 0.05  # of an axis: labels that are nearer stand slanted
-WIDE_LABEL = 36  # letters, from which a legend has two columns
+LEGEND_LETTERS, HANDLE = 132, 9  # of a line of a legend, and what a handle takes of them
 
 
 def drawing():
@@ -47,21 +47,25 @@ def image(figure: Figure, kind: str) -> bytes:
 
 def sheet(title: str, panels: int, height: float, **options) -> tuple[Figure, list[Axes]]:
     """A figure with its finding as title, and axes for so many panels."""
-    columns = min(panels, 4)
-    deep, lines = -(-panels // columns), textwrap.fill(title, LETTERS)
+    deep, lines = -(-panels // 4), textwrap.fill(title, LETTERS)
+    columns = -(-panels // deep)
     figure = Figure(figsize=(WIDTH, deep * height + 0.9 + 0.17 * lines.count("\n")))
     figure.suptitle(lines, x=0.01, ha="left")
     axes = figure.subplots(deep, columns, squeeze=False, **options).flatten()
     for spare in axes[panels:]:
         spare.remove()
+    for lowest in axes[:panels][-columns:]:
+        lowest.tick_params(labelbottom=True)
     return figure, list(axes[:panels])
 
 
 def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
-    """One legend below the axes, each label once, under the setting of the runs."""
+    """One legend below the axes, each label once, under the setting of the runs; at most three columns, fewer
+    for long labels."""
     pairs = [pair for panel in axes for pair in zip(*panel.get_legend_handles_labels(), strict=True)]
-    handles = {label: handle for handle, label in pairs}
-    look = {"title": setting, "alignment": "left", "ncols": 3 if max(map(len, handles)) < WIDE_LABEL else 2}
+    handles = {textwrap.fill(label, LEGEND_LETTERS - HANDLE): handle for handle, label in pairs}
+    columns = min(3, LEGEND_LETTERS // (max(map(len, handles)) + HANDLE)) or 1
+    look = {"title": textwrap.fill(setting, LEGEND_LETTERS), "alignment": "left", "ncols": columns}
     figure.legend([*handles.values()], [*handles], loc="outside lower left", **look)
 
 

@@ -20,7 +20,7 @@ WIDEST = 30.0  # half of an interval, in points: a wider interval is cut there
 MOST_INDEX = 50  # of a spectrum, as in the paper
 STYLES = {  # of a row by its column `different`: colour, marker, words, and the columns of its interval
     "yes": (DIFFERENT, "D", "ours, significant, tested interval", "tested"),
-    "no verdict": (GREY, "o", "ours, no verdict, tested interval", "tested"),
+    "no verdict": (GREY, "o", "ours, no verdict, 95 % interval", "paired_ci95"),
     "no": (OURS, "o", "ours, tested interval", "tested"),
     "": (OURS, "o", "ours, 95 % interval", "paired_ci95"),
 }
@@ -47,6 +47,7 @@ def figures(
     rows = _rows(study, spec, cells)
     if spec.kind != "cells":
         return {study.name: _curves(study, spec, rows, curves, heading)} if _mostly_run(rows) else {}
+    rows = rows if judged else rows.assign(different="no verdict")
     title = judged and _difference(study, rows) or heading
     drawn = [_levels(study, spec, rows, title), _by_row(study, spec, rows, title)]
     return dict(zip((study.name, f"{study.name}-differences"), filter(None, drawn), strict=False))
@@ -89,14 +90,19 @@ def _of_scale(rows: pd.DataFrame) -> str:
 
 
 def _titled(axis: Axis, label: str) -> str:
-    """A label behind its axis' title if it says little alone: "queue size 512", "initial fill half"."""
+    """A label behind its axis' title if it says little alone: "queue size 512", "initial fill half", "pairs
+    that differ by more than 3"."""
     title = axis.title if axis.title[1:2].isupper() else axis.title[:1].lower() + axis.title[1:]
-    small = as_numbers([label]).notna().all() or label.isalpha() and label.islower()
+    word = label.islower() and (label.isalpha() or label[-1].isdigit())
+    small = word or as_numbers([label]).notna().all()
     return f"{title} {label}" if small else label
 
 
 def _named(study: Study, labels: Sequence[str | None]) -> str:
-    """A cell in a sentence."""
+    """A cell in a sentence: a plain word of a single axis is the row 'paper'."""
+    only = labels[0] if len(study.axes) == 1 and labels else None
+    if only and only.isalpha() and only.islower():
+        return f"the row '{only}'"
     named = zip(study.axes, labels, strict=False)
     return ", ".join(_titled(axis, label) for axis, label in named if label not in (None, "avg"))
 
@@ -106,11 +112,14 @@ def _base(study: Study) -> str:
 
 
 def _difference(study: Study, rows: pd.DataFrame) -> str:
-    """The largest significant difference along one axis, and how many rows differ; empty without one."""
-    rows = rows[(rows["paired_n"] > 0) & ~rows["is_base"]]
+    """The largest significant difference along one axis, and how many rows differ; empty without one. Where
+    the test sets have an average, it speaks of averages alone."""
+    rows, what, base = rows[(rows["paired_n"] > 0) & ~rows["is_base"]], "rows", _base(study)
+    if "task" in rows and (rows["task"] == "avg").any():
+        rows, what, base = rows[rows["task"] == "avg"], "averages", f"{base} on average"
     different, tested = rows[rows["different"] == "yes"], (rows["different"] != "").sum()
     if tested and not len(different):
-        return f"No significant difference from {_base(study)}"
+        return f"No significant difference from {base}"
     rows = different if len(different) else rows
     rows = rows[rows["steps"] == 1]
     if not len(rows):
@@ -119,8 +128,8 @@ def _difference(study: Study, rows: pd.DataFrame) -> str:
     size, unit = row["paired_difference"], "points" if row["unit"] in POINTS else row["unit"]
     amount = number(abs(size), 1 if unit == "points" else 3)
     name = _named(study, [row[axis.name] for axis in study.axes]) or "the average"
-    text = f"{name} is {amount} {unit} {'above' if size > 0 else 'below'} {_base(study)}"
-    tests = f"{len(different)} of {tested} tested rows differ" if tested else "too few seeds to test"
+    text = f"{name} is {amount} {unit} {'above' if size > 0 else 'below'} {base}"
+    tests = f"{len(different)} of {tested} tested {what} differ" if tested else "too few seeds to test"
     return f"{text[0].upper()}{text[1:]}; {tests}"
 
 
@@ -161,7 +170,8 @@ def _line(panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[st
     for column, whose, colour in (("mean", "ours", style["color"]), ("printed", "paper", GREY)):
         for label, level in off[column].dropna().items():
             panel.axhline(level, color=colour, ls=":", label=f"{label}, {whose}")
-    ours = f"{name}ours" if name else "ours: mean, 95 % interval, every seed"
+    band = ", 95 % interval" if line["ci95_low"].notna().any() else ""
+    ours = f"{name}ours" if name else f"ours: mean{band}, every seed"
     panel.plot(line["x"], line["mean"], label=ours, **style)
     panel.fill_between(line["x"], line["ci95_low"], line["ci95_high"], color=style["color"], alpha=0.15, lw=0)
     panel.plot(line["x"], _numbers(line["values"]), ".", color=style["color"], ms=2.5, alpha=0.5)
@@ -202,10 +212,11 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         mine = mine[~mine["is_base"]]
         each = seeds.loc[mine.index]
         panel.plot(each, mine["y"] - 0.12, "|", color=GREY, ms=4, alpha=0.5, label="one seed")
-        for different, group in mine.groupby("different"):
+        for different, group in mine[mine[middle].notna()].groupby("different"):
             colour, marker, label, interval = STYLES[different]
             ends = [f"{interval if paired else 'ci95'}_{end}" for end in ("low", "high")]
             errors = group[ends].sub(group[middle], axis=0).abs().clip(upper=WIDEST).T
+            label = label if errors.notna().any(axis=None) else label.rpartition(",")[0]
             panel.errorbar(
                 group[middle], group["y"] - 0.12, xerr=errors, fmt=marker, color=colour, label=label
             )
@@ -218,7 +229,8 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         axes[0].set_ylabel(" / ".join(study.axis(name).title for name in kept))
     unit = rows["unit"].iloc[0]
     points = "points" if unit in POINTS else unit
-    axes[0].set_xlabel(f"{points} above {_base(study)}" if paired else unit, loc="left")
+    lowest = min(reversed(axes), key=lambda panel: panel.get_position().x0)
+    lowest.set_xlabel(f"{points} above {_base(study)}" if paired else unit, loc="left")
     legend(figure, axes, _setting(study, rows))
     return figure
 

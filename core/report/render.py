@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from core.report import frames
+from core.report.comparability import TOO_SHORT
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
 from core.report.page import Results, Seconds, page_files
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
+from core.report.words import title
 from core.spec.errors import are, counted
 from core.spec.setup import Setup
 from core.spec.study import Study
@@ -66,11 +69,11 @@ def gathered(studies: Sequence[Study], setup: Setup, store) -> list[Judged]:
 
 
 def _heading(result: Judged) -> tuple[str, bool]:
-    """The title of figures that state no finding, and whether they may state one."""
-    study, counts = result.study, Counter(verdict.outcome for verdict in result.verdicts)
-    verdicts = ", ".join(f"{n} {outcome}" for outcome, n in counts.items())
-    unmarked = why_unmarked(result)
-    return unmarked or f"{study.paper_name} {study.title}: {verdicts or study.caption}", not unmarked
+    """The title of figures that state no finding, what is drawn first, and whether they may state one."""
+    counts = Counter(verdict.outcome for verdict in result.verdicts)
+    verdicts = ", ".join(f"{counted(n, 'claim')} {outcome}" for outcome, n in counts.items())
+    unmarked = re.sub(f"{TOO_SHORT}: |, at (most|least) [^;]*", "", why_unmarked(result))
+    return ". ".join(filter(None, (title(result), unmarked or verdicts))), not unmarked
 
 
 def _images(made: Mapping[str, Figure], kinds: Sequence[str]) -> dict[str, bytes]:

@@ -31,7 +31,7 @@ STUDY = Study(
     axes=(
         Axis(
             name="length_difference",
-            title="Difference in length",
+            title="Pairs that differ by",
             labels=(*PRINTED, *(f"{method}, {difference}" for method in BESIDE for difference in PRINTED)),
         ),
         Axis(name="task", title="Test set", labels=TASKS),
