@@ -16,7 +16,7 @@ from jinja2.utils import markupsafe  # what jinja2 escapes with
 from core.report import frames, prospects
 from core.report.figures import SCATTERS
 from core.report.tables import grid, interval, marks, md, signed
-from core.report.verdicts import Judged
+from core.report.verdicts import Judged, Verdict
 from core.report.words import MARKS, READING, of_runs, reading, setting
 from core.spec.claim import Claim
 from core.spec.errors import counted
@@ -55,7 +55,12 @@ def page_files(
         (profile, result.study.name): prospects.of_study(result, seconds)
         for (scale, profile), found in results.items() if scale == PAPER.name for result in found
     }  # fmt: skip
-    words = {(PAPER.name, *key, cost.claim): cost.words for key, each in costs.items() for cost in each}
+    words = {
+        (*key, result.study.name, verdict.claim.key): _without_run(verdict)
+        for key, judged in results.items() for result in judged for verdict in result.verdicts
+        if verdict.outcome == "not run"
+    }  # fmt: skip
+    words |= {(PAPER.name, *key, cost.claim): cost.words for key, each in costs.items() for cost in each}
     places = zip(claims["scale"], claims["profile"], claims["study"], claims["claim"], strict=True)
     claims["reason"] = [
         why or words.get(place, "") for why, place in zip(claims["reason"], places, strict=True)
@@ -95,14 +100,22 @@ def page_files(
     return texts | {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
 
 
+def _without_run(verdict: Verdict) -> str:
+    """How many rows of a claim have no run, where others have one."""
+    cells = {cell.name: cell.begun for each in verdict.readings.values() for cell in each.cells}
+    absent = list(cells.values()).count(False)
+    return f"{absent} of {len(cells)} rows have no run" if 0 < absent < len(cells) else ""
+
+
 def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     """Claims as cards show them, English first; profiles with the same numbers share a row."""
     estimates = [_estimate(row) for row in claims.itertuples()]
     tested = list(map(interval, claims["tested_low"], claims["tested_high"]))
-    shown = claims.assign(estimate=estimates, tested=tested)
+    labels = [_label(row) for row in claims.itertuples()]
+    shown = claims.assign(estimate=estimates, tested=tested, label=labels)
     shown = shown.sort_values("scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable")
     alike = ["study", "claim", "scale", "verdict", "reason", "estimate", "tested", "n"]
-    each = {"profile": list, "comparison": "first", "printed": "first", "unit": "first"}
+    each = {"profile": list, "comparison": "first", "printed": "first", "unit": "first", "label": "first"}
     return shown.groupby(alike, sort=False, as_index=False).agg(each)
 
 
@@ -113,11 +126,16 @@ def _estimate(row) -> str:
     return f"{signed(row.estimate)} {row.unit} {bounds}".rstrip() if row.n else ""
 
 
+def _label(row) -> str:
+    whole = "" if row.verdict != "not run" else " in full"
+    return f"{row.verdict}{whole} ({counted(row.n, 'seed')})" if row.n else row.verdict
+
+
 def _card(claim: Claim, rows: Sequence[dict]) -> dict:
     """A claim with its rows, and by scale the row of the table's profile."""
     at, first = {row["scale"]: row for row in rows if DEFAULT in row["profile"]}, rows[0]
-    printed = f" ({signed(first['printed'])} {first['unit']})" if np.isfinite(first["printed"]) else ""
-    return {"claim": claim, "rows": rows, "at": at, "printed": printed, "comparison": first["comparison"]}
+    printed = f"; printed {signed(first['printed'])} {first['unit']}" if np.isfinite(first["printed"]) else ""
+    return {"claim": claim, "rows": rows, "at": at, "comparison": first["comparison"] + printed.rstrip()}
 
 
 def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
@@ -131,7 +149,10 @@ def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
             counts = rows["verdict"].value_counts(sort=False)
             most = rows[rows["verdict"] == "undecided"]["n"].max()
             few = {"undecided": f" ({counted(most, 'seed')})"}
-            words[name] = ", ".join(f"{n} {verdict}{few.get(verdict, '')}" for verdict, n in counts.items())
+            texts = [f"{n} {verdict}{few.get(verdict, '')}" for verdict, n in counts.items()]
+            lacking = len(cards) - len(rows)
+            texts += [f"{lacking} on test sets that this scale lacks"] if lacking else []
+            words[name] = ", ".join(texts)
     return words
 
 

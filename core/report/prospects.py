@@ -46,7 +46,7 @@ class Cost(NamedTuple):
     @property
     def words(self) -> str:
         """The cost in a line."""
-        head = f"{self.claim}, printed {self.effect:+.2f}".replace("-", "−")
+        head = f"{self.claim}, weakest printed effect {self.effect:+.2f}".replace("-", "−")
         if self.seeds is None:
             return f"{head}: more than {LOOKS[-1]} seeds"
         return f"{head}: {self.seeds} seeds, {_spent(self.runs)}"
@@ -142,11 +142,11 @@ def _spent(hours: Mapping[str, float]) -> str:
 def summary(costs: Sequence[Cost]) -> str:
     """What settles the claims that a check can settle, in a few words."""
     able = [cost for cost in costs if cost.seeds]
-    settled = f"{len(able)} of {counted(len(costs), 'claim')}"
+    settled = f"settle {len(able)} of the {counted(len(costs), 'claim')} whose cost can be estimated"
     if not able:
-        return f"{settled} settled by {LOOKS[-1]} seeds"
+        return f"{LOOKS[-1]} seeds would {settled}"
     hours = {run: spent for cost in able for run, spent in cost.runs.items()}
-    return f"up to {max(cost.seeds or 0 for cost in able)} seeds, {_spent(hours)} would settle {settled}"
+    return f"up to {max(cost.seeds or 0 for cost in able)} seeds, {_spent(hours)} would {settled}"
 
 
 def lines(

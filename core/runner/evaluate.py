@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     for name, score in {**evaluation.scores, "avg": average}.items():
         numbers = " ".join(f"{score[of]:>7.2f}" for of in AGGREGATES)
-        over = f"  of the {len(tests)} tests{f', without {dev}' if dev else ''}"
+        over = f"  of the {counted(len(tests), 'test')}{f', without {dev}' if dev else ''}"
         note = over if name == "avg" else NO_SCORE if math.isnan(score["all"]) else ""
         say(f"{name.replace('avg', 'average'):<10} {pairs.get(name, ''):>6} {numbers}{note}")
         rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]

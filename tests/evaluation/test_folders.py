@@ -194,7 +194,7 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     dev.write_text(own.read_text())
     pairs = ("--pairs", own, "--pairs", f"dev={dev}")
     lines, rows = scored(capsys, tmp_path / "scores.csv", model, "--pooling", "mean", *pairs)
-    assert lines[2] == "Read 1 test set and dev, 24 pairs." and "of the 1 tests, without dev" in lines[6]
+    assert lines[2] == "Read 1 test set and dev, 24 pairs." and "of the 1 test, without dev" in lines[6]
     assert lines[4].split()[:2] == ["mine", "12"] and lines[4].split()[2] == lines[6].split()[1]
     assert {task for task, _ in rows} == {"mine", "dev", "avg"}
     lines, rows = scored(capsys, tmp_path / "both.csv", model, "--scale", "demo", *pairs)
