@@ -56,7 +56,8 @@ def render(
             (pictures / old).unlink(missing_ok=True)  # of runs that were moved since
     runs = {run.run_id: run for result in results for run in result.runs}.values()
     if missing := sum(run.status in ("missing", "incomplete") for run in runs):
-        lines.append(f"{are(missing, 'run')} missing; this command did not train {'it' if missing == 1 else 'them'}.")
+        them = "it" if missing == 1 else "them"
+        lines.append(f"{are(missing, 'run')} missing; this command did not train {them}.")
     if published := sum(run.source == "published" for run in runs):
         lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
     return lines, [result for result in results if result.begun]

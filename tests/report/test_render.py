@@ -23,7 +23,8 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     (both,) = (cell for cell in result(TABLE3, store).cells if cell.cell.labels == ("0.85",))
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
     lines, _ = draw([TABLE3, TABLE7], store, tmp_path)
-    assert lines[0].startswith("mocose-table3: ") and lines[2] == "1 run is missing; this command did not train it."
+    assert lines[0].startswith("mocose-table3: ")
+    assert lines[2] == "1 run is missing; this command did not train it."
     assert lines[3] == "4 runs are from the published results, not from this machine."
     tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
