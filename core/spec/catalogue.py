@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from core.spec import methods
 from core.spec.check import check_runs, check_study
-from core.spec.errors import UserError, line_of, nearest, place, refuse
+from core.spec.errors import UserError, fault, nearest, place, refuse
 from core.spec.study import Paper, Study
 
 
@@ -36,15 +36,18 @@ class Catalogue:
         studies = {**short, **{study.name: study for study in self.studies}}
         if name in studies:
             return studies[name]
-        for file, fault in self.faults.items():
+        for file, sentence in self.faults.items():
             stem = file.stem.replace("_", "-")
-            refuse(name in (stem, f"{file.parent.name}-{stem}"), fault)
+            refuse(name in (stem, f"{file.parent.name}-{stem}"), sentence)
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults.values())
+        unread = "".join(f" A file cannot be read: {sentence}" for sentence in self.faults.values())
         raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
 
     def check(self, study: Study) -> None:
-        """Refuse a study of which some cell makes no run. Raises UserError with the file and line."""
+        """Refuse a study of which some cell makes no run. Raises UserError with the file and line, of a
+        method where its files are wrong."""
+        for cell in study.cells:
+            methods.method(cell.method or study.method)
         try:
             check_runs(study)
         except UserError as error:
@@ -64,7 +67,7 @@ def catalogue(*folders: Path) -> Catalogue:
             paper = _stated(first, "PAPER", Paper)
             _take(taken, [f"paper {paper.key}"], folder)
         except Exception as error:
-            faults[first] = _fault(first, error, "PAPER")
+            faults[first] = fault(first, error, "PAPER")
             continue
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
@@ -75,7 +78,7 @@ def catalogue(*folders: Path) -> Catalogue:
                 _take(taken, [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)], file)
                 files[file] = replace(study, source=paper)
             except Exception as error:  # whatever a file does when it is run, other studies go on
-                faults[file] = _fault(file, error, "STUDY")
+                faults[file] = fault(file, error, "STUDY")
     return Catalogue(dict(sorted(files.items(), key=_order)), faults)
 
 
@@ -93,8 +96,9 @@ def _stated(file: Path, name: str, kind: type) -> Any:
     assert spec is not None and spec.loader is not None, "a file that ends in .py"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    value, hint = getattr(module, name, None), "or begin the file's name with an underscore"
-    refuse(not isinstance(value, kind), f"It states no {name}; write {name} = {kind.__name__}(…), {hint}.")
+    value = getattr(module, name, None)
+    hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
+    refuse(not isinstance(value, kind), f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
     return value
 
 
@@ -105,20 +109,3 @@ def _order(item: tuple[Path, Study]) -> tuple:
     title = re.sub("[0-9]+", lambda number: number[0].zfill(9), study.title)
     paper = study.source.order if study.source is not None else 0
     return (paper, file.parent.name, study.order, kind, title, study.name)
-
-
-def _fault(file: Path, error: Exception, stated: str) -> str:
-    """An error in a sentence with its line: the traceback's, else the line that states PAPER or STUDY."""
-    text = " ".join(str(error).split())
-    if isinstance(error, SyntaxError):
-        text = f"It is no Python ({error.msg}); mend that line."
-    elif isinstance(error, ImportError) and error.name in sys.modules:
-        missing = [*text.split("'"), text][1]
-        is_class = missing[:1].isupper()
-        own = [each for each in vars(sys.modules[error.name]).items() if each[0][0] != "_"]
-        own = [each for each in own if getattr(each[1], "__module__", "") == error.name]
-        names = [name for name, value in own if isinstance(value, type) == is_class]
-        text = f"{error.name} has no {missing}; it has {', '.join(names)}."
-    elif not isinstance(error, UserError):
-        text = f"{type(error).__name__}: {text[:300]}; mend that line."
-    return f"{place(file, stated, line_of(error, file))}: {text}"

@@ -62,6 +62,23 @@ def line_of(error: BaseException, file: Path) -> int | None:
     return next((frame.lineno for frame in frames if frame.filename == str(file)), None)
 
 
+def fault(file: Path, error: Exception, pattern: str = "") -> str:
+    """An error in a sentence with its line: the traceback's, else the first that a pattern matches."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError):
+        text = f"It is no Python ({error.msg}); mend that line."
+    elif isinstance(error, ImportError) and error.name in sys.modules:
+        missing = [*text.split("'"), text][1]
+        is_class = missing[:1].isupper()
+        own = [each for each in vars(sys.modules[error.name]).items() if each[0][0] != "_"]
+        own = [each for each in own if getattr(each[1], "__module__", "") == error.name]
+        names = [name for name, value in own if isinstance(value, type) == is_class]
+        text = f"{error.name} has no {missing}; it has {', '.join(names)}."
+    elif not isinstance(error, UserError):
+        text = f"{type(error).__name__}: {text[:300]}; mend that line."
+    return f"{place(file, pattern, line_of(error, file))}: {text}"
+
+
 def printable(text: str) -> str:
     """The text with what is no letter, mark or blank as an escape, such as `\\x1b`: a name moves no cursor,
     begins no line, turns no direction of writing, and can be encoded."""

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from core.spec.errors import UserError, line_of, nearest, place, refuse
+from core.spec.errors import UserError, fault, nearest, place, refuse
 from core.spec.run import RunConfig
 from core.spec.section import Section, Typed, public_names
-from core.spec.vary import over, read, vary
+from core.spec.vary import over, read, unknown, vary
 
 PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
@@ -78,12 +78,13 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> M
     name, model = module["__name__"].split(".")[-2], Path(module["__file__"]).parent / "model.py"
     parent = method(base)
     reads = model.is_file() and ".temperature" in model.read_text(encoding="utf-8")
-    usual, where = parent.paper.loss.temperature, place(model, "    def contrast")
+    usual = parent.paper.loss.temperature
+    mend = f"correct its spelling in contrast ({place(model, '    def contrast')})"
 
     def check(self: RunConfig) -> None:
         parent.run.check(self)
         unread = not reads and self.loss.temperature != usual
-        refuse(unread, f"{where}: no line reads loss.temperature; leave it {usual}.")
+        refuse(unread, f"{name} reads no loss.temperature; leave it {usual}, or {mend}.")
 
     own = [section] if section is not None else []
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
@@ -118,33 +119,40 @@ def method(name: str) -> Method:
         raise UserError(f"There is no method {name}; {hint}")
     settings = folders[name] / "settings.py"
     try:
-        stated = importlib.import_module(f"{PACKAGE}.{name}.settings").METHOD
-        if not isinstance(stated, Method) or stated.name != name:  # its runs would be another method's
-            raise TypeError(f"METHOD must be a Method whose runs have the method {name!r}")
+        refuse(not settings.is_file(), "There is no such file; write one, as CONTRIBUTING.md says.")
+        stated: Any = getattr(importlib.import_module(f"{PACKAGE}.{name}.settings"), "METHOD", None)
+        own = isinstance(stated, Method) and stated.name == name  # else its runs would be another method's
+        refuse(stated is not None and not own, f"METHOD is no method {name!r}; write METHOD = derived(…).")
+        refuse(not own, "It states no METHOD; write METHOD = derived(…).")
     except Exception as error:  # the folder is being written, perhaps by somebody else
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        where = place(settings, "METHOD", line_of(error, settings))
-        what = f"Method {name} has settings that cannot be used"
-        raise UserError(f"{what} ({reason}); mend {where}.") from error
-    sections = [type(getattr(stated.paper, field.name)) for field in dataclasses.fields(stated.paper)]
-    own = [kind for kind in sections if kind.__module__ == f"{PACKAGE}.{name}.settings"]
-    _check_model(folders[name], tuple(field for kind in own for field in public_names(kind)))
+        raise UserError(fault(settings, error, "METHOD")) from error
+    _check_files(folders[name], stated.paper)
     return stated
 
 
 @functools.cache
-def _check_model(folder: Path, fields: tuple[str, ...]) -> None:
-    """Refuse what is wrong with a method's model.py, by its text. Raises UserError with the line."""
-    file, write = folder / "model.py", "write one, as CONTRIBUTING.md says"
+def _check_files(folder: Path, run: RunConfig) -> None:
+    """Refuse what is wrong with a method's files, by their text. Raises UserError with the line."""
+    sections = [type(getattr(run, field.name)) for field in dataclasses.fields(run)]
+    own = [kind for kind in sections if kind.__module__ == f"{PACKAGE}.{folder.name}.settings"]
+    file, settings, write = folder / "model.py", folder / "settings.py", "write one, as CONTRIBUTING.md says"
+    with_torch = r"\s*(import|from) (torch|transformers|core\.engine)\b"
+    wrong = any(re.match(with_torch, line) for line in settings.read_text(encoding="utf-8").splitlines())
+    where = place(settings, with_torch)
+    refuse(wrong, f"{where}: settings are read without torch; move what needs it to model.py.")
     refuse(not file.is_file(), f"{place(file, '')}: there is no such file; {write}.")
     text = file.read_text(encoding="utf-8")
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(text, str(file))
     except SyntaxError as error:
-        where = place(file, "", error.lineno)
-        raise UserError(f"{where}: it is no Python ({error.msg}); mend that line.") from error
+        raise UserError(fault(file, error)) from error
     stated = re.search(r"^(class Model\b|Model = |from .* import .*\bModel\b)", text, re.MULTILINE)
     refuse(not stated, f"{place(file, '')}: it states no Model; {write}.")
+    for named in [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]:
+        path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(named))
+        section = getattr(run, path[1], run) if path else None  # None, too, where the run leaves it out
+        if path and section is not None and not hasattr(section, path[2]):
+            raise UserError(f"{place(file, '', named.lineno)}: {unknown(run, f'{path[1]}.{path[2]}')}")
     for model in [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"]:
         functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
         for name, node in functions.items():
@@ -159,8 +167,8 @@ def _check_model(folder: Path, fields: tuple[str, ...]) -> None:
         left_out = "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions
         where = place(file, "", model.lineno)
         refuse(left_out, f"{where}: Model leaves out contrast; write def contrast(self, first, second).")
-        for field in fields:
-            where = place(folder / "settings.py", rf"\s*{field}_?:")
+        for field in (field for kind in own for field in public_names(kind)):
+            where = place(settings, rf"\s*{field}_?:")
             is_read = re.search(rf"\.{field}_?\b", text)
             refuse(not is_read, f"{where}: model.py does not read {field}; read it there, or leave it out.")
 

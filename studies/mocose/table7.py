@@ -130,8 +130,8 @@ STUDY = Study(
             quote="With queue size longer than 1024, the results get unstable and worse.",
             place="Section 5.6",
             decided_by="the mean of the four cells at 1024 above that of the four at 4096",
-            note="T7.2 asks for a slope over all sizes, in another sentence of the section; this is the end "
-            "of it alone.",
+            note="T7.2 tests the slope over all sizes, from another sentence of the section. This claim "
+            "tests its last step alone.",
         ),
         Claim(
             key="T7.4",
@@ -151,7 +151,7 @@ STUDY = Study(
             quote="random initialization does have some impact on the model performance.",
             place="Appendix A.9",
             decided_by="any two of the four fills of a queue of 512, in either direction",
-            note="Asked where the paper asks it: at queue 512 and batch 64 (Figure 11).",
+            note="The claim is tested where the paper tests it: at queue 512 and batch 64 (Figure 11).",
         ),
     ),
     footnotes=(

@@ -14,6 +14,7 @@ import core.methods
 from core.data.sources import demo_sources
 from core.engine import job
 from core.spec import methods
+from core.spec.catalogue import catalogue
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json, from_canonical_json, run_id
 from core.spec.methods import base
@@ -115,7 +116,7 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
         (paper, {"eval.vector": "pooler"}, "takes no eval.vector"),
         (paper, {"queue.size": 3}, "method barlow has no section queue"),
         (base("simcse", "paper"), {"barlow.redundancy": 0.1}, "method simcse has no section barlow"),
-        (paper, {"loss.temperature": 0.1}, r"core/methods/barlow/model.py, line 9: no line reads loss.temperature; leave it"),
+        (paper, {"loss.temperature": 0.1}, r"leave it 0.05, or correct its spelling in contrast \(.*barlow/model.py, line 9\)\.$"),
     ):
         with pytest.raises(UserError, match=sentence):
             vary(run, changes)
@@ -133,12 +134,15 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": ("def contrast", "def contrasts")}, "model.py, line 9: contrasts is no hook; did you mean contrast?"),
     ({"model": ("def contrast", "def _compared")}, "model.py, line 6: Model leaves out contrast; write def contrast("),
     ({"model": ("self, first, second", "self, first")}, "model.py, line 9: write def contrast(self, first, second)."),
-    ({"model": (".redundancy", ".weight")}, "settings.py, line 14: model.py does not read redundancy; read it there"),
+    ({"model": ("self.config.barlow.redundancy", "1")}, "settings.py, line 14: model.py does not read redundancy; read it there"),
+    ({"model": (".barlow.redundancy", ".loss.temperatur")}, "model.py, line 14: There is no field loss.temperatur; did you mean loss.temperature?"),
     ({"model": ("class Model", "class Twins")}, "model.py, line 1: it states no Model"),
-    ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: it is no Python"),
-    ({"settings": ('"simcse"', '"simsce"')}, "(UserError: There is no method simsce; did you mean simcse?); mend "),
+    ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: It is no Python"),
+    ({"settings": ('"simcse"', '"simsce"')}, "settings.py, line 17: There is no method simsce; did you mean simcse?"),
+    ({"settings": ("METHOD =", "METHODS =")}, "settings.py, line 17: It states no METHOD; write METHOD = derived(…)."),
+    ({"settings": ("from typing", "import torch\nfrom typing")}, "settings.py, line 4: settings are read without torch; move what"),
     ({"settings": ("= 0.0051\n", "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n")},
-     "core/methods/wrong/settings.py, line 17."),
+     "core/methods/wrong/settings.py, line 17: ValueError: odd; mend that line."),
     ({"settings": ("float,", "list[float],")}, "barlow.redundancy has the type list[float]; give it int, float, str, bool, None, Literal, tuple"),
 )  # fmt: skip
 
@@ -153,3 +157,24 @@ def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, ch
     methods._folders.cache_clear()
     with pytest.raises(UserError, match="core/methods/wrong/"):
         methods.method("wrong")
+
+
+@pytest.mark.parametrize("mean, what", [("", "32 numbers"), (".mean() and None", "NoneType")])
+def test_a_loss_that_is_not_one_number_is_refused_at_the_first_step(added, monkeypatch, tmp_path, mean, what):
+    added(EXAMPLES / "dcl", "whole", model=("positive).mean()", f"positive){mean}"))
+    config = vary(at_scale(base("whole", "paper"), DEMO, demo_sources().sources), {"train.steps": 1, "train.batch_size": 16})
+    monkeypatch.setattr(job, "load_demo", small_runs.thinned)
+    with pytest.raises(UserError, match=f"core/methods/whole/model.py, line 12: contrast returned {what}; return one number, such as"):
+        small_runs.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
+
+
+def test_the_example_of_a_study_makes_its_runs_and_leaves_a_fault_to_the_method_s_file(added):
+    folder = added(EXAMPLES / "dcl")
+    found = catalogue(ROOT / "examples" / "studies")
+    (study,) = found.groups["dcl"]
+    found.check(study)
+    assert not found.faults and {study.paper_config(cell, "paper").method for cell in study.cells} == {"dcl", "simcse"}
+    (folder / "model.py").write_text("class Model:\n    def contrasts(self): ...\n")
+    methods._check_files.cache_clear()
+    with pytest.raises(UserError, match="^[^ ]*core/methods/dcl/model.py, line 2: contrasts is no hook"):
+        found.check(study)

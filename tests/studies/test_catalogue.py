@@ -143,7 +143,7 @@ def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
 
 def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path):
     for text, sentence in (
-        ("PAPER = 1\n", "It states no PAPER"),
+        ("PAPER = 1\n", r"It states no PAPER; write PAPER = Paper\(…\)\.$"),
         ("PAPER = (\n", "It is no Python"),
         (PAPER.replace('"sketched"', '"mocose"'), "The paper mocose is that of studies/mocose, too"),
         (None, "line 1: There is no such file; write one that states PAPER"),

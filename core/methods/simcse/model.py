@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,6 +20,7 @@ from core.engine.streams import torch_stream
 from core.methods.contrastive import Batcher, Batches, Contrastive, Places, TrainingText
 from core.methods.heads import new_linear
 from core.methods.losses import info_nce, whole
+from core.spec.errors import UserError, counted, place
 
 
 class TwoViews(Contrastive, ABC):
@@ -63,7 +66,12 @@ class TwoViews(Contrastive, ABC):
         """The loss of one step. `views` holds the first views of a batch, then its second views."""
         first, second = self.pooled(views).chunk(2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
-            return self.contrast(whole(first), whole(second))
+            loss = self.contrast(whole(first), whole(second))
+        if not isinstance(loss, Tensor) or loss.numel() != 1:  # the shape alone: a GPU replays this
+            what = counted(loss.numel(), "number") if isinstance(loss, Tensor) else type(loss).__name__
+            where = place(Path(inspect.getfile(type(self))), "    def contrast")
+            raise UserError(f"{where}: contrast returned {what}; return one number, such as their mean.")
+        return loss
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on (D65)."""
