@@ -140,20 +140,20 @@ def _check_files(folder: Path, run: RunConfig) -> None:
     wrong = any(re.match(with_torch, line) for line in settings.read_text(encoding="utf-8").splitlines())
     where = place(settings, with_torch)
     refuse(wrong, f"{where}: settings are read without torch; move what needs it to model.py.")
-    refuse(not file.is_file(), f"{place(file, '')}: there is no such file; {write}.")
+    refuse(not file.is_file(), f"{place(file, '')}: There is no such file; {write}.")
     text = file.read_text(encoding="utf-8")
     try:
         tree = ast.parse(text, str(file))
     except SyntaxError as error:
         raise UserError(fault(file, error)) from error
     stated = re.search(r"^(class Model\b|Model = |from .* import .*\bModel\b)", text, re.MULTILINE)
-    refuse(not stated, f"{place(file, '')}: it states no Model; {write}.")
-    for named in [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]:
-        path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(named))
-        section = getattr(run, path[1], run) if path else None  # None, too, where the run leaves it out
-        if path and section is not None and not hasattr(section, path[2]):
-            raise UserError(f"{place(file, '', named.lineno)}: {unknown(run, f'{path[1]}.{path[2]}')}")
+    refuse(not stated, f"{place(file, '')}: It states no Model; {write}.")
     for model in [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"]:
+        for named in [node for node in ast.walk(model) if isinstance(node, ast.Attribute)]:
+            path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(named))
+            section = getattr(run, path[1], run) if path else None  # None, too, where the run leaves it out
+            if path and section is not None and not hasattr(section, path[2]):
+                raise UserError(f"{place(file, '', named.lineno)}: {unknown(run, f'{path[1]}.{path[2]}')}")
         functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
         for name, node in functions.items():
             where, hook = place(file, "", node.lineno), HOOKS.get(name)

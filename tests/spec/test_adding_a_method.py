@@ -136,7 +136,7 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ({"model": ("self, first, second", "self, first")}, "model.py, line 9: write def contrast(self, first, second)."),
     ({"model": ("self.config.barlow.redundancy", "1")}, "settings.py, line 14: model.py does not read redundancy; read it there"),
     ({"model": (".barlow.redundancy", ".loss.temperatur")}, "model.py, line 14: There is no field loss.temperatur; did you mean loss.temperature?"),
-    ({"model": ("class Model", "class Twins")}, "model.py, line 1: it states no Model"),
+    ({"model": ("class Model", "class Twins")}, "model.py, line 1: It states no Model"),
     ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: It is no Python"),
     ({"settings": ('"simcse"', '"simsce"')}, "settings.py, line 17: There is no method simsce; did you mean simcse?"),
     ({"settings": ("METHOD =", "METHODS =")}, "settings.py, line 17: It states no METHOD; write METHOD = derived(…)."),
