@@ -188,8 +188,8 @@ def examples(
 
 
 def _graded(columns: tuple[int, int, int, int], line: str) -> Pair:
-    """The pair in a line: `columns` are the number of columns, and those of both sentences and gold. STS-B has
-    lines with more."""
+    """The pair in a line: `columns` are the number of columns, and those of both sentences and of gold. Some
+    lines of STS-B have more."""
     fields, (count, *places) = line.split("\t"), columns
     enough = len(fields) == count or len(fields) > count == WIDE
     expect(enough, f"sentences and gold score in {count} columns between tabs", line)
