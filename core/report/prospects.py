@@ -142,7 +142,7 @@ def _spent(hours: Mapping[str, float]) -> str:
 def summary(costs: Sequence[Cost]) -> str:
     """What settles the claims that a check can settle, in a few words."""
     able = [cost for cost in costs if cost.seeds]
-    settled = f"settle {len(able)} of the {counted(len(costs), 'claim')} whose cost can be estimated"
+    settled = f"settle {len(able)} of {counted(len(costs), 'estimated claim')}"
     if not able:
         return f"{LOOKS[-1]} seeds would {settled}"
     hours = {run: spent for cost in able for run, spent in cost.runs.items()}

@@ -125,7 +125,7 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[i
     desk, seeds = Desk(folder / "shared"), len(expected) // 40
     (desk.folder / "mounted").symlink_to(desk.folder / "home", target_is_directory=True)
     paths = [str(desk.results), str(desk.folder / "mounted" / "results")]
-    desk.behave_all("sleep 0.05")
+    desk.behave_all("sleep 0.4")
     drivers = [start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}") for i in range(count)]
     ends = [driver.communicate(timeout=300) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * count, ends
