@@ -111,6 +111,7 @@ def local_places(
 
 def corpus_file(data_dir: Path) -> Path:
     """The training text in a data folder: one of the usual names, or its only text file. Raises UserError."""
+    refuse(not data_dir.is_dir(), f"--data-dir {data_dir} is no folder; correct its name.")
     usual = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
     texts = usual or list(data_dir.glob("*.txt"))
     hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"

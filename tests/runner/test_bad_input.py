@@ -108,7 +108,7 @@ WIKI, WEIGHTS = "data/wiki_sentences.txt", "encoder/model.safetensors"
 
 # fmt: off
 HARMED = [  # what is changed, how, and the sentence; tests/data has every way in which a set can be wrong
-    ("data", shutil.rmtree, "has 0 text files"),
+    ("data", shutil.rmtree, "is no folder; correct its name"),
     ("data/STS/STSBenchmark/sts-dev.csv", lambda p: p.write_bytes(p.read_bytes().split(b"\n", 1)[1]),
         "sts-dev.csv has 1499 examples, but 1500 are published"),
     (WIKI, lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), "2 text files"),
