@@ -109,6 +109,10 @@ class Results:
         """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds."""
         return frames.claim_frame([self.study(study, scale, **setup)])
 
+    def comparisons(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
+        """Every comparison of a study's claims, one row each, with the columns of comparisons.csv."""
+        return frames.comparison_frame([self.study(study, scale, **setup)])
+
     def seeds(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """One row a cell and seed of a study: its labels, run, status, and the value that counts in means."""
         return frames.value_frame(self.study(study, scale, **setup))

@@ -1,10 +1,12 @@
 """The benchmarks measure what they say: the plain step is the same step, and turns are taken."""
 
+import numpy as np
 import pytest
 import tiny
 import torch
+from scipy import stats
 
-from benchmarks import gpu_step, plain, step
+from benchmarks import gpu_step, plain, pointing, step
 from benchmarks.step import Setting, alternated
 from core.data.sources import demo_sources
 from core.engine.encoder.packing import pack
@@ -63,3 +65,16 @@ def test_a_gpus_step_is_measured_for_four_runs(capsys):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU: it would be measured")
 def test_a_step_of_a_gpu_that_is_not_there_is_refused(capsys):
     assert gpu_step.main([]) == 2 and "There is no GPU here" in capsys.readouterr().err
+
+
+def test_draws_point_as_scipy_says_and_are_wrong_on_the_other_side():
+    rng = np.random.default_rng(0)
+    values = rng.normal(0.8, 1.0, (50, 6))
+    p = stats.ttest_1samp(values, 0, axis=1).pvalue
+    assert pointing.side(values).tolist() == (np.sign(values.mean(1)) * (p < 0.05)).tolist()
+    apart = np.concatenate([np.full(20, 5.0), np.full(4, -5.0)]) + 0.01 * np.arange(24)
+    shares = pointing.measured([apart], 3, 5000, rng)
+    draws = [rng.permutation(apart)[:3] for _ in range(5000)]
+    below = np.mean([set(np.sign(draw)) == {-1.0} for draw in draws])
+    above = np.mean([set(np.sign(draw)) == {1.0} for draw in draws])
+    assert shares == pytest.approx((above + below, below / (above + below)), abs=0.02)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from core.report.comparisons import lines_of, needed
 from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
@@ -18,6 +19,7 @@ from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
 from core.spec.claim import Contrast
 from core.spec.errors import refuse, shown
+from core.spec.registered import changed_after_runs
 from core.spec.result import decimals, unit
 from core.spec.study import Metric, Study
 
@@ -240,12 +242,31 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
             rows.append((
                 *_setting(result).values(), result.study.name, verdict.claim.key, verdict.claim.text,
                 contrast_here(verdict.contrast, result), _unit_of(verdict.contrast, result.study),
-                verdict.outcome, verdict.reason, estimate.mean, np.nan if share else estimate.low,
+                verdict.outcome, verdict.points, "yes" if verdict.within_margin else "",
+                "after runs were seen" if changed_after_runs(verdict.claim.key) else "",
+                verdict.reason, estimate.mean, np.nan if share else estimate.low,
                 np.nan if share else estimate.high, estimate.n, tested.low, tested.high, tested.n,
                 np.nan if verdict.printed_effect is None else verdict.printed_effect,
             ))  # fmt: skip
-    columns = "study claim text comparison unit verdict reason estimate ci95_low ci95_high n"
-    return _frame(rows, f"{columns} tested_low tested_high tested_n printed")
+    columns = "study claim text comparison unit verdict points within_margin rule_changed reason"
+    return _frame(rows, f"{columns} estimate ci95_low ci95_high n tested_low tested_high tested_n printed")
+
+
+def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
+    """One row a comparison that a claim needs, in the claim's order (comparisons.csv)."""
+    rows = []
+    for result in results:
+        for verdict in result.verdicts:
+            for line in lines_of(verdict.comparisons, result.study):
+                rows.append((
+                    *_setting(result).values(), result.study.name, verdict.claim.key,
+                    needed(verdict.claim.predicate), line.left, line.right, line.above, line.below,
+                    _unit_of(line.contrast, result.study), line.printed, *line.estimate[:4],
+                    line.points, line.outcome,
+                ))  # fmt: skip
+    columns = "study claim needed left right above below unit printed estimate ci95_low ci95_high n"
+    numbers = dict.fromkeys(("above", "below", "printed"), float)
+    return _frame(rows, f"{columns} points verdict").astype(numbers)
 
 
 def _unit_of(contrast: Contrast, study: Study) -> str:

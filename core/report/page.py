@@ -14,10 +14,12 @@ import pandas as pd
 from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.report import frames, prospects
+from core.report.claims import comparison_words
 from core.report.figures import SCATTERS
-from core.report.tables import grid, interval, marks, md, signed
+from core.report.numbers import interval, signed
+from core.report.tables import grid, marks, md
 from core.report.verdicts import Judged, Verdict
-from core.report.words import MARKS, READING, of_runs, reading, setting
+from core.report.words import MARKS, POINTING, READING, mark, of_runs, outcome_words, reading, setting
 from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
@@ -51,6 +53,7 @@ def page_files(
     """
     claims = pd.concat(map(frames.claim_frame, results.values()), ignore_index=True)
     checks = pd.concat(map(frames.check_frame, results.values()), ignore_index=True)
+    compared = pd.concat(map(frames.comparison_frame, results.values()), ignore_index=True)
     costs = {
         (profile, result.study.name): prospects.of_study(result, seconds)
         for (scale, profile), found in results.items() if scale == PAPER.name for result in found
@@ -70,7 +73,13 @@ def page_files(
     for study in studies:
         mine = [result for key in order for result in results[key] if result.study.name == study.name]
         rows = shown[shown["study"] == study.name]
-        cards = [_card(claim, rows[rows["claim"] == claim.key].to_dict("records")) for claim in study.claims]
+        cards = [
+            _card(
+                claim, rows[rows["claim"] == claim.key].to_dict("records"),
+                _comparisons(compared[compared["claim"] == claim.key]),
+            )
+            for claim in study.claims
+        ]  # fmt: skip
         at_paper = [
             result for result in results.get((PAPER.name, DEFAULT), ()) if result.study.name == study.name
         ]
@@ -82,7 +91,7 @@ def page_files(
             "tables": [table for table in tables if table["files"]],  # others have not been drawn
             "words": " ".join((study.paper_name, study.title, study.name, study.caption, *axes)),
         })  # fmt: skip
-    files = {"claims.csv": claims, "comparability.csv": checks}
+    files = {"claims.csv": claims, "comparisons.csv": compared, "comparability.csv": checks}
     given = {
         "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections, "columns": COLUMNS, "csv_files": list(files), "lede": _lede(claims),
@@ -114,8 +123,8 @@ def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     labels = [_label(row) for row in claims.itertuples()]
     shown = claims.assign(estimate=estimates, tested=tested, label=labels)
     shown = shown.sort_values("scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable")
-    alike = ["study", "claim", "scale", "verdict", "reason", "estimate", "tested", "n"]
-    each = {"profile": list, "comparison": "first", "printed": "first", "unit": "first", "label": "first"}
+    alike = ["study", "claim", "scale", "verdict", "points", "reason", "estimate", "tested", "n"]
+    each = {"profile": list, "rule_changed": "first", "label": "first"}
     return shown.groupby(alike, sort=False, as_index=False).agg(each)
 
 
@@ -127,15 +136,38 @@ def _estimate(row) -> str:
 
 
 def _label(row) -> str:
+    words = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     whole = "" if row.verdict != "not run" else " in full"
-    return f"{row.verdict}{whole} ({counted(row.n, 'seed')})" if row.n else row.verdict
+    return f"{words}{whole} ({counted(row.n, 'seed')})" if row.n else words
 
 
-def _card(claim: Claim, rows: Sequence[dict]) -> dict:
-    """A claim with its rows, and by scale the row of the table's profile."""
-    at, first = {row["scale"]: row for row in rows if DEFAULT in row["profile"]}, rows[0]
-    printed = f"; printed {signed(first['printed'])} {first['unit']}" if np.isfinite(first["printed"]) else ""
-    return {"claim": claim, "rows": rows, "at": at, "comparison": first["comparison"] + printed.rstrip()}
+def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict]) -> dict:
+    """A claim with its rows and comparisons, and by scale the row of the table's profile."""
+    return {
+        "claim": claim,
+        "rows": rows,
+        "at": {row["scale"]: row for row in rows if DEFAULT in row["profile"]},
+        "comparisons": comparisons,
+        "needed": comparisons[0]["needed"] if comparisons else "",
+        "scales": [scale for scale in COLUMNS if any(scale in each["at"] for each in comparisons)],
+        "rule_changed": next((row["rule_changed"] for row in rows if row["n"]), ""),
+    }
+
+
+def _comparisons(rows: pd.DataFrame) -> list[dict]:
+    """A claim's comparisons under the table's profile: in words, as printed, and by scale the estimate."""
+    comparisons: dict[str, dict] = {}
+    for row in rows[rows["profile"] == DEFAULT].itertuples():
+        words = comparison_words(row)
+        printed = f"{signed(row.printed)} {row.unit}".rstrip() if np.isfinite(row.printed) else ""
+        new = {"words": words, "needed": row.needed, "printed": printed, "at": {}}
+        comparison = comparisons.setdefault(words, new)
+        if row.n:
+            comparison["at"][row.scale] = (
+                f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)} "
+                f"{POINTING.get(row.points, '')}"
+            ).rstrip()
+    return list(comparisons.values())
 
 
 def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
@@ -148,7 +180,8 @@ def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
         elif len(rows):
             counts = rows["verdict"].value_counts(sort=False)
             most = rows[rows["verdict"] == "undecided"]["n"].max()
-            few = {"undecided": f" ({counted(most, 'seed')})"}
+            pointing = _pointing(rows)
+            few = {"undecided": f" ({counted(most, 'seed')}{'; ' if pointing else ''}{pointing})"}
             texts = [f"{n} {verdict}{few.get(verdict, '')}" for verdict, n in counts.items()]
             lacking = len(cards) - len(rows)
             texts += [f"{lacking} on test sets that this scale lacks"] if lacking else []
@@ -191,10 +224,22 @@ def _lede(claims: pd.DataFrame) -> str:
     if not (claims[claims["scale"] == PAPER.name]["n"] > 0).any():
         words.append("No claim has been tested at the papers’ own scale yet.")
     for scale, place in PLACES.items():
-        counts = claims[(claims["scale"] == scale) & (claims["profile"] == DEFAULT)]["verdict"].value_counts()
+        here = claims[(claims["scale"] == scale) & (claims["profile"] == DEFAULT)]
+        counts = here["verdict"].value_counts()
         if len(counts):
-            words.append(f"{place}: {', '.join(f'{counts[one]} {one}' for one in MARKS if one in counts)}.")
+            texts = {outcome: f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome in counts}
+            if pointing := _pointing(here):
+                texts["undecided"] += f" ({pointing})"
+            words.append(f"{place}: {', '.join(texts.values())}.")
     return " ".join(words)
+
+
+def _pointing(claims: pd.DataFrame) -> str:
+    """Where the undecided of these claims point: "pointing: 1 for, 13 against, 6 nowhere"."""
+    points = claims[claims["verdict"] == "undecided"]["points"]
+    counts = {side: int((points == side).sum()) for side in (*POINTING, "")}
+    texts = [f"{n} {side or 'nowhere'}" for side, n in counts.items() if n]
+    return f"pointing: {', '.join(texts)}" if (points != "").any() else ""
 
 
 def _templates() -> jinja2.Environment:
@@ -205,7 +250,7 @@ def _templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {"slug": slug, "markdown": lambda text: md(str(text)), "explained": explained}
-    made.globals |= {"MARKS": MARKS, "READING": READING}
+    made.globals |= {"MARKS": MARKS, "POINTING": POINTING, "READING": READING, "mark": mark}
     return made
 
 

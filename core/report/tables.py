@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from statistics import mode
 from typing import NamedTuple
 
@@ -14,11 +11,12 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
-from core.report.frames import cell_frame, claim_frame
+from core.report.claims import verdict_sentences
+from core.report.frames import cell_frame
+from core.report.numbers import number
 from core.report.verdicts import Judged
-from core.report.words import MARKS as VERDICT_MARKS
 from core.report.words import READING, by_value, caution, meanings, of_runs, reading, setting, title
-from core.spec.errors import counted, printable
+from core.spec.errors import printable
 from core.spec.study import Study
 
 SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
@@ -43,23 +41,6 @@ class Grid(NamedTuple):
     headers: list[str]
     rows: list[list[str]]
     lead: int
-
-
-def number(value: float, places: int = 2, signed: bool = False) -> str:
-    """A number with so many decimals and a real minus sign; no sign where it rounds to zero."""
-    away = math.copysign(1e-9, value)  # an exact half is left by earlier rounding: away from zero
-    text = f"{value + away:{'+' if signed else ''}.{places}f}"
-    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
-
-
-def signed(value: float) -> str:
-    """A difference with its sign, and as many decimals as it takes to see it."""
-    return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
-
-
-def interval(low: float, high: float) -> str:
-    """An interval in brackets; empty where its bounds are unknown."""
-    return f"[{signed(low)}, {signed(high)}]" if np.isfinite(low) else ""
 
 
 def grid(study: Study, cells: pd.DataFrame) -> Grid:
@@ -150,7 +131,8 @@ def markdown(result: Judged) -> str:
         *(["", of_paper[0], "", *_items(*of_paper[1:])] if of_paper else []),
     ]  # fmt: skip
     if result.study.claims:
-        lines += ["", "## Claims", "", *_items(*by_value(result), *_verdicts(result)), "", md(READING), ""]
+        verdicts = [f"{'  ' * each.depth}- {md(each.text)}" for each in verdict_sentences(result)]
+        lines += ["", "## Claims", "", *_items(*by_value(result)), *verdicts, "", md(READING), ""]
         lines += [md(caution(result)), "", *_items(*_claims(result))]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -176,58 +158,11 @@ def _claims(result: Judged) -> Iterator[str]:
             yield claim.note
 
 
-def _verdicts(result: Judged) -> list[str]:
-    """Each claim's mark and verdict, in a sentence of at most 20 words."""
-    rows = claim_frame([result]).itertuples()
-    return [f"{VERDICT_MARKS[row.verdict]} {verdict_sentence(row)}" for row in rows]
-
-
-def verdict_sentence(row) -> str:
-    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
-    not judged has its estimate, too, and the reason."""
-    text = f"{row.claim} {row.verdict}{' in full' if row.n and row.verdict == 'not run' else ''}"
-    if row.n:
-        seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
-        text += f" ({seeds}): {signed(row.estimate)} {row.unit}".rstrip()
-        if np.isfinite(row.ci95_low):
-            text += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
-        if np.isfinite(row.printed):
-            text += f"; printed {signed(row.printed)}"
-    reason = row.reason.rstrip(".")
-    return f"{text}{'; ' if row.n and reason else ': ' if reason else ''}{reason}."
-
-
-def filled(readme: str, file: Path, times: Mapping[str, str]) -> str:
-    """A README with claims' rows and times between its marks: rows as claims.csv has them at scale mini and
-    profile paper, and how long a run takes by scale.
-
-    `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->` ends both.
-    """
-    claims = pd.read_csv(file)
-    rows = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")].set_index("claim")
-
-    def table(marks: re.Match) -> str:
-        lines = ["| claim | printed | here | verdict |", "|---|--:|--:|---|"]
-        for key in marks[2].split():
-            row = rows.loc[key.replace("_", " ")]
-            here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}" if row.n else ""
-            printed = "" if pd.isna(row.printed) else signed(row.printed)
-            seeds = f" ({int(row.n)} seeds)" if row.n else ""
-            lines.append(f"| {row.text} | {printed} | {here} | {row.verdict}{seeds} |")
-        return "\n".join([marks[1], *lines, marks[3]])
-
-    readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
-    return re.sub(
-        r"(<!-- time (\w+) -->)(.*?)(<!-- end -->)",
-        lambda mark: mark[1] + times.get(mark[2], mark[3]) + mark[4],
-        readme,
-    )
-
-
 def terminal(result: Judged) -> str:
     """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
     table = grid(result.study, cell_frame(result))
-    below = [f"  {line}" for line in (*marks(table), "", *_verdicts(result), *by_value(result))]
+    verdicts = [f"{'    ' * each.depth}{each.text}" for each in verdict_sentences(result)]
+    below = [f"  {line}" for line in (*marks(table), "", *verdicts, *by_value(result))]
     body = _laid_out(table, printable, "simple").splitlines()
     lines = ["", title(result), setting(result), "", *body, *below]
     return "\n".join(printable(line).rstrip() for line in lines)

@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from core.report.comparability import Check, Method, configurations, gate, learning, trained
+from core.report.comparisons import Comparison, Outcome, Points, comparisons_of, points
 from core.report.contrasts import Reading, readings
 from core.report.results import Loaded, StudyResult, gather
 from core.report.statistics import Estimate, alpha_at, decide, leaves, over_seeds
-from core.spec.claim import ROUNDING, Claim, Contrast, Predicate
+from core.spec.claim import ROUNDING, Claim, Contrast, Predicate, truth
 from core.spec.setup import Setup, unmeasured
 from core.spec.study import Study
 
-Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
 AS_PRINTED = "as printed, no difference above the margin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome for a claim, and the readings of its contrasts. The numbers are those of `contrast`, the
-    weakest that the claim needs; they lie above the claim's threshold, or below it if negative.
+    """The outcome for a claim, the readings of its contrasts, and each as a comparison. The numbers are those
+    of `contrast`, the weakest that the claim needs; they lie above the claim's threshold, or below it if
+    negative.
 
     `tested` is the effect with its tested bounds at the check that settled the claim, or the latest that all
     its cells have reached (n is 0 before the first). `estimate` is over all seeds, with its 95 % interval.
@@ -46,6 +46,25 @@ class Verdict:
     tested: Estimate
     estimate: Estimate
     printed_effect: float | None
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def points(self) -> Points:
+        """Where an undecided claim's estimates point; empty for every other."""
+        if self.outcome != "undecided":
+            return ""
+        return points(self.claim.predicate, self.comparisons)
+
+    @property
+    def within_margin(self) -> bool:
+        """Whether a claim is settled by an effect smaller than its margin: with every threshold moved by the
+        margin, the estimates would not say so."""
+        side = {"supported": 1, "contradicted": -1}.get(self.outcome)
+        if side is None or self.claim.margin is None:
+            return False
+        shift = side * self.claim.margin
+        beyond = {each.contrast: each.estimate.mean > shift for each in self.comparisons}
+        return truth(self.claim.predicate, beyond.get) is not (side == 1)
 
     @property
     def seeds(self) -> int:
@@ -108,6 +127,7 @@ def _verdict(
         provisional=provisional, readings=read, contrast=weakest.contrast,
         tested=over_seeds(weakest.under(n), low, high, weakest.contrast.of == "share"),
         estimate=over_seeds(weakest.under(weakest.seeds)), printed_effect=printed,
+        comparisons=comparisons_of(claim, read, outcome, n, claims),
     )  # fmt: skip
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.report.comparisons import Outcome, Points
 from core.report.quantities import worst_value
 from core.report.results import StudyResult
-from core.report.verdicts import Judged, Outcome, reasons
+from core.report.verdicts import Judged, reasons
 from core.spec.claim import Contrast
 from core.spec.errors import counted, shown
 from core.spec.fields import explained
@@ -17,8 +18,9 @@ MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
     "supported": "✔", "contradicted": "✘", "equivalent": "≈",
     "undecided": "?", "not run": "–", "no verdict": "∅",
 }  # fmt: skip
+POINTING: dict[Points, str] = {"for": "↗", "against": "↘"}  # in the place of an undecided claim's mark
 READING = (
-    "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the "
+    "An undecided claim points for (↗) or against (↘) by its 95 % intervals, which is no verdict. Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the "
     "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and at most "
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
@@ -69,6 +71,20 @@ def reading(result: StudyResult) -> str:
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
     least = f"{counts[0]} to " if counts[0] < counts[-1] else ""
     return f"{kind}; {least}{counted(counts[-1], 'seed')}."
+
+
+def mark(verdict: Outcome, points: Points) -> str:
+    """The symbol of a verdict, or of where an undecided claim points."""
+    return POINTING.get(points) or MARKS[verdict]
+
+
+def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
+    """A verdict in words, with where an undecided claim points, or that the effect is below the margin."""
+    if points:
+        return f"{verdict}, points {points}"
+    if within_margin:
+        return f"{verdict}, smaller than the margin"
+    return verdict
 
 
 def contrast_here(contrast: Contrast, result: StudyResult) -> str:

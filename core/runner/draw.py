@@ -129,9 +129,9 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
         drawn = Drawing(every, store, published, figures, small=True).redraw(studies)
     readme, claims = home / "README.md", published / "claims.csv"
     if readme.exists() and claims.exists():
-        filled = importlib.import_module("core.report.tables").filled
+        filled = importlib.import_module("core.report.readme").filled
         files.write_changed(
-            readme, filled(readme.read_text(encoding="utf-8"), claims, times(published)).encode()
+            readme, filled(readme.read_text(encoding="utf-8"), published, times(published)).encode()
         )
     for (scale, profile), results in drawn.items():
         kept = {result.study.name for result in results}

@@ -65,7 +65,7 @@ def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_
 def test_claims_csv_has_the_estimate_over_all_seeds_beside_the_tested_interval():
     """Four seeds are stored; a check is at three."""
     row = claim_frame([judged(claim_study(greater(B, A)), a=around(50, 4), b=around(50.05, 4))]).iloc[0]
-    assert len(row.index) <= 18 and list(row.index[:5]) == ["scale", "profile", "encoder", "study", "claim"]
+    assert len(row.index) <= 21 and list(row.index[:5]) == ["scale", "profile", "encoder", "study", "claim"]
     assert (row["n"], row["tested_n"], row["unit"]) == (4, 3, "points")
     assert row["estimate"] == pytest.approx(0.05)
     assert row["tested_low"] <= row["estimate"] <= row["tested_high"]
@@ -78,7 +78,7 @@ def made():
     return {
         "STUDY.csv": cell_frame(one), "STUDY_runs.csv": run_frame(one),
         "STUDY_curves.csv": curve_frame(curved), "runs.csv": summary_frame(both),
-        "claims.csv": claim_frame(both),
+        "claims.csv": claim_frame(both), "comparisons.csv": frames.comparison_frame(both),
         "comparability.csv": frames.check_frame(both),
     }  # fmt: skip
 

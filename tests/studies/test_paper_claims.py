@@ -4,15 +4,18 @@ import csv
 import re
 import statistics
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from made_scales import MOCOSE, printed
 from places import ROOT, SHARED
 
-from core.spec.claim import truth
+from core.spec.claim import changed, truth
 from core.spec.fields import explanations
 from core.spec.identity import run_id
+from core.spec.registered import registered, rule_of
 from studies import STUDIES, find
 
 REFERENCE = SHARED / "reference"
@@ -317,3 +320,30 @@ def named(path: Path) -> set[str]:
 def test_every_number_that_is_named_is_explained():
     here = {path: named(path) - set(explanations()) for path in READ if path != Path(__file__)}
     assert not {str(path): numbers for path, numbers in here.items() if numbers}
+
+
+@pytest.mark.parametrize("claim", [claim for study in STUDIES for claim in study.claims], ids=lambda claim: claim.key)
+def test_a_claims_rule_is_the_one_that_is_registered(claim):
+    """Predicate, margin and gate. A changed rule needs a new row in studies/reference/registered.csv."""
+    rules = registered().get(claim.key, ())
+    assert rules, f"register {claim.key} with the rule {rule_of(claim)}"
+    assert rules[-1].rule == rule_of(claim), f"register the new rule of {claim.key}: {rule_of(claim)}"
+    assert [rule.date for rule in rules] == sorted(rule.date for rule in rules)
+    assert {rule.after_runs for rule in rules} <= {"yes", "no"}
+
+
+def test_a_rule_that_replaced_another_is_after_runs_where_runs_are_published():
+    """A later row may say "no" only if no run of the claim is published."""
+    claims = pd.read_csv(ROOT / "results" / "published" / "claims.csv")
+    begun = set(claims[claims["n"] > 0]["claim"])
+    for key, rules in registered().items():
+        assert all(rule.after_runs == "yes" for rule in rules[1:] if key in begun), key
+    assert registered().keys() == {claim.key for study in STUDIES for claim in study.claims}
+
+
+def test_any_change_of_a_rule_changes_its_digest():
+    claim = find("table7").claims[0]
+    other = replace(claim, predicate=changed(claim.predicate, lambda each: replace(each, above=0.1)))
+    others = [replace(claim, margin=0.3), replace(claim, gate="none"), other]
+    assert len({rule_of(each) for each in (claim, *others)}) == 4
+    assert rule_of(replace(claim, text="Other words.", note="A note.")) == rule_of(claim)

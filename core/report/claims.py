@@ -1,0 +1,106 @@
+"""What the runs say of a study's claims, in sentences: verdicts, and below them their comparisons."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from core.report.frames import claim_frame, comparison_frame
+from core.report.numbers import interval, number, signed
+from core.report.verdicts import Judged
+from core.report.words import mark, outcome_words
+from core.spec.errors import counted
+
+MOST_LINES = 12  # comparisons of a claim that are listed
+
+
+class Sentence(NamedTuple):
+    """A sentence of a list, and how deep it stands."""
+
+    text: str
+    depth: int = 0
+
+
+def verdict_sentences(result: Judged) -> list[Sentence]:
+    """Each claim's mark and verdict in a sentence, and below it its comparisons, if it has several."""
+    comparisons = comparison_frame([result])
+    sentences = []
+    for row in claim_frame([result]).itertuples():
+        own = comparisons[comparisons["claim"] == row.claim]
+        listed = lists(own)
+        words = verdict_sentence(row, own["needed"].iloc[0], listed)
+        sentences.append(Sentence(f"{mark(row.verdict, row.points)} {words}"))
+        if listed:
+            sentences += [Sentence(text, depth=1) for text in comparison_sentences(own)]
+    return sentences
+
+
+def lists(comparisons: pd.DataFrame) -> bool:
+    """Whether a claim's comparisons are listed below it: several, or one that has to be more than above 0,
+    of which one has run."""
+    plain = len(comparisons) == 1 and not required_words(next(comparisons.itertuples()))
+    return bool(comparisons["n"].any()) and not plain
+
+
+def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
+    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
+    not judged has its estimate, too, and the reason. Where its comparisons are `listed` below, it says how
+    many of them are `needed` in the place of the estimate."""
+    words = outcome_words(row.verdict, row.points, row.within_margin == "yes")
+    text = f"{row.claim} {words}{' in full' if row.n and row.verdict == 'not run' else ''}"
+    if row.n:
+        seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
+        text += f" ({seeds})"
+    estimate = f"{signed(row.estimate)} {row.unit}".rstrip() if row.n and not listed else ""
+    if estimate and np.isfinite(row.ci95_low):
+        estimate += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
+    notes = [
+        estimate,
+        f"printed {signed(row.printed)}" if estimate and np.isfinite(row.printed) else "",
+        f"{needed} of these comparisons needed" if needed and listed else "",
+        row.reason.rstrip("."),
+        f"rule changed {row.rule_changed}" if row.rule_changed and row.n else "",
+    ]
+    told = "; ".join(note for note in notes if note)
+    return f"{text}: {told}." if told else f"{text}."
+
+
+def comparison_sentences(rows: pd.DataFrame) -> list[str]:
+    """Each comparison of a claim with its estimate and its printed number; the first ones of many."""
+    shown = rows.head(MOST_LINES)
+    sentences = [f"{comparison_words(row)}: {_numbers_of(row)}." for row in shown.itertuples()]
+    if len(rows) > MOST_LINES:
+        sentences.append(f"{len(rows) - MOST_LINES} more comparisons stand in comparisons.csv.")
+    return sentences
+
+
+def comparison_words(row) -> str:
+    """A comparison in words: "0.85 minus 0.99", and what is required unless it is to be above 0."""
+    required = required_words(row)
+    words = f"{row.left} minus {row.right}" if row.right else row.left
+    return f"{words} ({required} required)" if required else words
+
+
+def required_words(row) -> str:
+    """What a comparison is required to be; empty for above 0."""
+    if np.isnan(row.below):
+        return "" if row.above == 0 else f"above {number(row.above, 3)}"
+    if np.isnan(row.above):
+        return f"below {row.below:g}"
+    if row.above < row.below:
+        return f"{row.above:g} to {row.below:g}"
+    return f"more than {row.above:g} either way"
+
+
+def _numbers_of(row) -> str:
+    """A comparison's estimate with its interval and the printed number."""
+    texts = [f"{signed(row.estimate)} {row.unit} {interval(row.ci95_low, row.ci95_high)}".rstrip()]
+    if not row.n:
+        texts = ["not run"]
+    if np.isfinite(row.printed):
+        texts.append(f"printed {signed(row.printed)}")
+    if row.points:
+        texts.append(row.points)
+    return ", ".join(texts)

@@ -1,0 +1,199 @@
+"""The comparisons of a claim on the runs, one by one: estimate, printed number, and where each points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from core.report.contrasts import Reading
+from core.report.statistics import Estimate, alpha_at, leaves, over_seeds
+from core.spec.claim import Claim, Contrast, Joined, Predicate, Term, truth
+from core.spec.study import Study
+
+Points = Literal["for", "against", ""]
+Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
+# from the worst for a claim to the best
+OUTCOMES = ("contradicted", "no verdict", "not run", "undecided", "equivalent", "supported")
+POINTS_ORDER = ("against", "", "for")
+HOLDS: dict[Points, bool | None] = {"for": True, "against": False, "": None}
+MOST_TERMS = 4  # of one side of a comparison that is spelled out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A contrast of a claim on its runs.
+
+    `estimate` is over all of its seeds, with its 95 % interval (of a share of runs Clopper and
+    Pearson's), and `printed` is the same of the paper's numbers (None: not printed). Both are less
+    what the claim requires, so the claim says that they are above 0. `outcome` is the comparison's
+    own verdict at the claim's check.
+    """
+
+    contrast: Contrast
+    estimate: Estimate
+    printed: float | None
+    outcome: Outcome
+
+    @property
+    def points(self) -> Points:
+        """On which side of the claim the 95 % interval lies; empty if it contains 0."""
+        if self.estimate.low > 0:
+            return "for"
+        if self.estimate.high < 0:
+            return "against"
+        return ""
+
+
+def comparisons_of(
+    claim: Claim, readings: Mapping[Contrast, Reading], outcome: Outcome, n: int, claims: int
+) -> tuple[Comparison, ...]:
+    """Every comparison of a claim, in its order, given the claim's outcome at its check with n seeds
+    in a study of so many claims.
+
+    The level of a comparison's own verdict is the claim's, divided by the number of its comparisons.
+    On the side on which the claim is settled it is the level that settled the claim.
+    """
+    level = alpha_at(n, claims)
+    count = len(readings)
+    compared = []
+    for contrast, sup, con in leaves(claim.predicate):
+        reading = readings[contrast]
+        low = level / (sup if outcome == "supported" else count)
+        high = level / (con if outcome == "contradicted" else count)
+        share = contrast.of == "share"
+        compared.append(
+            Comparison(
+                contrast=contrast,
+                estimate=over_seeds(reading.under(reading.seeds), share=share),
+                printed=reading.printed,
+                outcome=_own(over_seeds(reading.under(n), low, high, share), reading, outcome),
+            )
+        )
+    return tuple(compared)
+
+
+def _own(tested: Estimate, reading: Reading, outcome: Outcome) -> Outcome:
+    """A comparison's own verdict, given its tested bounds and the claim's outcome."""
+    if not reading.seeds:
+        return "not run"
+    if outcome == "no verdict":
+        return "no verdict"
+    if tested.low > 0:
+        return "supported"
+    if tested.high < 0:
+        return "contradicted"
+    return "undecided"
+
+
+def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
+    """Where a claim's estimates point, by the claim's own logic over 95 % intervals: for, if as many
+    comparisons as it needs lie on its side; against, if so many lie on the other that it cannot hold.
+    """
+    holds = {each.contrast: HOLDS[each.points] for each in comparisons}
+    value = truth(predicate, holds.get)
+    return next(word for word, side in HOLDS.items() if side is value)
+
+
+class Line(NamedTuple):
+    """A comparison as people read it: `left` minus `right` (empty: a number stands alone) has to lie above
+    `above` and below `below`, as far as these are given; with both, and above not under below, one is
+    enough. Of two directions of one comparison, that a claim has both makes one line.
+    """
+
+    left: str
+    right: str
+    above: float | None
+    below: float | None
+    printed: float | None
+    estimate: Estimate
+    points: Points
+    outcome: Outcome
+    contrast: Contrast
+
+
+def lines_of(comparisons: Sequence[Comparison], study: Study) -> list[Line]:
+    """The comparisons of a claim for people, in order."""
+    lines: list[Line] = []
+    taken: set[Contrast] = set()
+    for each in comparisons:
+        if each.contrast in taken:
+            continue
+        others = [other for other in comparisons if mirrored(each.contrast, other.contrast)]
+        taken |= {each.contrast, *(other.contrast for other in others)}
+        lines.append(_line(each, others[0] if others else None, study))
+    return lines
+
+
+def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Line:
+    contrast = comparison.contrast
+    positive = [term for term in contrast.terms if term.weight > 0]
+    negative = [term for term in contrast.terms if term.weight < 0]
+    sign = 1 if positive else -1  # a number alone that has to lie below something
+    left, right = (positive, negative) if positive else (negative, positive)
+    required = sign * contrast.above + 0.0  # + 0.0: no minus zero
+    above = required if positive else None
+    below = None if positive else required
+    points, outcome = comparison.points, comparison.outcome
+    if mirror is not None:
+        below = -mirror.contrast.above + 0.0
+        pick = max if required >= below else min  # one of both is enough, or both are needed
+        points = pick(points, mirror.points, key=POINTS_ORDER.index)
+        outcome = pick(outcome, mirror.outcome, key=OUTCOMES.index)
+    name = _side(left, study)
+    if contrast.of == "scatter":
+        name = f"scatter over seeds: {name}"
+    if contrast.metric is not None:
+        name = f"{contrast.metric.title.lower()}: {name}"
+    estimate = comparison.estimate
+    low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
+    return Line(
+        left=name,
+        right=_side(right, study),
+        above=above,
+        below=below,
+        printed=None if comparison.printed is None else required + sign * comparison.printed,
+        estimate=estimate._replace(mean=required + sign * estimate.mean, low=low, high=high),
+        points=points,
+        outcome=outcome,
+        contrast=contrast,
+    )
+
+
+def _side(terms: Sequence[Term], study: Study) -> str:
+    if len(terms) > MOST_TERMS:
+        return f"a weighted sum of {len(terms)} cells"
+    words = []
+    for term in terms:
+        pairs = zip(study.axes, term.cell, strict=True)
+        labels = [label or f"every {axis.title.lower()}" for axis, label in pairs]
+        size = "" if abs(term.weight) == 1.0 else f"{abs(term.weight):.3g} × "
+        words.append(size + "/".join(labels))
+    return " plus ".join(words)
+
+
+def mirrored(first: Contrast, second: Contrast) -> bool:
+    """Whether two contrasts are the two directions of one comparison."""
+    turned = tuple(Term(-term.weight, term.cell) for term in second.terms)
+    same = (first.metric, first.of) == (second.metric, second.of)
+    return same and sorted(turned, key=repr) == sorted(first.terms, key=repr)
+
+
+def needed(predicate: Predicate) -> str:
+    """How many of a claim's comparisons it needs: all, one, or a number; empty if it has one."""
+    joined = _joined(predicate)
+    if not joined or len(predicate.contrasts()) == 2 and mirrored(*predicate.contrasts()):
+        return ""
+    if all(one.needed == len(one.parts) for one in joined):
+        return "all"
+    if all(one.needed == 1 for one in joined):
+        return "one"
+    groups = "" if len(joined) == 1 else " groups"
+    return f"{joined[0].needed}{groups}"
+
+
+def _joined(predicate: Predicate) -> list[Joined]:
+    """Every predicate with parts, the outermost first."""
+    if isinstance(predicate, Contrast):
+        return []
+    return [predicate, *(one for part in predicate.parts for one in _joined(part))]

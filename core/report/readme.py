@@ -1,0 +1,67 @@
+"""README's table of findings and its times, from the published CSV files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from core.report.claims import comparison_words, lists
+from core.report.numbers import interval, signed
+from core.report.tables import md
+from core.report.words import outcome_words
+from core.spec.errors import counted
+
+CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
+
+
+def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
+    """A README with claims' rows and times between its marks: rows as the CSV files in `folder` have them at
+    scale mini and profile paper, and how long a run takes by scale.
+
+    `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->` ends both.
+    """
+    claims, comparisons = (
+        table[(table["scale"] == "mini") & (table["profile"] == "paper")]
+        for table in (pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in CLAIM_FILES)
+    )
+    claims = claims.fillna({"points": "", "within_margin": "", "right": ""})
+
+    def table(marks: re.Match) -> str:
+        lines = ["| claim | printed | here | verdict |", "|---|--:|--:|---|"]
+        for key in marks[2].split():
+            name = key.replace("_", " ")
+            row = next(claims[claims["claim"] == name].itertuples())
+            own = comparisons[comparisons["claim"] == name].fillna({"points": "", "right": ""})
+            lines += _readme_rows(row, own)
+        return "\n".join([marks[1], *lines, marks[3]])
+
+    readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
+    return re.sub(
+        r"(<!-- time (\w+) -->)(.*?)(<!-- end -->)",
+        lambda mark: mark[1] + times.get(mark[2], mark[3]) + mark[4],
+        readme,
+    )
+
+
+def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
+    """The rows of a claim in README's table: the claim, and below it its comparisons, if it has several."""
+    verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
+    seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
+    numbers = [_readme_numbers(each) for each in comparisons.itertuples()]
+    if not lists(comparisons):
+        return [f"| {row.text} | {numbers[0]} | {verdict}{seeds} |"]
+    lines = [f"| {row.text} | | | {verdict}{seeds} |"]
+    for each, own in zip(comparisons.itertuples(), numbers, strict=True):
+        lines.append(f"| · {md(comparison_words(each))} | {own} | {each.points} |")
+    return lines
+
+
+def _readme_numbers(row) -> str:
+    """The printed number and the estimate of a comparison, as two columns."""
+    printed = signed(row.printed) if np.isfinite(row.printed) else ""
+    here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}" if row.n else ""
+    return f"{printed} | {here}"

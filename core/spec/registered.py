@@ -1,0 +1,56 @@
+"""The rules of claims as they were registered: a row for each rule, and a new row for each change."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from functools import cache
+from typing import Literal, NamedTuple
+
+from core.spec.claim import Claim, Contrast, Predicate
+from core.spec.errors import HOME
+
+FILE = HOME / "studies" / "reference" / "registered.csv"
+CHANGED = "rule changed after runs were seen"
+
+
+class Rule(NamedTuple):
+    """A row of the file: a claim's key, the digest of its rule, the day on which it was registered, and
+    whether runs of the claim had been seen by then under another rule."""
+
+    claim: str
+    rule: str
+    date: str
+    after_runs: Literal["yes", "no"]
+
+
+def rule_of(claim: Claim) -> str:
+    """16 hex digits over what decides a claim: its predicate, margin and gate."""
+    rule = [_plain(claim.predicate), claim.margin, claim.gate]
+    return hashlib.sha256(json.dumps(rule).encode()).hexdigest()[:16]
+
+
+def _plain(predicate: Predicate) -> list:
+    if not isinstance(predicate, Contrast):
+        return [predicate.needed, *map(_plain, predicate.parts)]
+    metric = predicate.metric
+    read = metric and [metric.task, metric.quantity, metric.checkpoint]
+    terms = [[term.weight, *term.cell] for term in predicate.terms]
+    return [terms, predicate.above, read, predicate.of]
+
+
+@cache
+def registered() -> dict[str, tuple[Rule, ...]]:
+    """Every registered rule by claim, in the order of the file."""
+    rules: dict[str, tuple[Rule, ...]] = {}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            rule = Rule(**row)
+            rules[rule.claim] = (*rules.get(rule.claim, ()), rule)
+    return rules
+
+
+def changed_after_runs(key: str) -> bool:
+    """Whether a claim's rule was changed after runs of the claim had been seen."""
+    return any(rule.after_runs == "yes" for rule in registered().get(key, ()))

@@ -1,0 +1,145 @@
+"""Comparisons of claims, one by one, against scipy and cases by hand; where an undecided claim points."""
+
+import numpy as np
+import pytest
+from claim_study import A, B, C, D, around, result, study
+from scipy import stats
+
+from core.report.claims import verdict_sentences
+from core.report.comparisons import comparisons_of, lines_of, needed
+from core.report.contrasts import Reading
+from core.report.frames import claim_frame, comparison_frame
+from core.spec.claim import (
+    Claim,
+    all_of,
+    any_of,
+    at_least,
+    below,
+    best,
+    differ,
+    gains,
+    greater,
+    sound,
+    within,
+)
+
+RUNS = {
+    "a": [50.0, 50.4, 50.1],
+    "b": [52.0, 53.4, 51.6],  # above a
+    "c": [47.9, 47.5, 48.5],  # below a
+    "d": [50.1, 50.2, 50.3],  # about a
+}
+
+
+def judged(*claims, margin=1.0, published=None, **runs):
+    return result(study(*claims, margin=margin, published=published), **(runs or RUNS))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "points"),
+    [
+        (greater(B, A), "for"),
+        (greater(C, A), "against"),
+        (greater(D, A), ""),
+        (all_of(greater(B, A), greater(A, C)), "for"),
+        (all_of(greater(B, A), greater(C, A)), "against"),  # one that cannot hold is enough
+        (all_of(greater(B, A), greater(D, A)), ""),
+        (any_of(greater(D, A), greater(B, A)), "for"),
+        (any_of(greater(D, A), greater(C, A)), ""),
+        (at_least(2, [greater(C, A), greater(A, B), greater(D, A)]), "against"),
+        (at_least(2, [greater(B, A), greater(A, C), greater(D, A)]), "for"),
+    ],
+)
+def test_an_undecided_claim_points_by_its_own_logic_over_95_percent_intervals(predicate, points):
+    verdict = judged(predicate, margin=None).verdicts[0]
+    assert (verdict.outcome, verdict.points) == ("undecided", points)
+    for comparison in verdict.comparisons:
+        plus, minus = (RUNS[term.cell[0]] for term in comparison.contrast.terms)
+        interval = stats.ttest_rel(plus, minus).confidence_interval(0.95)
+        assert comparison.estimate[1:3] == pytest.approx(tuple(interval))
+
+
+def test_a_settled_claim_points_nowhere():
+    eight = {"a": around(50, 8), "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))]}
+    for predicate in (greater(B, A), greater(A, B)):
+        verdict = judged(predicate, **eight).verdicts[0]
+        assert verdict.outcome in ("supported", "contradicted")
+        assert verdict.points == ""
+
+
+def test_shares_of_runs_point_by_clopper_and_pearson():
+    """Three of three runs: the lower bound of the share is 0.29, so nothing points."""
+    assert stats.binomtest(3, 3).proportion_ci(0.95, "exact").low == pytest.approx(0.292, abs=1e-3)
+    claim = Claim(key="S", text="No run collapses.", predicate=sound(A), margin=None)
+    none_of_three = Reading(claim.predicate, (), np.array([-1.0]), np.zeros((1, 3)))
+    (comparison,) = comparisons_of(claim, {claim.predicate: none_of_three}, "undecided", 3, 1)
+    assert comparison.points == ""
+    assert comparison.estimate.low == pytest.approx(0.2924 - 0.5, abs=1e-3)
+    (line,) = lines_of([comparison], study(claim.predicate))
+    assert (line.left, line.above, line.below) == ("share of collapsed runs: a", None, 0.5)
+    assert line.estimate.mean == 0.0
+    assert line.estimate.high == pytest.approx(1 - 0.2924, abs=1e-3)
+
+
+def rows(predicate, **more):
+    return comparison_frame([judged(predicate, **more)]).to_dict("records")
+
+
+def test_two_directions_of_one_comparison_are_one_row():
+    (row,) = rows(within([A, D], 0.5), margin=None)
+    difference = np.subtract(RUNS["a"], RUNS["d"])
+    assert (row["left"], row["right"], row["above"], row["below"]) == ("a", "d", -0.5, 0.5)
+    assert row["estimate"] == pytest.approx(difference.mean())
+    low, high = stats.ttest_1samp(difference, 0).confidence_interval(0.95)
+    assert row["points"] == ("for" if -0.5 < low and high < 0.5 else "")
+    either = rows(differ([A, B, C], by=0.2), margin=None)
+    assert [(row["left"], row["right"]) for row in either] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert all(row["above"] > row["below"] for row in either)
+    assert [row["points"] for row in either] == ["for"] * 3  # apart, in whichever direction
+    (gained,) = rows(gains(B, A, 2.0, 0.5), margin=None)
+    assert (gained["above"], gained["below"]) == (1.5, 2.5)
+
+
+def test_a_row_has_the_raw_difference_and_the_printed_one_beside_what_is_required():
+    (row,) = rows(greater(B, A, by=1.0), published={"a": 70.0, "b": 73.0})
+    assert row["above"] == 1.0
+    assert row["printed"] == 3.0
+    assert row["estimate"] == pytest.approx(np.mean(RUNS["b"]) - np.mean(RUNS["a"]))
+    (alone,) = rows(below(A, 60.0), margin=None)
+    assert (alone["left"], alone["right"], alone["below"]) == ("a", "", 60.0)
+    assert alone["estimate"] == pytest.approx(np.mean(RUNS["a"]))
+    assert alone["points"] == "for"
+
+
+def test_how_many_comparisons_are_needed():
+    parts = greater(A, B), greater(C, A), greater(D, A)
+    assert [needed(each) for each in (all_of(*parts), any_of(*parts), at_least(2, parts))] == ["all", "one", "2"]
+    assert needed(greater(A, B)) == needed(gains(A, B, 1.0, 0.5)) == needed(within([A, B], 1.0)) == ""
+    assert needed(all_of(gains(A, B, 1.0, 0.5), gains(A, C, 1.0, 0.5))) == needed(best(A, [B, C])) == "all"
+    assert needed(any_of(all_of(*parts[:2]), all_of(*parts[1:]))) == "1 groups"
+
+
+def test_a_verdict_by_less_than_the_margin_says_so():
+    small = {
+        "a": around(50, 8),
+        "b": [value + 0.4 + 0.01 * (k % 3) for k, value in enumerate(around(50, 8))],
+    }
+    result = judged(greater(B, A), greater(A, B), greater(B, A, by=-1.0), **small)
+    outcomes = [(verdict.outcome, verdict.within_margin) for verdict in result.verdicts]
+    assert outcomes == [("supported", True), ("contradicted", True), ("supported", False)]
+    assert "smaller than the margin" in verdict_sentences(result)[0].text
+    assert list(claim_frame([result])["within_margin"]) == ["yes", "yes", ""]
+    (part,) = judged(all_of(greater(B, A), greater(B, C)), **small, c=around(40, 8)).verdicts
+    assert part.within_margin  # one of both is
+
+
+def test_a_comparison_alone_is_tested_at_its_share_of_the_claims_level():
+    """Of two comparisons of an undecided claim, each has half of the level of the check at eight seeds."""
+    runs = {
+        "a": around(50, 8),
+        "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))],
+        "c": around(50, 8, 3.0)[::-1],
+    }
+    (verdict,) = judged(all_of(greater(B, A), greater(C, A)), margin=None, **runs).verdicts
+    assert verdict.outcome == "undecided"
+    assert [comparison.outcome for comparison in verdict.comparisons] == ["supported", "undecided"]
