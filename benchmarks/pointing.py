@@ -54,8 +54,9 @@ def published() -> list[np.ndarray]:
             continue
         for reading in readings(result).values():
             values = reading.under(reading.seeds)
-            scattered = values is not None and len(values) >= MANY and values.std() > 0
-            if scattered and reading.contrast.of == "value":
+            if values is None or len(values) < MANY or values.std() == 0:
+                continue
+            if reading.contrast.of == "value":
                 found[np.abs(values + reading.contrast.above).tobytes()] = values
     return list(found.values())
 

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import json
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from core.spec.claim import Claim, Contrast, Predicate
 from core.spec.errors import HOME
@@ -22,7 +22,7 @@ class Rule(NamedTuple):
     claim: str
     rule: str
     date: str
-    after_runs: Literal["yes", "no"]
+    after_runs: bool
 
 
 def rule_of(claim: Claim) -> str:
@@ -46,11 +46,11 @@ def registered() -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     with FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            rule = Rule(**row)
+            rule = Rule(row["claim"], row["rule"], row["date"], after_runs=row["after_runs"] == "yes")
             rules[rule.claim] = (*rules.get(rule.claim, ()), rule)
     return rules
 
 
 def changed_after_runs(key: str) -> bool:
     """Whether a claim's rule was changed after runs of the claim had been seen."""
-    return any(rule.after_runs == "yes" for rule in registered().get(key, ()))
+    return any(rule.after_runs for rule in registered().get(key, ()))
