@@ -17,7 +17,7 @@ from core.report import frames, prospects
 from core.report.figures import SCATTERS
 from core.report.tables import grid, interval, marks, md, signed
 from core.report.verdicts import Judged, Verdict
-from core.report.words import MARKS, READING, of_runs, reading, setting
+from core.report.words import MARKS, READING, caution, of_runs, reading, setting
 from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
@@ -171,10 +171,11 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     scale, profile, name = result.setup.scale.name, result.setup.profile, result.study.name
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
+    cautions = [caution(result)] if caution(result) else []
     pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}
     return {
         "scale": scale, "profile": profile, "name": f"{COLUMNS[scale]}, profile {profile}", "grid": table,
-        "notes": (setting(result), reading(result), *marks(table), *of_runs(result)),
+        "notes": (setting(result), reading(result), *marks(table), *cautions, *of_runs(result)),
         "figures": _links(pictures, folder), "files": _links(files, folder),
     }  # fmt: skip
 
