@@ -75,7 +75,7 @@ class Evaluation(Section):
     """What is scored, when and on what. `transfer` costs minutes on real data (MoCoSE, Table 2)."""
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
-    every: Annotated[int, "steps between development checks (D30, D74)", at_least(1)] = 100
+    every: Annotated[int, "steps between development checks (D30, D74, D88)", at_least(1)] = 100
     vector: Annotated[
         Literal["cls_before_pooler", "pooler", "projection"] | None, "MoCoSE's sentence vector (D10)"
     ] = None
