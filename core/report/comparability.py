@@ -151,7 +151,8 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
         checks.append(Check(kind, value, limit, met, text if met else f"{TOO_SHORT}: {text}"))
     if runs:
         most = max(passes(run) for _, _, run in runs)
-        words = f"passes over the text: {most:.2g}, the paper's {PAPER_PASSES:.0f}"
+        spoken = f"{most:.0f}" if most >= 10 else f"{most:.2g}"
+        words = f"passes over the text: {spoken}, the paper's {PAPER_PASSES:.0f}"
         checks.append(Check("passes", most, PAPER_PASSES, True, words))
     return checks
 

@@ -25,7 +25,10 @@ READING = (
 )
 # What scale mini is, said of the encoder that the project brings for it.
 MINI_ENCODER = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
-CUT = "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen because SimCSE rises on it."
+CUT = (
+    "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen because "
+    "SimCSE rises on it."
+)
 LIKE = 0.05  # passes over the text: less is no difference
 MOST_TERMS, MOST_CELLS = 4, 8  # of a comparison that is spelled out; that a note lists
 # A different value of these can move a number without being part of the run's identity.

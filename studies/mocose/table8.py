@@ -61,8 +61,7 @@ STUDY = Study(
         ),
         Claim(
             key="T8.3",
-            text="The age of the negatives matters: some two parts of one size differ, in either "
-            "direction.",
+            text="The age of the negatives matters: some two parts of one size differ, in either direction.",
             predicate=differ([MIDDLE, *((name,) for name in REST)]),
             quote="using different parts of samples from the negative queue leads to different performance.",
             place="Section 1",

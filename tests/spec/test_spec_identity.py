@@ -186,7 +186,8 @@ PINNED = {
 }  # fmt: skip
 
 
-UNTRAINED = dict.fromkeys(("esimcse-table1", "esimcse-table2"), ["dba3d8", "dba3d8", "d5fc1f"])  # likewise, without training
+WITHOUT_TRAINING = ["dba3d8", "dba3d8", "d5fc1f"]
+UNTRAINED = {"esimcse-table1": WITHOUT_TRAINING, "esimcse-table2": WITHOUT_TRAINING}
 
 
 def digest(study, profile, trains=True):

@@ -26,9 +26,7 @@ def read(study, contrast):
 
 
 def from_training(run, metric):
-    return (
-        run is not None and run.trains and metric.checkpoint in TRAINED and metric.quantity != "curve_start"
-    )
+    return run is not None and run.trains and metric.checkpoint in TRAINED and metric.quantity != "curve_start"
 
 
 def differs_by_training(study, contrast):
@@ -66,11 +64,7 @@ CLAIMS = [(study, claim) for study in STUDIES for claim in study.claims]
 
 def test_every_claim_on_one_models_property_asks_what_the_untrained_encoder_shows():
     assert {claim.key for study, claim in CLAIMS if of_one_model(study, claim)} == OF_ONE_MODEL
-    silent = {
-        claim.key
-        for study, claim in CLAIMS
-        if of_one_model(study, claim) and not asks_the_untrained(study, claim)
-    }
+    silent = {claim.key for study, claim in CLAIMS if of_one_model(study, claim) and not asks_the_untrained(study, claim)}
     assert not silent, f"Compare these claims with the untrained encoder: {silent}"
 
 
@@ -94,6 +88,4 @@ def test_what_is_asked_of_the_untrained_encoder_is_read_before_training():
     for study, claim in CLAIMS:
         if claim.untrained is not None:
             for contrast in claim.untrained.contrasts():
-                assert not any(from_training(run, metric) for _, run, metric in read(study, contrast)), (
-                    claim.key
-                )
+                assert not any(from_training(run, metric) for _, run, metric in read(study, contrast)), claim.key
