@@ -50,7 +50,8 @@ def train(
 
     Checks come every `eval.every` steps and after the last one (D86), and draw from none of the training's
     streams. The best score is kept, the earlier one of equals; with select.metric=last the last. `file`
-    writes checkpoints and restores the last one; `batches` must then begin after its step.
+    writes checkpoints and restores the last one; `batches` must then begin after its step. A run of no steps
+    keeps the model as it is.
     """
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
@@ -58,6 +59,8 @@ def train(
     at = file.restored(optimiser) if file is not None else TrainingState()
     selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
     train_step, diverged_at = step_for(config.train, model, optimiser, device), None
+    if config.train.steps == 0:
+        selected = _checkpoint(model, 0, math.nan)
     started = reported = time.monotonic()
     model.train()
     laps: list[float] = []  # seconds a step: batch, loss, backward, optimiser, moving average and queue
@@ -80,8 +83,7 @@ def train(
             score = check(step)
             better = selected is None or score > selected.score or math.isnan(selected.score)
             if better or config.select.metric == "last":
-                state = model.scored_parts().state_dict()
-                selected = Checkpoint(step, score, {name: value.clone() for name, value in state.items()})
+                selected = _checkpoint(model, step, score)
             model.train()
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:
@@ -95,6 +97,12 @@ def train(
         if checks or due or at_once:  # neither checks nor checkpoints count
             lap_step, lap_began = step, time.monotonic()
     return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
+
+
+def _checkpoint(model: Contrastive, step: int, score: float) -> Checkpoint:
+    """The weights that are scored, as they are after this step."""
+    state = model.scored_parts().state_dict()
+    return Checkpoint(step, score, {name: value.clone() for name, value in state.items()})
 
 
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:

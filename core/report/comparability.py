@@ -16,21 +16,25 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from core.report.contrasts import Reading
+from core.report.contrasts import Reading, readings
 from core.report.quantities import counted
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import Estimate, over_seeds
-from core.spec.claim import ROUNDING, Claim, matches
+from core.spec.claim import ROUNDING, Claim, Contrast, matches, truth
 from core.spec.run import RunConfig
+from core.spec.setup import Setup
 from core.spec.study import SIMCSE, Metric, Study
 
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_SENTENCES = 1_000_000  # that a run of the papers reads
+PAPER_PASSES = 1.0  # over these
 SCORED = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
 TOO_SHORT = "too short to judge"
+SHOWN_UNTRAINED = "the untrained encoder shows it"
+COLLAPSED_UNTRAINED = "the untrained encoder's vectors count as collapsed, too"
 ALL = "spearman_all"
 
-Kind = Literal["turnover", "initial weights", "lag", "length", "gain"]
+Kind = Literal["turnover", "initial weights", "lag", "length", "passes", "gain"]
 Method = tuple[str, str]  # a method and its encoder
 
 
@@ -48,22 +52,44 @@ class Check(NamedTuple):
 
 
 def gate(
-    claim: Claim, readings: Sequence[Reading], learns: Mapping[Method, Check], result: StudyResult
+    claim: Claim, own: Sequence[Reading], learns: Mapping[Method, Check], result: StudyResult
 ) -> tuple[str, str]:
     """Why a claim has no verdict, and why its verdict is provisional; empty where it is neither.
 
-    `readings` are the claim's, `learns` comes from `learning`. A claim on collapse does not require its
-    method to learn.
+    `own` are the claim's readings, `learns` comes from `learning`. A claim on collapse does not require its
+    method to learn. A claim on one model's property requires that the untrained encoder does not show it.
     """
-    scored = [each for each in readings if each.contrast.of != "share" and claim.gate != "none"]
+    scored = [each for each in own if each.contrast.of != "share" and claim.gate != "none"]
     methods = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
-    failing = [check for check in configurations(trained(result, readings), result) if not check.met]
+    failing = [check for check in configurations(trained(result, own), result) if not check.met]
     checks = [*failing[:1], *(learns[method] for method in methods if method in learns)]
-    begun = all(cell.begun for each in readings for cell in each.cells)
+    begun = all(cell.begun for each in own for cell in each.cells)
     ran = [check for check in checks if begun or not math.isnan(check.value)]
     failed = [check.words for check in ran if check.met is False or math.isnan(check.value)]
+    if words := before_training(claim, begun, result):
+        failed.append(words)
     close = [check.words for check in ran if check.met is None and not failed]
     return "; ".join(dict.fromkeys(failed)), "; ".join(dict.fromkeys(close))
+
+
+def before_training(claim: Claim, begun: bool, result: StudyResult) -> str:
+    """Why what a claim says is not owed to training, by the untrained encoder's numbers; empty if it may be.
+    Where these are missing, a claim whose runs have `begun` waits for them."""
+    if claim.untrained is None:
+        return ""
+    untrained = readings(result, claim.untrained.contrasts())
+
+    def holds(contrast: Contrast) -> bool | None:
+        values = untrained[contrast].under(untrained[contrast].seeds)
+        return None if values is None else float(values.mean()) > ROUNDING
+
+    shown = truth(claim.untrained, holds)
+    if shown is None and begun:
+        return f"measure the untrained encoder first: {_command(result.study.name, result.setup)}"
+    if not shown:
+        return ""
+    shares = all(contrast.of == "share" for contrast in untrained)
+    return COLLAPSED_UNTRAINED if shares else SHOWN_UNTRAINED
 
 
 def turnover(run: RunConfig) -> float:
@@ -90,10 +116,19 @@ def length(run: RunConfig, paper: RunConfig) -> float:
     return sentences * run.train.learning_rate / paper.train.learning_rate
 
 
+def passes(run: RunConfig) -> float:
+    """How often a run reads its training text."""
+    return run.train.steps * run.train.batch_size / run.data.rows
+
+
+LENGTH = (
+    "learning rate × sentences read is {:.2g} times that of the paper's million sentences, at least a third "
+    "required"
+)
 # at most, but for the length
 LIMITS: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], ...] = (
     ("lag", lag, 3.0, "queue and slow branch lag {:.2g} times as far as the paper's, at most 3 allowed"),
-    ("length", length, 1 / 3, "rate × sentences read is {:.2g} times the paper's, at least a third required"),
+    ("length", length, 1 / 3, LENGTH),
     ("turnover", lambda run, _: turnover(run), 0.05,
      "the queue turns over once in {:.1%} of a run, at most 5% allowed"),
     ("initial weights", lambda run, _: initial_share(run), 0.05,
@@ -102,7 +137,8 @@ LIMITS: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], 
 
 
 def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Check]:
-    """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch."""
+    """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch; then how
+    often the text is read, which bars nothing."""
     study, setup, checks = result.study, result.setup, list[Check]()
     runs = [(cell.name, cell.cell, setup.config(study, cell.cell, 0)) for cell in cells]
     pairs = {name: (run, study.paper_config(cell, setup.profile)) for name, cell, run in runs if run.memory}
@@ -113,6 +149,11 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
         text = words.format(value).replace("%", " %")
         text += f" ({name})" if numbers[-1][0] - numbers[0][0] > ROUNDING else ""
         checks.append(Check(kind, value, limit, met, text if met else f"{TOO_SHORT}: {text}"))
+    if runs:
+        most = max(passes(run) for _, _, run in runs)
+        spoken = f"{most:.0f}" if most >= 10 else f"{most:.2g}"
+        words = f"passes over the text: {spoken}, the paper's {PAPER_PASSES:.0f}"
+        checks.append(Check("passes", most, PAPER_PASSES, True, words))
     return checks
 
 
@@ -170,14 +211,15 @@ def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
     return max(cells, key=order)
 
 
-def trained(result: StudyResult, readings: Iterable[Reading] | None = None) -> list[CellResult]:
+def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[CellResult]:
     """The cells, of these contrasts or all, that run here and of which a number comes from training: not a
-    time, a count of data, or a score without training."""
+    time, a count of data, or a number without training."""
     read = [(cell.metric, cell) for cell in result.cells]
-    if readings is not None:
-        read = [(each.contrast.metric or cell.metric, cell) for each in readings for cell in each.cells]
+    if of is not None:
+        read = [(each.contrast.metric or cell.metric, cell) for each in of for cell in each.cells]
     names = {cell.name for metric, cell in read if metric.checkpoint in ("selected", "last", "curve")}
-    return [cell for cell in result.cells if cell.name in names and not cell.unavailable]
+    here = [cell for cell in result.cells if cell.name in names and not cell.unavailable]
+    return [cell for cell in here if result.setup.config(result.study, cell.cell, 0).trains]
 
 
 def _method(cell: CellResult, study: Study) -> Method:
@@ -189,17 +231,23 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
     own, bar = gain(cell.runs, task), gain(simcse, task)
     if not own.n or not bar.n:
-        profile = "" if result.setup.profile == "paper" else f" --profile {result.setup.profile}"
-        command = f"`run_study.py {{}} --scale {result.setup.scale.name}{profile}`"
-        words = f"{cell.name} has no run: {command.format(result.study.name)} trains it"
-        words = f"train SimCSE first: {command.format(SIMCSE.name)}" if own.n else words
+        words = f"{cell.name} has no run: {_command(result.study.name, result.setup)} trains it"
+        words = f"train SimCSE first: {_command(SIMCSE.name, result.setup)}" if own.n else words
         return Check("gain", math.nan, math.nan, None, words)
     above, half = against_bar(own, bar)
     met = None if abs(above) <= half else above > 0
     where = f"over the untrained [CLS] on {'the test average' if task == 'avg' else task}"
     words = f"runs of {cell.name} gain {_spoken(own)} {where}, SimCSE {_spoken(bar)}; a third is required"
-    close = ", which is too close to call" if met is None else ""
-    return Check("gain", own.mean, own.mean - above, met, words + close)
+    if math.isinf(half):
+        words += ", and one run has no interval"
+    elif met is None:
+        words += ", which is too close to call"
+    return Check("gain", own.mean, own.mean - above, met, words)
+
+
+def _command(study: str, setup: Setup) -> str:
+    profile = "" if setup.profile == "paper" else f" --profile {setup.profile}"
+    return f"`run_study.py {study} --scale {setup.scale.name}{profile}`"
 
 
 def _spoken(of: Estimate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,40 +49,49 @@ class Reading(NamedTuple):
         return float(sum(weight * (number or 0.0) for weight, number in pairs) - self.contrast.above)
 
 
-def readings(result: StudyResult) -> dict[Contrast, Reading]:
-    """Every contrast of a study's claims on its runs. A wildcard spreads its weight over the cells that it
-    matches."""
-    contrasts = dict.fromkeys(each for claim in result.study.claims for each in claim.predicate.contrasts())
-    numbers = {metric: _numbers(metric, result) for metric in {contrast.metric for contrast in contrasts}}
-    cells, made = {cell.cell.labels: cell for cell in result.cells}, {}
-    for contrast in contrasts:
+def readings(result: StudyResult, contrasts: Iterable[Contrast] | None = None) -> dict[Contrast, Reading]:
+    """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its weight over
+    the cells that it matches."""
+    if contrasts is None:
+        contrasts = [each for claim in result.study.claims for each in claim.predicate.contrasts()]
+    by_labels = {cell.cell.labels: cell for cell in result.cells}
+    made = {}
+    for contrast in dict.fromkeys(contrasts):
         weights: dict[Labels, float] = {}
         for term in contrast.terms:
             matching = result.study.matching(term.cell)
             for cell in matching:
                 weights[cell.labels] = weights.get(cell.labels, 0.0) + term.weight / len(matching)
-        by_seed = [numbers[contrast.metric][labels] for labels in weights]
-        seeds = next(n for n in range(1 + min(map(len, by_seed))) if any(n not in own for own in by_seed))
-        values = np.array([[own[seed] for seed in range(seeds)] for own in by_seed])
-        factors = np.array(list(weights.values()))
-        made[contrast] = Reading(contrast, tuple(cells[labels] for labels in weights), factors, values)
+        cells = [by_labels[labels] for labels in weights]
+        by_seed = _by_seed(contrast.metric, cells, result)
+        seeds = 0
+        while all(seeds in numbers for numbers in by_seed):
+            seeds += 1
+        values = np.array([[numbers[seed] for seed in range(seeds)] for numbers in by_seed])
+        made[contrast] = Reading(contrast, tuple(cells), np.array(list(weights.values())), values)
     return made
 
 
-def _numbers(metric: Metric | None, result: StudyResult) -> dict[Labels, dict[int, float]]:
-    """By cell and seed what runs count for, in the cell's own metric (None) or in another. Times come only
-    from seeds whose runs were all on one device, since others compare devices."""
+def _by_seed(
+    metric: Metric | None, cells: Sequence[CellResult], result: StudyResult
+) -> list[dict[int, float]]:
+    """By cell what its runs count for under each seed, in the cell's own metric (None) or in another.
+
+    A time counts only under seeds whose runs of these cells were all on one device, since others compare
+    devices.
+    """
     if metric is None:
-        return {cell.cell.labels: cell.by_seed for cell in result.cells}
-    stored = [run for cell in result.cells for run in cell.runs if run.rows is not None]
-    devices = {(run.seed, run.provenance.get("device")) for run in stored}
-    seeds = [seed for seed, _ in devices if metric.checkpoint == "time"]
-    return {
-        cell.cell.labels: {
-            run.seed: number
-            for run in cell.runs
-            if seeds.count(run.seed) < 2
-            and (number := run.read(metric, result.aggregate, result.setup.scale)) is not None
-        }
-        for cell in result.cells
-    }
+        return [cell.by_seed for cell in cells]
+    devices: dict[int, set[object]] = {}
+    for run in (run for cell in cells for run in cell.runs if run.rows is not None):
+        devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
+    numbers = []
+    for cell in cells:
+        by_seed = {}
+        for run in cell.runs:
+            number = run.read(metric, result.aggregate, result.setup.scale)
+            compares_devices = metric.checkpoint == "time" and len(devices.get(run.seed, ())) > 1
+            if number is not None and not compares_devices:
+                by_seed[run.seed] = number
+        numbers.append(by_seed)
+    return numbers

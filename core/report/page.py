@@ -19,7 +19,9 @@ from core.report.figures import SCATTERS
 from core.report.numbers import interval, signed
 from core.report.tables import grid, marks, md
 from core.report.verdicts import Judged, Verdict
-from core.report.words import MARKS, POINTING, READING, mark, of_runs, outcome_words, reading, setting
+from core.report.words import (
+    MARKS, POINTING, READING, caution, mark, of_runs, outcome_words, reading, setting,
+)  # fmt: skip
 from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
@@ -204,10 +206,11 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     scale, profile, name = result.setup.scale.name, result.setup.profile, result.study.name
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
+    cautions = [caution(result)] if caution(result) else []
     pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}
     return {
         "scale": scale, "profile": profile, "name": f"{COLUMNS[scale]}, profile {profile}", "grid": table,
-        "notes": (setting(result), reading(result), *marks(table), *of_runs(result)),
+        "notes": (setting(result), reading(result), *marks(table), *cautions, *of_runs(result)),
         "figures": _links(pictures, folder), "files": _links(files, folder),
     }  # fmt: skip
 

@@ -25,6 +25,13 @@ READING = (
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
 )
+# What scale mini is, said of the encoder that the project brings for it.
+MINI_ENCODER = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
+CUT = (
+    "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen because "
+    "SimCSE rises on it."
+)
+LIKE = 0.05  # passes over the text: less is no difference
 MOST_TERMS, MOST_CELLS = 4, 8  # of a comparison that is spelled out; that a note lists
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
@@ -47,15 +54,20 @@ def setting(result: StudyResult) -> str:
 
 
 def caution(result: StudyResult) -> str:
-    """What a verdict at this scale says nothing about; empty at the papers' own."""
-    scale = result.setup.scale
+    """What a verdict at this scale says nothing about, and what the scale is; empty at the papers' own."""
+    scale, of = result.setup.scale, result.setup.sources
     if scale.generated:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
-    return (
-        f"These verdicts are about {shown(result.setup.sources.encoder_name)}, not about the paper's encoder."
-    )
+    sentences = [f"These verdicts are about {shown(of.encoder_name)}, not about the paper's encoder."]
+    passes = (scale.steps or 0) * scale.batch_size / of.corpus_rows
+    if passes >= 2:
+        read = f"reads {of.corpus_rows:,} sentences {passes:.0f} times"
+        sentences.append(f"Training {read}; the papers read a million sentences once.")
+    if of.encoder_digest == MINI_ENCODER:
+        sentences.append(CUT)
+    return " ".join(sentences)
 
 
 def reading(result: StudyResult) -> str:
@@ -134,6 +146,8 @@ def _checks(result: Judged) -> Iterator[str]:
     yield from barred
     for part in result.parts:
         for check in part.checks:
+            if check.kind == "passes" and abs(check.value - check.limit) > LIKE and part is result.parts[0]:
+                yield f"{check.words[:1].upper()}{check.words[1:]}."
             if check.kind == "gain" and check.met is not False and check.words not in " ".join(barred):
                 yield f"{values(part.study)}: {check.words}." if result.study.varied else f"{check.words}."
 

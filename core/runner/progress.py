@@ -46,7 +46,8 @@ class Display:
         with self._lock:
             if "started" in message:
                 self._open.add(run)
-                self._going[run] = {"phase": "start", "step": 0, "total": self._runs[run].config.train.steps}
+                total = max(1, self._runs[run].config.train.steps)  # a run without training has no step
+                self._going[run] = {"phase": "start", "step": 0, "total": total}
             if "phase" in message and run in self._going:
                 self._going[run] |= {name: value for name, value in message.items() if value is not None}
             if "note" in message:

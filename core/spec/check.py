@@ -44,7 +44,7 @@ def check_study(study: Study) -> None:
         })  # fmt: skip
     figure = (study.figure.x, study.figure.series) if study.figure is not None else ()
     metrics = [study.metric, *(cell.metric for cell in study.cells)]
-    metrics += [contrast.metric for claim in study.claims for contrast in claim.predicate.contrasts()]
+    metrics += [contrast.metric for claim in study.claims for contrast in claim.contrasts()]
     tasks = [re.sub(" (train|dev)$", "", metric.task) for metric in metrics if metric is not None]
     profiles = [*study.by_profile, *(name for cell in study.cells for name in cell.by_profile)]
     for kind, used, allowed in (
@@ -111,7 +111,7 @@ def check_runs(study: Study) -> None:
             what = f"{_joined(cell.labels)} of {study.name} makes no run under {profile}"
             raise UserError(f"{what}: {error}") from error
     for claim in study.claims:
-        for contrast in claim.predicate.contrasts():
+        for contrast in claim.contrasts():
             names = " and ".join(dict.fromkeys(_joined(term.cell) for term in contrast.terms))
             numbers: set[tuple] = set()
             for cell in study.cells_of([contrast]):

@@ -84,6 +84,8 @@ class Claim(Typed):
     (None: the predicate has its own). `gate` says what a verdict requires of the methods compared: that each
     has learnt, or nothing, as for a claim on collapse. `read_to` is the reading error of numbers printed in a
     figure: what lies within it is "not printed". `note` is a reservation that goes with any verdict.
+    `untrained` is of the encoder before training: if it holds there, training is not the reason, and the
+    claim has no verdict.
     """
 
     key: str
@@ -97,10 +99,16 @@ class Claim(Typed):
     note: str = ""
     gate: Literal["learns", "none"] = "learns"
     read_to: float = 0.0
+    untrained: Predicate | None = None
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The contrasts of its predicate, then those on the untrained encoder."""
+        before = self.untrained.contrasts() if self.untrained is not None else ()
+        return self.predicate.contrasts() + before
 
     def cells(self) -> tuple[Labels, ...]:
         """The labels of its cells, in order."""
-        return tuple(term.cell for contrast in self.predicate.contrasts() for term in contrast.terms)
+        return tuple(term.cell for contrast in self.contrasts() for term in contrast.terms)
 
 
 def weighted(cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0) -> Contrast:
@@ -188,14 +196,14 @@ def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contr
     return weighted([gain[1], gain[0], less[1], less[0]], [1, -1, -1, 1])
 
 
-def collapsed(a: Labels) -> Contrast:
-    """More than half of a's runs have collapsed vectors at the last checkpoint: a mean cosine above 0.95 or
-    an effective rank below 2.
+def collapsed(a: Labels, checkpoint: str = "last") -> Contrast:
+    """More than half of a's runs have collapsed vectors at a checkpoint: a mean cosine above 0.95 or an
+    effective rank below 2.
 
     Measured on distinct sentences of the development set. All three bounds are ours: an untrained BERT's
     [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before training.
     """
-    return replace(above(a, HALF, COLLAPSED), of="share")
+    return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
 
 
 def sound(a: Labels) -> Contrast:

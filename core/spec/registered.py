@@ -26,8 +26,10 @@ class Rule(NamedTuple):
 
 
 def rule_of(claim: Claim) -> str:
-    """16 hex digits over what decides a claim: its predicate, margin and gate."""
+    """16 hex digits over what decides a claim: predicate, margin, gate, what the untrained encoder shows."""
     rule = [_plain(claim.predicate), claim.margin, claim.gate]
+    if claim.untrained is not None:
+        rule.append(_plain(claim.untrained))
     return hashlib.sha256(json.dumps(rule).encode()).hexdigest()[:16]
 
 

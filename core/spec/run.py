@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from core.spec.errors import refuse, refuse_any
+from core.spec.errors import UserError, refuse, refuse_any
 from core.spec.section import ABOVE_0, SHARE, Bound, Section, at_least
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
@@ -56,7 +56,7 @@ class Train(Section):
     may give them a larger rate. fp16 can be stored but not trained.
     """
 
-    steps: Annotated[int, "optimiser steps of the run", at_least(1)]
+    steps: Annotated[int, "optimiser steps of the run", at_least(0)]
     batch_size: Annotated[int, "sentences in a batch (D30)", at_least(2)] = 64
     learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0", at_least(0)] = 3e-5
     weight_decay: Annotated[float, "AdamW's weight decay (D31)", at_least(0)] = 1e-6
@@ -75,7 +75,7 @@ class Evaluation(Section):
     """What is scored, when and on what. `transfer` costs minutes on real data (MoCoSE, Table 2)."""
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
-    every: Annotated[int, "steps between development checks (D30, D74)", at_least(1)] = 100
+    every: Annotated[int, "steps between development checks (D30, D74, D88)", at_least(1)] = 100
     vector: Annotated[
         Literal["cls_before_pooler", "pooler", "projection"] | None, "MoCoSE's sentence vector (D10)"
     ] = None
@@ -151,9 +151,12 @@ class RunConfig(Section):
 
     in_paths = "run"
     cadence = 125  # steps between development checks in the method's paper
+    trains = True  # False: the run scores the encoder that it starts from
 
     def check(self):
         size, rows = self.train.batch_size, self.data.rows
+        if self.trains and self.train.steps == 0:
+            raise UserError(f"A batch of {size} sentences leaves no step to train; give a smaller batch.")
         refuse(
             self.data.drop_last and rows < size,
             f"train.batch_size is {size} but the training text has only {rows} sentences; "

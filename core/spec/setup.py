@@ -227,7 +227,12 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
         terms = (Term(term.weight, (*term.cell, *place)) for term in contrast.terms)
         return replace(contrast, terms=tuple(terms))
 
-    return replace(claim, key=f"{claim.key} ({'/'.join(place)})", predicate=changed(claim.predicate, at))
+    return replace(
+        claim,
+        key=f"{claim.key} ({'/'.join(place)})",
+        predicate=changed(claim.predicate, at),
+        untrained=changed(claim.untrained, at) if claim.untrained is not None else None,
+    )
 
 
 def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSpec:

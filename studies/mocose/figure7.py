@@ -128,7 +128,8 @@ STUDY = Study(
             decided_by="the effective rank of the development sentences' vectors, MoCoSE against SimCSE and "
             "against untrained BERT, both needed",
             note="Isotropic is read as spread over many directions: the exponential of the entropy of the "
-            "normalised singular values. The margin of 5 is ours.",
+            "shares of variance, the squared singular values of the centred unit vectors. The margin of 5 is "
+            "ours.",
         ),
     ),
     footnotes=(

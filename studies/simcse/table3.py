@@ -64,5 +64,6 @@ STUDY = Study(
             "draws one mask twice."
         ),
         "Numbers are the published paper's, one decimal; how many runs they have is not said.",
+        "The paper checks every 250 steps. Its script checks every 125, and so do these runs (D88).",
     ),
 )

@@ -51,6 +51,18 @@ def test_rows_and_pairs_of_a_run(whole):
     assert 0 < whole.provenance["step_seconds"] < whole.provenance["seconds"]["train"]
 
 
+def test_a_run_without_training_scores_the_encoder_that_every_run_starts_from(whole, execution):
+    untrained = run(small("untrained", "paper", train__steps=0), execution)
+    assert untrained.status == "ok" and not values(untrained, "curve", "train", "loss")
+    for task in (*DEMO.tests, "avg", "dev"):
+        score = values(whole, "untrained", task, "spearman_all")
+        assert values(untrained, "selected", task, "spearman_all") == pytest.approx(score)
+    rank = values(whole, "untrained", "dev", "effective_rank")
+    assert values(untrained, "selected", "dev", "effective_rank") == pytest.approx(rank)
+    for edit in EDITS:  # what no trained run says of its start
+        assert len(values(untrained, "selected", "edits", f"cosine_{edit}")) == 1
+
+
 def test_what_the_papers_other_tables_need_is_measured(whole):
     assert values(whole, "data", "Para", "pairs") == [1200.0] and values(whole, "data", "dev", "pairs") == [960.0]
     for task in (*DEMO.tests, "dev"):

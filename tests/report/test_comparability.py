@@ -4,16 +4,19 @@ import dataclasses
 import math
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from fake_store import SOURCES, FakeStore, add_simcse, made_setup
 from scipy import stats
 from small_study import small
 
-from core.report.comparability import against_bar, initial_share, lag, length, turnover
+from core.data.encoders import MINI_ENCODER, encoder_digest
+from core.report.comparability import against_bar, initial_share, lag, length, trained, turnover
 from core.report.frames import claim_frame
+from core.report.quantities import Rows
 from core.report.statistics import over_seeds
-from core.report.verdicts import judged_at, reasons, study_result, why_unmarked
-from core.report.words import of_runs
+from core.report.verdicts import judge, judged_at, reasons, study_result, why_unmarked
+from core.report.words import CUT, caution, of_runs
 from core.spec.check import check_study
 from core.spec.claim import Claim, collapsed, greater
 from core.spec.errors import UserError
@@ -99,6 +102,25 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     assert "F2.3" not in no_verdict(study_result(find("mocose-figure2"), made_setup(1)))  # SimCSE alone
 
 
+def test_passes_over_the_text_are_counted_and_bar_nothing():
+    """15,625 steps of 64 over 40,000 sentences, whatever the method."""
+    result = filled(study(), **FAR)
+    (passes,) = [check for check in result.checks if check.kind == "passes"]
+    assert passes.value == pytest.approx(25.0) and passes.met and not no_verdict(result)
+    assert any("25, the paper's 1" in note for note in of_runs(result))
+    million = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
+    at_paper = study_result(study(), made_setup(1, scale=PAPER, sources=million))
+    assert not any("passes" in note.lower() for note in of_runs(at_paper))
+
+
+def test_what_scale_mini_is_stands_beside_its_verdicts():
+    sources = dataclasses.replace(SOURCES, encoder_digest=encoder_digest(MINI_ENCODER), corpus_rows=48_118)
+    words = caution(study_result(study(), made_setup(1, scale=MINI, sources=sources)))
+    assert "48,118 sentences 21 times" in words and CUT in words
+    assert CUT not in caution(study_result(study(), made_setup(1, scale=MINI)))  # an encoder of the user's
+    assert not caution(study_result(study(), made_setup(1, scale=PAPER)))
+
+
 @pytest.mark.parametrize(
     "setting, words",
     [("train.steps=3000", "rate × sentences read is 0.19 times"),
@@ -133,7 +155,7 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: runs of a gain +3.7")
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
     one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))  # no interval: nothing is certain
-    assert "AB" in provisional(one_run)
+    assert "too close to call" not in provisional(one_run)["AB"]
 
 
 def test_the_bar_is_welchs_interval_of_the_gain_less_a_third_of_simcses():
@@ -172,6 +194,44 @@ def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row
     assert best.checks[-1].value == pytest.approx(9.0)
     with pytest.raises(UserError, match="must_learn speaks of d, which is no cell"):
         check_study(study(must_learn=(("d",),)))
+
+
+def test_a_claim_has_no_verdict_where_the_untrained_encoder_shows_it():
+    before = Cell(labels=("u",), method="untrained")
+    above_t = Claim(key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",)))
+    axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
+    one = study(axes=axes, cells=(*study().cells, before), claims=(above_t,))
+    assert not no_verdict(filled(one, **FAR, u=(50.0, 50.0, 50.0)))
+    assert no_verdict(filled(one, **FAR, u=(58.0, 58.0, 58.0))) == {"S": "the untrained encoder shows it"}
+    command = "`run_study.py mocose-small --scale mini`"
+    assert no_verdict(filled(one, **FAR)) == {"S": f"measure the untrained encoder first: {command}"}
+    assert not no_verdict(filled(one, u=(50.0, 50.0, 50.0)))  # the claim's own rows have no run
+
+
+def test_a_claim_on_collapse_has_no_verdict_where_vectors_count_as_collapsed_before_training():
+    claim = Claim(
+        key="C",
+        text="t",
+        predicate=collapsed(("a",)),
+        untrained=collapsed(("a",), "untrained"),
+        margin=None,
+        gate="none",
+    )
+    result = filled(study(claims=(claim,)), **FAR)
+    for cosine, barred in ((0.8, False), (0.97, True)):
+        for run in result.cells[0].runs:
+            row = ("untrained", "dev", "mean_cosine", 0, cosine)
+            added = pa.Table.from_pylist([dict(zip(run.rows.table.column_names, row, strict=True))])
+            object.__setattr__(run, "rows", Rows(pa.concat_tables([run.rows.table, added]), {}))
+        assert bool(no_verdict(judge(result))) == barred
+
+
+def test_rows_without_training_need_not_learn_and_have_no_length():
+    before = Cell(labels=("u",), method="untrained")
+    axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
+    one = study(axes=axes, cells=(*study().cells, before), reference=None)
+    result = filled(one, **FAR, u=(50.0, 50.0, 50.0))
+    assert "u" not in {cell.name for cell in trained(result)} and not no_verdict(result)
 
 
 def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():

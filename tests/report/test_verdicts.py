@@ -154,6 +154,14 @@ def test_seconds_of_two_devices_are_never_compared():
         assert readings(one)[greater(A, B)].seeds == 3  # scores are compared all the same
 
 
+def test_a_row_outside_a_comparison_removes_none_of_its_seeds():
+    timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
+    made = result(study(timed), a=around(51, 3), b=around(46, 3), c=around(48, 3))
+    one = give(made, seconds=(3.0, 1.0, 9.0))
+    one.cells[2].runs[1].provenance["device"] = "cuda: a GPU"
+    assert readings(one)[timed].under(3).tolist() == [2.0, 2.0, 2.0]
+
+
 def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_its_own_side():
     """At five seeds of one claim: all of two needs each at a / 1, one of two at a / 2 contradicts it."""
     lead_b = np.array([1.0, 1.1, 0.9, 1.05, 0.95])  # less than over c, and surer

@@ -12,7 +12,7 @@ from core.spec.check import check_study
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES, as_coded, base
 from core.spec.run import TextView
-from core.spec.scale import SCALES, at_scale
+from core.spec.scale import DEMO, SCALES, at_scale
 from core.spec.setup import Setup, check_device
 from core.spec.study import Cell, Metric
 from core.spec.vary import vary
@@ -158,3 +158,10 @@ def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_th
         setup.check(printed(cells=(wide, wider)))
     setup.check(printed(cells=(wide, same)))
     replace(setup, scale=FULL, sources=PAPER_SOURCES).check(printed(cells=(wide, wider)))
+
+
+def test_a_batch_that_leaves_no_step_is_refused_and_a_run_without_training_has_none():
+    large = vary(base("simcse", "paper"), {"train.batch_size": 16_000})
+    with pytest.raises(UserError, match="leaves no step to train"):
+        at_scale(large, DEMO, SOURCES)
+    assert at_scale(base("untrained", "paper"), DEMO, SOURCES).train.steps == 0

@@ -1,0 +1,36 @@
+"""The encoder without training: SimCSE's run with no step. It measures what a trained encoder may owe to its
+start. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from core.methods.simcse.settings import METHOD as SIMCSE
+from core.methods.simcse.settings import SHARED, check_two_views
+from core.spec.methods import Method
+from core.spec.run import Measure, RunConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UntrainedRun(RunConfig):
+    """One run of no steps."""
+
+    method: Literal["untrained"] = "untrained"
+
+    trains = False
+
+    def check(self):
+        RunConfig.check(self)
+        check_two_views(self)
+
+    def scaled(self, measure: Measure) -> dict[str, object]:
+        return {"train.steps": 0}
+
+
+METHOD = Method(
+    title="Untrained encoder",
+    paper=UntrainedRun(**SHARED | {"train": replace(SHARED["train"], steps=0)}),
+    repaired=SIMCSE.repaired,
+    released=SIMCSE.released,
+)
