@@ -1,9 +1,9 @@
 """What it takes to settle a claim: the power of the verdicts' own test, by the paper's numbers or by ours.
 
 `of_study` answers by the printed numbers: it takes the printed effects as true, and a spread over seeds with
-its source. `chances` orders the work of `--resolve`: it draws further seeds around the stored ones. No verdict
-uses either. In `power` parts of a claim count as independent; parts that share a cell move together, so the
-power of "all of them" is a lower bound.
+its source. `chances` orders the work of `--resolve`: it draws further seeds around the stored ones. No
+verdict uses either. In `power` parts of a claim count as independent; parts that share a cell move together,
+so the power of "all of them" is a lower bound.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ POWER = 0.8
 QUANTILES = (np.arange(400) + 0.5) / 400
 AVERAGES = ("avg", "dev")  # tasks whose spread over seeds is known
 LEAST_FREEDOM = 12  # degrees of freedom; an SD of fewer is more than 20 % off in one case of three
-AHEAD = 4  # checks that a chance is given of; a plan of all eight took a second longer
+AHEAD = 3  # checks that a chance is given of; a plan of all eight took a second longer
 DRAWS = 500  # of further seeds; a chance is within 0.04 of that of endless draws
 UNPRINTED = 1.0  # effect without a printed number, in spreads of the comparison
 UNPRINTED_SHARE = 0.75  # of the runs of a cell
