@@ -198,7 +198,7 @@ def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
         return prospects.summary(costs) if costs else "cannot be run"
     hours = sum(seconds(result.setup.config(result.study, cell, 0)) for cell in cells.values()) / 3600
     runs = f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(cells)} runs"
-    return f"{runs}, {FIRST_SEEDS * hours:,.1f} H100 hours"
+    return f"{runs}, {prospects.gpu_time(FIRST_SEEDS * hours)}"
 
 
 def _table(result: Judged, folder: Path, figures: Path) -> dict:

@@ -1,13 +1,14 @@
 """What it takes to settle a claim: the power of the verdicts' own test, by the paper's numbers or by ours.
 
 `of_study` answers by the printed numbers: it takes the printed effects as true, and a spread over seeds with
-its source. `chances` orders the work of `--resolve`: it takes the stored mean and spread as true. No verdict
-uses either. Parts of a claim count as independent; parts that share a cell move together, so the power of
-"all of them" is a lower bound.
+its source. `chances` orders the work of `--resolve`: it draws further seeds around the stored ones. No
+verdict uses either. In `power` parts of a claim count as independent; parts that share a cell move together,
+so the power of "all of them" is a lower bound.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,40 +17,84 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtrc, chdtri, ndtr, stdtrit
 
-from core.report.statistics import LOOKS, alpha_at, over_seeds
+from core.report.contrasts import Reading
+from core.report.results import CellResult
+from core.report.statistics import LOOKS, alpha_at, claim_p, scatter_by_seed, settled
 from core.report.verdicts import Judged, Verdict, study_result
 from core.spec.claim import HALF, Claim, Contrast, Predicate, truth
 from core.spec.errors import counted
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.setup import Setup
-from core.spec.study import Study
+from core.spec.study import Cell, Study
 
 POWER = 0.8
 QUANTILES = (np.arange(400) + 0.5) / 400
 AVERAGES = ("avg", "dev")  # tasks whose spread over seeds is known
-SIMCSE_SPREAD, SIMCSE_SOURCE = 0.84, "hppRC's 50 seeds of SimCSE"
-FIGURES_SOURCE = "MoCoSE's single runs, read off its figures"
+LEAST_FREEDOM = 12  # degrees of freedom; an SD of fewer is more than 20 % off in one case of three
+AHEAD = 3  # checks that a chance is given of; a plan of all eight took a second longer
+DRAWS = 500  # of further seeds; a chance is within 0.04 of that of endless draws
+UNPRINTED = 1.0  # effect without a printed number, in spreads of the comparison
+UNPRINTED_SHARE = 0.75  # of the runs of a cell
+HOUR = 3600
 
 Normal = tuple[float, float]  # a contrast's mean over the threshold and its SD over seeds, taken as true
 
 
+class Spread(NamedTuple):
+    """The SD of a run's score over seeds, in points."""
+
+    sd: float
+    source: str
+
+
+SIMCSE_SPREAD = Spread(0.84, "hppRC's 50 seeds of SimCSE")
+
+
+class Price(NamedTuple):
+    """What settling a claim takes at a spread: `seeds` for 80 % power to show what the paper prints, and the
+    hours of the `runs` of its cells up to there. No check has that power: None, and no runs."""
+
+    spread: Spread
+    seeds: int | None
+    runs: Mapping[str, float]
+
+
 class Cost(NamedTuple):
-    """What settling a claim takes: `seeds` for 80 % power to show what the paper prints, and the hours of the
-    `runs` of its cells up to there. No check has that power: None, and no runs."""
+    """What settling a claim takes, at each of its spreads, the smallest first."""
 
     claim: str
     effect: float
-    seeds: int | None
-    runs: Mapping[str, float]
+    prices: tuple[Price, ...]
+
+    @property
+    def highest(self) -> Price:
+        """The price at the largest spread."""
+        return self.prices[-1]
 
     @property
     def words(self) -> str:
         """The cost in a line."""
-        head = f"{self.claim}, weakest printed effect {self.effect:+.2f}".replace("-", "−")
-        if self.seeds is None:
-            return f"{head}: more than {LOOKS[-1]} seeds"
-        return f"{head}: {self.seeds} seeds, {_spent(self.runs)}"
+        effect = f"{self.effect:+.2f}".replace("-", "−")
+        seeds = _range(str(price.seeds or f"more than {LOOKS[-1]}") for price in self.prices)
+        parts = [f"{self.claim}, weakest printed effect {effect}: {seeds} seeds"]
+        if able := [price.runs for price in self.prices if price.seeds]:
+            least = "at least " if self.highest.seeds is None else ""
+            parts.append(f"{least}{_range(str(len(runs)) for runs in able)} runs")
+            parts.append(gpu_time(*(sum(runs.values()) for runs in able)))
+        spreads = _range(f"{spread.sd:.2f} points ({spread.source})" for spread, _, _ in self.prices)
+        return f"{', '.join(parts)}; spread {spreads}"
+
+
+def _range(ends: Iterable[str]) -> str:
+    return " to ".join(dict.fromkeys(ends))
+
+
+def gpu_time(*hours: float) -> str:
+    """Hours of an H100, in minutes below two hours; several are a range."""
+    if max(hours) < 2:
+        return f"{_range(f'{60 * time:.0f}' for time in hours)} H100 minutes"
+    return f"{_range(f'{time:,.0f}' if time >= 10 else f'{time:.1f}' for time in hours)} H100 hours"
 
 
 def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> dict[str, float]:
@@ -88,8 +133,13 @@ def one_sided(mean: float, sd: float, n: int, level: float) -> float:
     is many errors)."""
     if sd <= 0.0:
         return float(mean > 0)
-    errors = np.sqrt(chdtri(n - 1, QUANTILES) / (n - 1))  # of the sample, over the true error
-    return float(ndtr(mean / sd * math.sqrt(n) + stdtrit(n - 1, level) * errors).mean())
+    return float(ndtr(mean / sd * math.sqrt(n) + stdtrit(n - 1, level) * _errors(n)).mean())
+
+
+@functools.cache  # the quantiles took most of the time of a plan's chances
+def _errors(n: int) -> np.ndarray:
+    """Quantiles of the standard error of n seeds, over the true error."""
+    return np.sqrt(chdtri(n - 1, QUANTILES) / (n - 1))
 
 
 def _of_share(share: float, n: int, level: float) -> float:
@@ -98,13 +148,24 @@ def _of_share(share: float, n: int, level: float) -> float:
     return 0.0 if least is None else float(bdtrc(least - 1, n, min(1.0, max(0.0, share))))
 
 
-def spread_of(study: Study) -> tuple[float, str]:
-    """The SD of a run over seeds, and its source: the study's printed single runs, else SimCSE's 50 seeds."""
-    runs = [cell.published_runs for cell in study.cells if len(cell.published_runs) > 1 and not cell.copied]
-    if not runs:
-        return SIMCSE_SPREAD, SIMCSE_SOURCE
-    freedom = sum(len(one) - 1 for one in runs)
-    return float(np.sqrt(sum(np.var(one) * len(one) for one in runs) / freedom)), FIGURES_SOURCE
+def spreads(cells: Iterable[Cell]) -> tuple[Spread, ...]:
+    """The spread of a comparison of these cells: that of their printed single runs, pooled.
+
+    With fewer than twelve degrees of freedom, or without single runs of some cells, it is at least SimCSE's.
+    Where few runs of every cell say less than SimCSE's, both are given: the smaller is not to be relied on.
+    """
+    runs = [cell.published_runs if not cell.copied else () for cell in cells]
+    several = [scores for scores in runs if len(scores) > 1]
+    freedom = sum(len(scores) - 1 for scores in several)
+    if not several:
+        return (SIMCSE_SPREAD,)
+    squares = sum(float(np.var(scores)) * len(scores) for scores in several)
+    printed = counted(sum(map(len, several)), "printed run")
+    own = Spread(math.sqrt(squares / freedom), f"{printed} of its cells")
+    whole = len(several) == len(runs)
+    if own.sd >= SIMCSE_SPREAD.sd or (whole and freedom >= LEAST_FREEDOM):
+        return (own,)
+    return (own, SIMCSE_SPREAD) if whole else (SIMCSE_SPREAD,)
 
 
 def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost]:
@@ -112,67 +173,138 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
 
     Claims are left out that the scale cannot judge or whose numbers are not printed or no scores.
     """
-    (spread, _), claims, costs = spread_of(result.study), len(result.study.claims), []
+    costs = []
     for verdict in result.verdicts:
-        claim, readings = verdict.claim, verdict.readings.values()
-        cells = {cell.name: cell for reading in readings for cell in reading.cells}.values()
-        scores = all(cell.metric.quantity == "spearman" and cell.metric.task in AVERAGES for cell in cells)
-        of = {
-            reading.contrast: (reading.printed, spread * math.hypot(*reading.weights))
-            for reading in readings
-            if reading.printed is not None
-        }
-        runs_here = scores and len(of) == len(readings) and not any(cell.unavailable for cell in cells)
-        if verdict.outcome == "no verdict" or not runs_here:
+        cells = _cells(verdict)
+        if verdict.outcome == "no verdict" or any(cell.unavailable for cell in cells):
             continue
-        above = {contrast: effect > 0 for contrast, (effect, _) in of.items()}
-        outcome = "supported" if truth(claim.predicate, above.get) else "contradicted"
-        seeds = next((n for n in LOOKS if power(claim, of, n, claims)[outcome] >= POWER), None)
-        runs = [(result.study, cell.cell, seed) for cell in cells for seed in range(seeds or 0)]
-        configs = [result.setup.config(*run) for run in runs]
-        hours = {run_id(config): seconds(config) / 3600 for config in configs}
-        costs.append(Cost(claim.key, verdict.printed_effect or 0.0, seeds, hours))
+        if _printed_scores(verdict):
+            every = spreads(cell.cell for cell in cells)
+            prices = tuple(_price(verdict, spread, result, seconds) for spread in every)
+            costs.append(Cost(verdict.claim.key, verdict.printed_effect or 0.0, prices))
     return costs
 
 
-def _spent(hours: Mapping[str, float]) -> str:
-    return f"{counted(len(hours), 'run')}, {sum(hours.values()):,.0f} H100 hours"
+def _cells(verdict: Verdict) -> list[CellResult]:
+    """The cells that a claim compares."""
+    cells = itertools.chain.from_iterable(reading.cells for reading in verdict.readings.values())
+    return list({cell.name: cell for cell in cells}.values())
+
+
+def _printed_scores(verdict: Verdict) -> bool:
+    """Whether a claim compares printed scores whose spread over seeds is known."""
+    metrics = [cell.metric for cell in _cells(verdict)]
+    scores = all(metric.quantity == "spearman" and metric.task in AVERAGES for metric in metrics)
+    return scores and all(reading.printed is not None for reading in verdict.readings.values())
+
+
+def _as_printed(verdict: Verdict, spread: Spread) -> dict[Contrast, Normal]:
+    """The contrasts of a claim at the printed scores, with the spread of a run over seeds."""
+    return {
+        reading.contrast: (reading.printed or 0.0, spread.sd * math.hypot(*reading.weights))
+        for reading in verdict.readings.values()
+    }
+
+
+def _price(verdict: Verdict, spread: Spread, result: Judged, seconds: Callable[[RunConfig], float]) -> Price:
+    """What settling a claim takes at a spread."""
+    claim, study, of = verdict.claim, result.study, _as_printed(verdict, spread)
+    above = {contrast: effect > 0 for contrast, (effect, _) in of.items()}
+    outcome = "supported" if truth(claim.predicate, above.get) else "contradicted"
+    powers = ((n, power(claim, of, n, len(study.claims))[outcome]) for n in LOOKS)
+    seeds = next((n for n, chance in powers if chance >= POWER), None)
+    runs = itertools.product(_cells(verdict), range(seeds or 0))
+    configs = [result.setup.config(study, cell.cell, seed) for cell, seed in runs]
+    return Price(spread, seeds, {run_id(config): seconds(config) / HOUR for config in configs})
 
 
 def summary(costs: Sequence[Cost]) -> str:
-    """What settles the claims that a check can settle, in a few words."""
-    able = [cost for cost in costs if cost.seeds]
-    settled = f"settle {len(able)} of {counted(len(costs), 'estimated claim')}"
+    """What settles the claims that a check can settle, at their largest spread, in a few words."""
+    able = [cost.highest for cost in costs if cost.highest.seeds]
+    ending = f"settle {len(able)} of {counted(len(costs), 'estimated claim')}"
     if not able:
-        return f"{LOOKS[-1]} seeds would {settled}"
-    hours = {run: spent for cost in able for run, spent in cost.runs.items()}
-    return f"up to {max(cost.seeds or 0 for cost in able)} seeds, {_spent(hours)} would {settled}"
+        return f"{LOOKS[-1]} seeds would {ending}"
+    hours = {run: spent for price in able for run, spent in price.runs.items()}
+    seeds, time = max(price.seeds or 0 for price in able), gpu_time(sum(hours.values()))
+    return f"up to {seeds} seeds, {counted(len(hours), 'run')}, {time} would {ending}"
 
 
 def lines(
     studies: Iterable[Study], setup: Setup, seconds: Callable[[RunConfig], float], devices: int
 ) -> list[str]:
-    """What `--plan` prints: seeds, runs and hours by claim, and of all affordable claims together."""
+    """What `--plan` prints: seeds, runs, hours and spread by claim, and of all affordable claims together."""
     costs = {(one := study_result(study, setup)).study: of_study(one, seconds) for study in studies}
     every = [cost for own in costs.values() for cost in own]
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
-    spreads = [spread_of(study) for study in costs if costs[study]]
-    each = {source: [f"{sd:.2f}" for sd, its in sorted(spreads) if its == source] for _, source in spreads}
-    ends = {source: " to ".join(dict.fromkeys((sds[0], sds[-1]))) for source, sds in each.items()}
-    sources = "; ".join(f"{of} points ({source})" for source, of in ends.items())
     return [
-        f"What settles the printed effects with 80 % power. Spread of a run over seeds: {sources}.",
+        "What settles the printed effects with 80 % power, by the spread of a run over seeds.",
         *(f"  {study.name} {cost.words}" for study, own in costs.items() for cost in own),
         f"In all {summary(every)}; {counted(devices, 'GPU')} at once.",
     ]
 
 
 def chances(verdict: Verdict, claims: int) -> dict[int, float]:
-    """The chance that an undecided claim, of so many in its study, is settled by each later check, by seeds;
-    empty before the first check."""
-    known = {each: over_seeds(reading.under(verdict.seeds)) for each, reading in verdict.readings.items()}
-    of = {contrast: (estimate.mean, estimate.sd) for contrast, estimate in known.items()}
-    later = [n for n in LOOKS if n > verdict.seeds >= LOOKS[0]]
-    each = (max(power(verdict.claim, of, n, claims).values()) for n in later)
-    return dict(zip(later, itertools.accumulate(each, max), strict=True))
+    """The chance that an undecided claim, of so many in its study, is settled by each of its next checks, by
+    seeds.
+
+    From the first check on it is the share of draws of further seeds that the verdict's own test settles.
+    Before, it takes the printed effect as true, with the claim's larger spread. An effect that is not printed
+    counts as one spread of the comparison, and a share of runs that is not as three quarters.
+    """
+    later = [n for n in LOOKS if n > verdict.seeds][:AHEAD]
+    if verdict.seeds < LOOKS[0]:
+        of = _before_runs(verdict)
+        each = [min(1.0, sum(power(verdict.claim, of, n, claims).values())) for n in later]
+        return dict(zip(later, itertools.accumulate(each, max), strict=True))
+    drawn = _drawn(verdict, later[-1]) if later else {}
+    done, by_check = np.zeros(DRAWS, dtype=bool), dict[int, float]()
+    for n in later:
+        values = {
+            contrast: _under(verdict.readings[contrast], runs[..., :n]) for contrast, runs in drawn.items()
+        }
+        done |= settled(claim_p(verdict.claim, values), alpha_at(n, claims)) > 0
+        by_check[n] = float(done.mean())
+    return by_check
+
+
+def _before_runs(verdict: Verdict) -> dict[Contrast, Normal]:
+    """What the contrasts of a claim are taken for before its first check."""
+    if _printed_scores(verdict):
+        return _as_printed(verdict, spreads(cell.cell for cell in _cells(verdict))[-1])
+    effects = {"share": UNPRINTED_SHARE - HALF}
+    return {contrast: (effects.get(contrast.of, UNPRINTED), 1.0) for contrast in verdict.readings}
+
+
+def _drawn(verdict: Verdict, seeds: int) -> dict[Contrast, np.ndarray]:
+    """The stored seeds of a claim's cells, by contrast, followed by draws of the others:
+    (draws, cells, seeds).
+
+    A draw's mean and SD are Student's predictive ones: the SD of few seeds is itself uncertain. Cells keep
+    their correlation over the stored seeds.
+    """
+    stored, random = verdict.seeds, np.random.default_rng(0)
+    free = stored - 1
+    error = random.normal(size=(DRAWS, stored, 1)) / math.sqrt(stored)  # of the stored mean
+    noise = error + random.normal(size=(DRAWS, stored, seeds - stored))
+    squares = chdtri(free, (np.arange(DRAWS) + 0.5) / DRAWS)  # all quantiles: fewer draws are enough
+    noise *= np.sqrt(free / squares)[:, None, None]
+    drawn = {}
+    for contrast, reading in verdict.readings.items():
+        values = reading.values[:, :stored]
+        if contrast.of == "share":
+            yes = values.sum()
+            share = random.beta(HALF + yes, HALF + stored - yes, (DRAWS, 1, 1))
+            further = (random.random((DRAWS, 1, seeds - stored)) < share).astype(float)
+        else:
+            mean = values.mean(-1, keepdims=True)
+            further = mean + (values - mean) / math.sqrt(free) @ noise
+        drawn[contrast] = np.concatenate((np.broadcast_to(values, (DRAWS, *values.shape)), further), axis=-1)
+    return drawn
+
+
+def _under(reading: Reading, values: np.ndarray) -> np.ndarray:
+    """A contrast minus its threshold by seed, of drawn runs (draws, cells, seeds)."""
+    if reading.contrast.of == "scatter":
+        return scatter_by_seed(values, reading.weights, reading.contrast.above)
+    return np.einsum("c,dcn->dn", reading.weights, values) - reading.contrast.above

@@ -1,4 +1,4 @@
-"""`--resolve`: train the runs that are likeliest to settle a claim, until the budget is spent. Verdicts are
+"""`--resolve`: train the runs that are likeliest to settle claims, until the budget is spent. Verdicts are
 computed anew from the stored runs before each choice. Nothing else is kept, so a killed command loses the
 runs in training, and two commands at once share the work."""
 
@@ -7,39 +7,27 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
+from core.report.comparability import Check, Method, gate, learning
 from core.report.prospects import chances
 from core.report.statistics import LOOKS, SETTLED
 from core.report.verdicts import Judged, Verdict, study_result
 from core.runner.estimate import Expectation
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import spoken
+from core.runner.run_sets import Prospect, RunSet, best_set
 from core.runner.train import Training
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
 from core.spec.study import SIMCSE, Cell, Study
 from core.store.store import Store
 
-SHOWN = 5  # choices that --plan prints
+SHOWN = 5  # sets that --plan prints
 OPEN = ("undecided", "not run")
-NO_BAR = "train SimCSE first"  # how the reason of a claim begins that lacks SimCSE's runs
-
-
-class Choice(NamedTuple):
-    """The missing runs of an open claim up to its next check; the largest `rate` comes first."""
-
-    rate: float  # chance to settle the claim for each second of training
-    name: str
-    why: str
-    runs: tuple[PlannedRun, ...]
-    wall: float  # seconds by the clock
-
-    def words(self) -> str:
-        """The choice in a line."""
-        return f"{self.name} ({self.why}): {counted(len(self.runs), 'run')}, about {spoken(self.wall)}."
+LEAST_CHANCE = 1e-4  # the chance of any check; draws show no smaller chance
 
 
 class Resolving:
@@ -53,26 +41,25 @@ class Resolving:
         self.failed: set[str] = set()  # runs
         self.loaded: dict[str, Any] = {}  # runs that were read, by id
         self.judged: list[Judged] = []
+        self.planned: dict[str, PlannedRun] = {}  # missing runs, by id
         self.expected: Expectation
 
     def go(self) -> int:
-        """Choose and train until no choice fits into the time left; the exit status."""
+        """Choose and train until no set fits into the time left; the exit status."""
         status, outcomes = 0, self.judge()
         for run in [run for result in self.judged for run in result.runs if run.trouble]:
             self.store.verified(run.run_id)  # sets a damaged file aside
-        while choices := self.choices():
-            left = max(0.0, self.ends - time.monotonic())
-            choice = next((choice for choice in choices if choice.wall <= left), None)
-            if choice is None:
-                shortest = spoken(min(choice.wall for choice in choices))
-                print(f"The shortest step left takes {shortest}; {spoken(left)} of the budget are left.")
+        while prospects := self.prospects():
+            chosen = next(self.sets(prospects), None)
+            if chosen is None:
+                self.tell_shortest(prospects)
                 break
-            print(f"Next: {choice.words()}", flush=True)
-            ended = self.training.train(Plan(choice.runs, choice.runs))
+            print(f"Next: {chosen.words()}", flush=True)
+            ended = self.training.train(Plan(chosen.runs, chosen.runs))
             if ended > 128:
                 return ended
             status = max(status, ended)
-            ids = {run.run_id for run in choice.runs}
+            ids = {run.run_id for run in chosen.runs}
             self.failed |= {run for run in ids if not self.store.has(run, use_published=True)}
             outcomes = self.judge()
         settled = sum(outcome in SETTLED[1:] for outcome in outcomes)
@@ -80,11 +67,15 @@ class Resolving:
         return status
 
     def plan(self) -> int:
-        """Print the first choices and their cost; the exit status. Nothing is trained."""
-        count, choices = sum(outcome in OPEN for outcome in self.judge()), self.choices()
-        for choice in choices[:SHOWN]:
-            print(choice.words())
-        print(f"{are(count, 'claim')} undecided; more runs may settle {len(choices)}.")
+        """Print the first sets and their cost; the exit status. Nothing is trained."""
+        count, prospects = sum(outcome in OPEN for outcome in self.judge()), self.prospects()
+        sets = list(itertools.islice(self.sets(prospects), SHOWN))
+        for chosen in sets:
+            print(chosen.words())
+        if prospects and not sets:
+            self.tell_shortest(prospects)
+        able = {prospect.claim for prospect in prospects}
+        print(f"{are(count, 'claim')} undecided; more runs may settle {len(able)}.")
         return 0
 
     def judge(self) -> list[str]:
@@ -93,48 +84,74 @@ class Resolving:
         self.judged = [study_result(one, self.setup, self.store, self.loaded) for one in self.studies]
         return [verdict.outcome for result in self.judged for verdict in result.verdicts]
 
-    def choices(self) -> list[Choice]:
-        """What may be trained for each open claim, the best first; without claims that need a failed run."""
-        self.expected, choices = self.training.expected(), []
+    def sets(self, prospects: Sequence[Prospect]) -> Iterator[RunSet]:
+        """Sets of missing runs that fit into the time left one after another, the best first. Each counts
+        the sets before it as trained, and their claims as settled with the chance that they had."""
+        left, done = self.ends - time.monotonic(), frozenset[str]()
+        seconds = {run: self.expected.seconds(self.planned[run].config) for run in self.planned}
+        while ids := best_set(prospects, done, seconds, self.expected.jobs, left):
+            runs = tuple(self.planned[run] for run in self.planned if run in ids)
+            wall = self.expected.wall(runs)
+            yield RunSet.of(runs, wall, prospects, done)
+            done, left = done | ids, left - wall
+
+    def tell_shortest(self, prospects: Sequence[Prospect]) -> None:
+        """Print that no set of runs fits into the time left."""
+        runs = ([self.planned[run] for run in prospect.runs] for prospect in prospects)
+        shortest, left = min(map(self.expected.wall, runs)), max(0.0, self.ends - time.monotonic())
+        print(f"The shortest step left takes {spoken(shortest)}; {spoken(left)} of the budget are left.")
+
+    def prospects(self) -> list[Prospect]:
+        """The later checks of each claim that more runs may settle, by claim and seeds; without checks that
+        need a failed run."""
+        self.expected, self.planned = self.training.expected(), {}
+        bar = self.missing(SIMCSE, SIMCSE.cells, range(LOOKS[0]))
+        prospects = list[Prospect]()
         for result in self.judged:
+            learns = learning(result)
             for verdict in result.verdicts:
-                able = verdict.outcome in OPEN and not verdict.reason or verdict.reason.startswith(NO_BAR)
-                choice = self.choice(result.study, verdict) if able else None
-                if choice is not None and not self.failed & {run.run_id for run in choice.runs}:
-                    choices.append(choice)
-        return sorted(choices, key=lambda choice: -choice.rate)
+                if self.able(verdict, learns, result, bool(bar)):
+                    prospects += self.later(result.study, verdict, bar)
+        return [prospect for prospect in prospects if not self.failed & prospect.runs]
 
-    def choice(self, study: Study, verdict: Verdict) -> Choice | None:
-        """What a claim is given next: SimCSE's runs where it lacks them, or its own up to the next check. A
-        first check counts as a chance of 1, later checks by the best chance for each second of training among
-        those that fit into the time left."""
+    def able(self, verdict: Verdict, learns: Mapping[Method, Check], result: Judged, lacks_bar: bool) -> bool:
+        """Whether more runs may settle a claim. A claim without a verdict is able if nothing but the lack of
+        a run bars it: of SimCSE, or of its own rows."""
+        if any(cell.unavailable for reading in verdict.readings.values() for cell in reading.cells):
+            return False
+        if verdict.outcome in OPEN:
+            return not verdict.reason  # else the scale leaves no such number
+        if verdict.outcome != "no verdict" or not (lacks_bar or verdict.seeds < LOOKS[0]):
+            return False
+        measured = {method: check for method, check in learns.items() if not math.isnan(check.value)}
+        barred, _ = gate(verdict.claim, list(verdict.readings.values()), measured, result)
+        return not barred
+
+    def later(self, study: Study, verdict: Verdict, bar: frozenset[str]) -> Iterator[Prospect]:
+        """A claim's later checks, up to the one with the most chance a seed."""
         claim, cells = verdict.claim, study.cells_of(verdict.claim.predicate.contrasts())
-        if any(self.setup.unavailable(study, cell) for cell in cells):
-            return None
-        chance_at, why = {LOOKS[0]: 1.0}, "first check"
-        if verdict.seeds >= LOOKS[0]:
-            chance_at = chances(verdict, len(study.claims))
-            why = "a chance of {:.0%} to be settled with {} seeds"
-        lacking = {seeds: self.missing(study, cells, seeds) for seeds in chance_at}
-        if claim.gate != "none" and (bar := self.missing(SIMCSE, SIMCSE.cells, LOOKS[0])):
-            chance_at, lacking, why = {LOOKS[0]: 1.0}, {LOOKS[0]: bar}, "SimCSE, the bar of other methods"
-        lacking = {seeds: runs for seeds, runs in lacking.items() if runs}
-        if not lacking:  # all checks are done, or another command has just trained them
-            return None
-        runs, left = next(iter(lacking.values())), self.ends - time.monotonic()
-        rate, seeds = max(
-            (chance_at[seeds] / sum(self.expected.seconds(run.config) for run in more), seeds)
-            for seeds, more in lacking.items()
-            if more == runs or self.expected.wall(more) <= left
-        )
-        name = f"{study.name} {claim.key}"
-        return Choice(rate, name, why.format(chance_at[seeds], seeds), runs, self.expected.wall(runs))
+        by_check = chances(verdict, len(study.claims))
+        floored = {seeds: max(chance, LEAST_CHANCE) for seeds, chance in by_check.items()}
+        most = max(floored, key=lambda seeds: floored[seeds] / (seeds - verdict.seeds), default=0)
+        runs, before = bar if claim.gate != "none" else frozenset(), 0
+        for seeds in (seeds for seeds in floored if seeds <= most):
+            runs |= self.missing(study, cells, range(before, seeds))
+            before = seeds
+            if runs:  # else another command has just trained them
+                yield Prospect((study.name, claim.key), seeds, floored[seeds], runs)
 
-    def missing(self, study: Study, cells: Sequence[Cell], seeds: int) -> tuple[PlannedRun, ...]:
-        """The distinct runs that cells lack up to a number of seeds."""
-        runs: dict[str, PlannedRun] = {}
-        for seed, cell in itertools.product(range(seeds), cells):
-            config, label = self.setup.config(study, cell, seed), f"{study.name} {'/'.join(cell.labels)}"
-            run = PlannedRun(run_id=run_id(config), config=config, cells=[label], seed=seed)
-            runs.setdefault(run.run_id, run)
-        return tuple(run for run in runs.values() if not self.store.has(run.run_id, use_published=True))
+    def missing(self, study: Study, cells: Sequence[Cell], seeds: range) -> frozenset[str]:
+        """The distinct runs that cells lack under these seeds."""
+        runs = set()
+        for seed, cell in itertools.product(seeds, cells):
+            config = self.setup.config(study, cell, seed)
+            identity = run_id(config)
+            if identity not in self.planned and self.store.has(identity, use_published=True):
+                continue
+            run = PlannedRun(run_id=identity, config=config, seed=seed)
+            names = self.planned.setdefault(identity, run).cells
+            name = f"{study.name} {'/'.join(cell.labels)}"
+            if name not in names:
+                names.append(name)
+            runs.add(identity)
+        return frozenset(runs)

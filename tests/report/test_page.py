@@ -16,9 +16,10 @@ from small_study import result, small
 from core.report.page import page_files
 from core.report.render import render, render_index
 from core.report.tables import markdown, md, tex
+from core.report.verdicts import study_result
 from core.spec.claim import Claim, best, greater
 from core.spec.errors import shown
-from core.spec.scale import DEMO
+from core.spec.scale import DEMO, PAPER
 from studies import find
 
 HERE = "results beside a#b?c"
@@ -152,3 +153,11 @@ def test_letters_of_latex_and_markdown():
     assert tex("a_b & 50 % −1") == r"a\_b \& 50 \% $-$1" and tex("größe") == "größe"
     assert tex("a--b") == "a-{-}b" and md("a|b*") == r"a\|b\*"
     assert tex("[MASK] *") == "{[}MASK{]} {*}"  # LaTeX reads [ or * behind a line break as its options
+
+
+def test_a_claim_at_the_papers_scale_has_its_hours_and_spread(tmp_path):
+    at = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
+    results = {("paper", "paper"): [study_result(TABLE7, at)]}
+    files = page_files([TABLE7], results, tmp_path, tmp_path, lambda config: 240.0)
+    cost = "2.1 to 4.8 H100 hours; spread 0.49 points (12 printed runs of its cells) to 0.84 points"
+    assert cost in files["index.html"] and cost in files["claims.csv"]

@@ -8,11 +8,12 @@ from claim_study import A, B, C, around, result, study
 from fake_store import SOURCES, made_setup
 from scipy import stats
 
-from core.report.prospects import chances, lines, of_study, one_sided, power, spread_of
+from core.report.prospects import SIMCSE_SPREAD, chances, gpu_time, lines, of_study, one_sided, power, spreads
 from core.report.statistics import SETTLED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
-from core.spec.claim import Claim, best, gains, greater
+from core.spec.claim import Claim, all_of, best, collapsed, gains, greater
 from core.spec.scale import PAPER
+from core.spec.study import Cell
 from studies import find
 
 AT = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
@@ -57,24 +58,118 @@ def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predica
     assert 0.1 < simulated < 0.99
 
 
+def cells(*runs, copied=False):
+    return [Cell(labels=(str(n),), published_runs=scores, copied=copied) for n, scores in enumerate(runs)]
+
+
+NARROW, WIDE = (50.0, 50.2, 50.4), (40.0, 50.0, 60.0)  # SDs 0.2 and 10
+
+
+@pytest.mark.parametrize(
+    ("compared", "expected"),
+    [
+        (cells((), ()), [0.84]),
+        (cells(NARROW, copied=True), [0.84]),
+        (cells(NARROW, NARROW), [0.2, 0.84]),  # four degrees of freedom
+        (cells(NARROW, ()), [0.84]),  # one row says nothing of the other
+        (cells(*[NARROW] * 5), [0.2, 0.84]),
+        (cells(*[NARROW] * 6), [0.2]),  # twelve
+        (cells(*[NARROW] * 6, ()), [0.84]),
+        (cells(WIDE, ()), [10.0]),
+        (cells(NARROW, WIDE), [(50.02) ** 0.5]),
+    ],
+)
+def test_a_spread_is_that_of_the_cells_and_of_few_runs_at_least_simcse_s(compared, expected):
+    assert [spread.sd for spread in spreads(compared)] == pytest.approx(expected)
+
+
+def test_a_claim_is_priced_by_the_cells_that_it_compares():
+    """Cell d scatters by 10 points: this counts for the claim on d alone."""
+    published, runs = {"a": 51.5, "b": 50.0, "d": 40.0}, dict.fromkeys("abc", NARROW) | {"d": WIDE}
+    one = study(greater(A, B), greater(A, ("d",)), published=published, runs=runs)
+    without, wild = of_study(result(one), lambda _: 360.0)
+    assert [price.spread.sd for price in without.prices] == pytest.approx([0.2, 0.84])
+    assert [price.seeds for price in without.prices] == [5, 12]
+    assert [len(price.runs) for price in without.prices] == [10, 24]
+    assert wild.highest.spread.sd == pytest.approx(50.02**0.5) and wild.highest.seeds == 18
+    assert "10 to 24 runs, 1.0 to 2.4 H100 hours; spread 0.20 points (6 printed runs" in without.words
+
+
+def costs_of(name, seconds=3600.0):
+    return {cost.claim: cost for cost in of_study(study_result(find(name), AT), lambda _: seconds)}
+
+
 def test_the_papers_claims_have_a_cost_with_its_source():
-    names = ("mocose-table4", "mocose-table7", "esimcse-table6")
-    every = [one for name in names for one in of_study(study_result(find(name), AT), lambda _: 3600.0)]
-    costs_of = {one.claim: one for one in every}
-    assert costs_of["T4.1"].seeds is None and "more than 60 seeds" in costs_of["T4.1"].words
-    assert all(set(one.runs.values()) <= {1.0} for one in costs_of.values())
-    assert spread_of(find("mocose-table4")) == (0.84, "hppRC's 50 seeds of SimCSE")
-    assert spread_of(find("mocose-figure3"))[1] == "MoCoSE's single runs, read off its figures"
+    fills = costs_of("mocose-table7")["T7.5"]  # of a queue of 512
+    assert [round(price.spread.sd, 2) for price in fills.prices] == [0.49, 0.84]
+    assert [price.seeds for price in fills.prices] == [8, 18] and len(fills.highest.runs) == 72
+    fgsm = costs_of("mocose-table5")["T5.1"]  # single runs of one of its two rows
+    assert [price.spread for price in fgsm.prices] == [SIMCSE_SPREAD] and fgsm.highest.seeds is None
+    average = costs_of("mocose-table1")["T1.1"]
+    assert average.highest.seeds == 27 and len(average.highest.runs) == 54
+    assert SIMCSE_SPREAD.source in average.words and "more than 60 seeds" in fgsm.words
+    hours = [hour for price in fills.prices for hour in price.runs.values()]
+    assert hours and set(hours) == {1.0}
     text = lines([find("esimcse-table6")], AT, lambda _: 3600.0, 4)
     assert "80 % power" in text[0] and text[-1].startswith("In all up to 60 seeds, ") and "4 GPUs" in text[-1]
+
+
+def test_less_than_two_hours_are_minutes():
+    assert gpu_time(0.3) == "18 H100 minutes" and gpu_time(0.3, 1.9) == "18 to 114 H100 minutes"
+    assert gpu_time(0.3, 2.5) == "0.3 to 2.5 H100 hours" and gpu_time(1234.5) == "1,234 H100 hours"
+
+
+def by_hand(stored, others, claims, seeds=5, draws=4000):
+    """The share of draws in which five seeds settle "a above the others", with a margin of a point."""
+    random, wins = np.random.default_rng(7), 0
+    pairs = [np.subtract(stored["a"], stored[other]) for other in others]
+    level = alpha_at(seeds, claims)
+    needed, one_of = (stats.t.isf(each, seeds - 1) for each in (level, level / len(pairs)))
+    for _ in range(draws):
+        scale = np.sqrt(2 / random.chisquare(2))
+        weights = random.normal(size=(3, 1)) / 3**0.5 + random.normal(size=(3, seeds - 3))
+        means, errors = [], []
+        for pair in pairs:
+            further = pair.mean() + scale * (pair - pair.mean()) / 2**0.5 @ weights
+            values = np.concatenate((pair, further))
+            means.append(values.mean())
+            errors.append(values.std(ddof=1) / seeds**0.5)
+        rows = list(zip(means, errors, strict=True))
+        holds = all(mean >= needed * error for mean, error in rows)
+        fails = any(mean <= -one_of * error for mean, error in rows)
+        near = all(mean + 1.0 >= needed * error for mean, error in rows)
+        not_above = any(mean - 1.0 <= -one_of * error for mean, error in rows)
+        wins += holds or fails or (near and not_above)
+    return wins / draws
+
+
+@pytest.mark.parametrize("others", ["b", "bc"])
+def test_a_chance_is_that_of_studies_drawn_around_the_stored_seeds(others):
+    stored = {"a": [51.2, 52.1, 51.5], "b": [50.0, 50.8, 50.6], "c": [50.3, 50.7, 50.1]}
+    predicate = all_of(*(greater(A, (other,)) for other in others))
+    (verdict,) = result(study(predicate), **stored).verdicts
+    assert verdict.outcome == "undecided"
+    hand = by_hand(stored, others, claims=4)
+    assert 0.2 < hand < 0.95
+    assert chances(verdict, 4)[5] == pytest.approx(hand, abs=0.04)
 
 
 def test_chances_are_of_later_checks_and_follow_the_stored_seeds():
     (clear,) = result(study(greater(A, B)), a=around(50.4, 3, 0.3), b=around(50.0, 3, 0.2)).verdicts
     chance = chances(clear, 4)
-    assert list(chance) == [5, 8, 12, 18, 27, 40, 60] and list(chance.values()) == sorted(chance.values())
+    assert list(chance) == [5, 8, 12] and list(chance.values()) == sorted(chance.values())
     noise = {"a": [50.0, 52.0, 49.0], "b": [50.5, 51.0, 49.4]}
     (flat,) = result(study(greater(A, B), margin=None), **noise).verdicts
-    assert max(chances(flat, 4).values()) < 0.3 < chance[60]
-    (few,) = result(study(greater(A, B)), a=[50.0, 51.0], b=[49.0, 50.0]).verdicts
-    assert not chances(few, 4)
+    assert max(chances(flat, 4).values()) < 0.3
+
+
+def test_before_the_first_check_the_printed_effect_counts_and_a_first_check_settles_little():
+    one = study(greater(A, B), greater(B, A), collapsed(C), published={"a": 51.5, "b": 50.0})
+    printed, against, share = result(one, a=[50.0, 51.0], b=[49.0, 50.0]).verdicts
+    by_check = chances(printed, 3)
+    assert list(by_check) == [3, 5, 8]
+    expected = power(printed.claim, {greater(A, B): (1.5, 0.84 * 2**0.5)}, 8, 3)
+    assert by_check[8] == pytest.approx(sum(expected.values())) and by_check[8] > 0.1
+    assert by_check[3] < 0.01
+    assert chances(against, 3)[8] == pytest.approx(by_check[8], abs=0.01)  # it is contradicted as likely
+    assert set(chances(share, 3).values()) == {0.0}  # no share of eight runs is settled
