@@ -191,8 +191,12 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     if not own.n or not bar.n:
         profile = "" if result.setup.profile == "paper" else f" --profile {result.setup.profile}"
         command = f"`run_study.py {{}} --scale {result.setup.scale.name}{profile}`"
-        words = f"{cell.name} has no run: {command.format(result.study.name)} trains it"
-        words = f"train SimCSE first: {command.format(SIMCSE.name)}" if own.n else words
+        name = "SimCSE" if own.n else cell.name
+        words = f"{name} has no run: {command.format(result.study.name)} trains it"
+        if own.n:
+            words = f"train SimCSE first: {command.format(SIMCSE.name)}"
+        if any(run.rows is not None for run in (simcse if own.n else cell.runs)):
+            words = f"the stored runs of {name} lack a score before or after training"
         return Check("gain", math.nan, math.nan, None, words)
     above, half = against_bar(own, bar)
     met = None if abs(above) <= half else above > 0
