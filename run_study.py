@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-import importlib
+import contextlib
 import os
 import signal
 import sys
+
+STOPPED = "Stopped; what is finished is kept, and the same command goes on."
+
+
+def stop(*_) -> None:
+    """End at once, without an exception, which would leave foreign code anywhere: pandas crashed on it."""
+    with contextlib.suppress(Exception):  # the signal came within a print, or nobody reads
+        sys.stdout.flush()
+        os.write(2, f"{STOPPED}\n".encode())
+    os._exit(130)
+
+
+def open_streams() -> None:
+    """Open the null device in place of standard streams that are closed: other files would take their numbers."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest number that is free
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+
+
+open_streams()
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler and __name__ == "__main__":
+    signal.signal(signal.SIGINT, stop)
+
+import importlib
 from io import TextIOWrapper
 from pathlib import Path
-
-if (interrupted := signal.getsignal(signal.SIGINT)) is signal.default_int_handler and __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while it imports there is nothing to stop in order
 
 HOME = Path(__file__).resolve().parent
 sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]  # python -I and PYTHONSAFEPATH leave it out
@@ -46,7 +70,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
             _let_go()
         return 2
     except KeyboardInterrupt:
-        print("Stopped; what is finished is kept, and the same command goes on.", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         return 130
 
 
@@ -58,5 +82,4 @@ def _let_go() -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, interrupted)
     sys.exit(main(sys.argv[1:]))

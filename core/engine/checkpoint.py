@@ -2,31 +2,36 @@
 
 Each run has one file, replaced every few minutes. What a model keeps beside its weights is in its state dict.
 The data streams follow from the seed and the number of steps, and `training_batches` winds them forward. On a
-CPU a resumed run equals an undisturbed run bit for bit.
+CPU a resumed run equals an undisturbed run bit for bit. The comment of the file, a zip archive, is its seal.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
+import mmap
 import os
 import signal
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
+from core.engine.provenance import CODE
+from core.spec import methods
 from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, run_id
 from core.spec.result import Row
 from core.spec.run import Execution, RunConfig
 from core.store.files import whole
 from core.store.store import Store
+
+SEAL_BYTES = 64
 
 
 class Checkpoint(NamedTuple):
@@ -51,27 +56,40 @@ class TrainingState(NamedTuple):
 def write(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is full or
     read-only; the old file stays then."""
-    with whole(path) as temporary, open(temporary, "wb") as file:
+    with whole(path) as temporary, open(temporary, "w+b") as file:
         try:  # with a path in place of the file, torch would hide the system's errors
             torch.save(tree_map_only(Tensor, lambda tensor: tensor.detach().cpu(), content), file)
         except RuntimeError as error:  # torch's writer fails once more while it closes
             raise error.__context__ if isinstance(error.__context__, OSError) else error from None
+        file.seek(-2, os.SEEK_END)  # the length of the archive's comment
+        file.write(SEAL_BYTES.to_bytes(2, "little"))
+        file.write(seal(file, file.tell()))
 
 
 def read(path: Path) -> dict:
     """The content of the file, tensors as views of it. A damaged file raises an error of some kind."""
-    with zipfile.ZipFile(path) as archive:
-        if (name := archive.testzip()) is not None:  # torch itself checks no checksum
-            raise ValueError(f"the checksum of {name} is wrong")
+    with open(path, "rb") as file:
+        length = file.seek(0, os.SEEK_END) - SEAL_BYTES
+        if length <= 0 or seal(file, length) != file.read():
+            raise ValueError("its content does not match its seal")
     return dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
+
+
+def seal(file: BinaryIO, length: int) -> bytes:
+    """SHA-256 over the first bytes of a file, in hexadecimal digits; the file stands behind these bytes."""
+    file.flush()
+    with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as content:
+        digest = hashlib.sha256(content).hexdigest()
+    file.seek(length)
+    return digest.encode()
 
 
 class CheckpointFile:
     """The checkpoint file of one run, read and written by the process that trains it. A new one restores the
     model of an earlier attempt.
 
-    A file that is damaged, or belongs to another run, model or kind of device, is set aside, and `note` gets
-    a sentence. Without `checkpoint_minutes` an earlier attempt's file is used, and none is written.
+    A file that is damaged, or belongs to another run, kind of device or code of the method, is set aside, and
+    `note` gets a sentence. Without `checkpoint_minutes` an earlier attempt's file is used, and none is written.
     """
 
     def __init__(
@@ -81,12 +99,17 @@ class CheckpointFile:
         self.rows: list[Row] = []  # of the run so far; the job adds to them
         self.step, self.earlier_seconds = 0, 0.0  # of earlier attempts
         self.resumed_at: list[int] = []
+        self.codes = {CODE}  # of this and earlier attempts
         self.asked = False  # whether the process was asked to end
-        self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
+        self._owner = {
+            "run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type,
+            "code of the method": methods.code_digest(config.method),
+        }  # fmt: skip
         self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()
         store = Store(execution.results_dir, None)
         self._path, self._left = store.path("checkpoints", run_id(config)), None
+        self._set_aside = store.set_aside
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
             try:
@@ -97,11 +120,10 @@ class CheckpointFile:
                 model.load_state_dict(_on(self.device, content["model"]))
                 self.rows, self.resumed_at = [Row(*row) for row in rows], [*content["resumed_at"], step]
                 self.step, self.earlier_seconds, self._left = step, seconds, content
-            except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
+                self.codes.update(content["codes"])
+            except Exception as error:  # torch and the unpickler have errors of many kinds
                 model.load_state_dict(before)
-                aside = f"{self._path} (now {store.set_aside(self._path)})"
-                reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-                note(f"starts from nothing, since the checkpoint {aside} is of no use: {reason}")
+                note(f"starts from nothing, since {self._unfit(error)}")
 
     def restored(self, optimiser: torch.optim.Optimizer) -> TrainingState:
         """Restore the optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint before the
@@ -113,10 +135,19 @@ class CheckpointFile:
             return TrainingState()
         content, self._left = self._left, None  # some gigabytes that nobody needs any more
         groups = optimiser.state_dict()["param_groups"]
-        optimiser.load_state_dict({"state": _on("cpu", content["optimiser"]), "param_groups": groups})
-        selected, pending = (_on(self.device, content[name]) for name in ("selected", "pending"))
-        selected = selected and Checkpoint(*selected)
-        return TrainingState(self.step, selected, content["losses"], pending, content["score"])
+        try:
+            optimiser.load_state_dict({"state": _on("cpu", content["optimiser"]), "param_groups": groups})
+            selected, pending = (_on(self.device, content[name]) for name in ("selected", "pending"))
+            selected = selected and Checkpoint(*selected)
+            return TrainingState(self.step, selected, content["losses"], pending, content["score"])
+        except Exception as error:  # by now the model has the weights of the checkpoint
+            raise UserError(f"{self._unfit(error)}; give the same command again.") from error
+
+    def _unfit(self, error: Exception) -> str:
+        """Set the file aside; why it is of no use."""
+        aside = f"{self._path} (now {self._set_aside(self._path)})"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        return f"the checkpoint {aside} is of no use: {reason}"
 
     def due(self) -> bool:
         """Whether a checkpoint is to be written after this step."""
@@ -129,7 +160,8 @@ class CheckpointFile:
             "selected": at.selected and tuple(at.selected),
             "rows": [(*row[:-1], float(row.value)) for row in self.rows],
             "model": dict(model.state_dict()), "optimiser": optimiser.state_dict()["state"],
-            "resumed_at": self.resumed_at, "seconds": self.earlier_seconds + time.monotonic() - self._began,
+            "resumed_at": self.resumed_at, "codes": sorted(self.codes),
+            "seconds": self.earlier_seconds + time.monotonic() - self._began,
         }  # fmt: skip
         try:
             write(self._path, content)

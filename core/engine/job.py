@@ -99,7 +99,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         "evaluate": time.monotonic() - trained,
     }  # fmt: skip
     more = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}  # times, so no rows
-    recorded = provenance.gather(config, execution, seconds, text.rewritten)
+    recorded = provenance.gather(config, execution, seconds, text.rewritten, file.codes)
     recorded |= {name: value for name, value in more.items() if value}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
 

@@ -6,9 +6,8 @@ import hashlib
 import platform
 import resource
 import socket
-import subprocess
+from collections.abc import Collection
 from importlib import metadata
-from pathlib import Path
 
 import torch
 
@@ -16,15 +15,19 @@ from core.engine.processor import processor
 from core.engine.tokens import TokenTable
 from core.spec import methods
 from core.spec.run import Execution, RunConfig
+from core.store import code
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
+CODE = code.digest()  # of the files that this process imports, which may change while it trains
 
 
 def gather(
-    config: RunConfig, execution: Execution, seconds: dict[str, float], rewritten: TokenTable | None
-) -> dict[str, object]:
+    config: RunConfig, execution: Execution, seconds: dict[str, float], rewritten: TokenTable | None,
+    codes: Collection[str],
+) -> dict[str, object]:  # fmt: skip
     """Provenance of the run that just ended in this process. `rewritten` is the target view's own text, if
-    any: a model may write another text on another device."""
+    any: a model may write another text on another device. `codes` are digests of the code of this and earlier
+    attempts."""
     cuda, used = execution.device == "cuda", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     name = torch.cuda.get_device_name() if cuda else platform.machine()
     others = {digest: other for digest, _, other in execution.other_encoders}
@@ -39,23 +42,10 @@ def gather(
         "processor": processor(),
         "threads": execution.threads,
         "host": socket.gethostname(),
-        "commit": commit(),
+        "commit": code.current_commit(),
+        "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
         "method_code": methods.code_digest(config.method),
         "encoder": others.get(config.encoder.digest, execution.encoder_name),
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
         "peak_memory_bytes": torch.cuda.max_memory_allocated() if cuda else used,
     }
-
-
-def commit() -> str:
-    """The commit of the code, with `+` if files differ from it; `unknown` outside a checkout."""
-    folder = str(Path(__file__).parents[1])
-    try:
-        done = subprocess.run(
-            ["git", "-C", folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", "."],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    first, *rest = done.stdout.splitlines()  # "# branch.oid COMMIT", more about the branch, changed files
-    return first.split()[-1][:12] + "+" * any(not line.startswith("#") for line in rest)

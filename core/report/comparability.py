@@ -231,8 +231,12 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
     own, bar = gain(cell.runs, task), gain(simcse, task)
     if not own.n or not bar.n:
-        words = f"{cell.name} has no run: {_command(result.study.name, result.setup)} trains it"
-        words = f"train SimCSE first: {_command(SIMCSE.name, result.setup)}" if own.n else words
+        name = "SimCSE" if own.n else cell.name
+        words = f"{name} has no run: {_command(result.study.name, result.setup)} trains it"
+        if own.n:
+            words = f"train SimCSE first: {_command(SIMCSE.name, result.setup)}"
+        if any(run.rows is not None for run in (simcse if own.n else cell.runs)):
+            words = f"the stored runs of {name} lack a score before or after training"
         return Check("gain", math.nan, math.nan, None, words)
     above, half = against_bar(own, bar)
     met = None if abs(above) <= half else above > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -13,7 +13,7 @@ from core.report import frames
 from core.report.comparability import TOO_SHORT
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
-from core.report.page import Results, Seconds, page_files
+from core.report.page import ENDINGS, Results, Seconds, page_files
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -22,7 +22,7 @@ from core.spec.setup import Setup
 from core.spec.study import Study
 from core.store.files import write_changed
 
-ENDINGS = (".png", "-differences.png", ".pdf", "-differences.pdf")
+PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
 def render(
@@ -52,8 +52,7 @@ def render(
         with drawing():
             files = _images(figures(result.study, cells, curves, *_heading(result)), kinds)
         _write_all(pictures, files)
-        for old in {f"{name}{ending}" for ending in ENDINGS} - files.keys():
-            (pictures / old).unlink(missing_ok=True)  # of runs that were moved since
+        remove(name, tables, pictures, but=(*(f"{name}{end}" for end in texts), *files))
     runs = {run.run_id: run for result in results for run in result.runs}.values()
     if missing := sum(run.status in ("missing", "incomplete") for run in runs):
         them = "it" if missing == 1 else "them"
@@ -61,6 +60,15 @@ def render(
     if published := sum(run.source == "published" for run in runs):
         lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
     return lines, [result for result in results if result.begun]
+
+
+def remove(study: str, tables: Path, pictures: Path, but: Collection[str] = ()) -> None:
+    """Remove the files of a study that earlier drawings wrote, but for those with the names `but`."""
+    names = [tables / f"{study}{ending}" for ending in ENDINGS.values()]
+    names += [pictures / f"{study}{ending}" for ending in PICTURES]
+    for path in names:
+        if path.name not in but:
+            path.unlink(missing_ok=True)
 
 
 def gathered(studies: Sequence[Study], setup: Setup, store) -> list[Judged]:

@@ -25,7 +25,8 @@ APART = (
     ("--fields", "lists what --set can change", "STUDY --all --set"),
     ("--list", "trains nothing", "--force --cluster --publish --cell"),
     ("--plan", "trains nothing", "--force --cluster --publish"),
-    ("--regenerate-figures", "draws what is stored, each table whole", "--force --cluster --cell"),
+    ("--regenerate-figures", "draws what is stored, each table whole",
+     "--force --cluster --cell --replace-published"),
     ("--resolve", "chooses runs and their number",
      "--set --vary --force --cell --seeds --list --regenerate-figures --verify-published"),
     ("--verify-published", "trains published runs as they are and keeps none",
@@ -34,7 +35,10 @@ APART = (
     ("--text", "makes tables without claims", "--all --resolve --verify-published --publish"),
     ("--pairs", "makes tables without claims", "--all --resolve --verify-published --publish"),
 )  # fmt: skip
-TOGETHER = {"--budget": "--resolve", "--resolve": "--budget or --plan", "--gpus": "--plan or --list"}
+TOGETHER = {
+    "--budget": "--resolve", "--resolve": "--budget or --plan", "--gpus": "--plan or --list",
+    "--replace-published": "--publish",
+}  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -118,6 +122,7 @@ def parser() -> Parser:
         "speed for TensorBoard")
     add("--publish", **switch, help="for maintainers: pack the finished runs into results/published and draw "
         "what is published; with --regenerate-figures draw alone")
+    add("--replace-published", **switch, help="with --publish: replace published runs with other numbers")
     return made
 
 

@@ -1,5 +1,5 @@
-"""`--cluster ADDRESS`: joblib's dask backend hands the runs to a scheduler's workers, and a worker launches a
-run as one machine does. The shared store and its claims say which runs are done and which are being trained.
+"""`--cluster ADDRESS`: a dask scheduler hands the runs to its workers, and a worker launches a run as one
+machine does. The shared store and its claims say which runs are done and which are being trained.
 So a lost worker or scheduler costs at most the runs in training."""
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import joblib
-from distributed import Client, get_worker, rpc
-from joblib._dask import DaskDistributedBackend
+from distributed import Client, as_completed, get_worker, rpc
 
 from core.runner import devices
 from core.runner.launch import PATIENCE, POLL, PROJECT, Ending, Hear, Launcher, Stop
@@ -27,12 +25,6 @@ from core.spec.identity import canonical_json
 from core.store import files
 
 ANSWER = 8.0  # seconds that a scheduler has to answer
-
-
-class Backend(DaskDistributedBackend):
-    # joblib would train on this machine where the cluster has one thread, and give up where it has none yet.
-    def effective_n_jobs(self, n_jobs):
-        return 2
 
 
 class Cluster:
@@ -54,15 +46,20 @@ class Cluster:
         done = threading.Event()
         self.client.subscribe_topic(self.key, lambda event: hear(*event[1]))
         threading.Thread(target=self._watch, args=(stop, hear, done), daemon=True).start()
-        backend = Backend(client=self.client, **({"resources": {"GPU": 1}} if self.device == "cuda" else {}))
-        task = joblib.delayed(sent(str(PROJECT)))
-        calls = [task(run.run_id, canonical_json(run.config), force, self.words) for run in runs]
-        options = {"batch_size": 1, "pre_dispatch": "all", "return_as": "generator_unordered"}
+        task, needs = sent(str(PROJECT)), {"GPU": 1} if self.device == "cuda" else {}
         try:
-            for ending in joblib.Parallel(-1, backend=backend, **options)(calls):
-                yield Ending(*ending)
-        except Exception as error:  # dask and joblib have many
-            lost = f"The scheduler at {self.address} was lost ({type(error).__name__}); finished runs are"
+            futures = [
+                self.client.submit(
+                    task, run.run_id, canonical_json(run.config), force, self.words,
+                    pure=False, resources=needs,
+                )
+                for run in runs
+            ]  # fmt: skip
+            for future in as_completed(futures, loop=self.client.loop):
+                yield Ending(*future.result())
+        except Exception as error:  # dask has many
+            words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            lost = f"The scheduler at {self.address} was lost, or takes no runs ({words}); finished runs are"
             self.lost = "" if stop.asked else f"{lost} kept, and workers store those that they are at."
         finally:
             done.set()

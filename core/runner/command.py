@@ -22,15 +22,17 @@ from core.runner.progress import WEEKS, spoken
 from core.runner.train import Surroundings, Training
 from core.spec import fields, methods
 from core.spec.catalogue import Catalogue
-from core.spec.errors import UserError, are, refuse, refuse_any, say
+from core.spec.errors import UserError, are, counted, refuse, refuse_any, say
 from core.spec.methods import PROFILES
 from core.spec.scale import PAPER
 from core.spec.setup import Setup
 from core.spec.study import Study
+from core.store.records import StoredRun
 from core.store.store import Store
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
+DEVICE = ("method_code", "versions", "device", "processor", "threads")  # what may move a number
 SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
 
 
@@ -66,7 +68,7 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if status > 128 or options.mode == "plan":
         return status  # stopped: the user wants out, and what is stored can be drawn later
     if options.publish:
-        publish(store, around.home, catalogue.studies, studies, setup)
+        publish(store, around.home, catalogue.studies, studies, setup, options.replace_published)
     drawing.draw(studies, setup)
     return status
 
@@ -125,7 +127,52 @@ def train(training: Training, studies: list[Study]) -> int:
             studies, training.setup, store, use_published=options.use_published, force=options.force,
             labels=options.cells, keep_models=options.keep_models,
         )  # fmt: skip
-        return tell(training, plan, studies) if options.mode == "plan" else training.train(plan)
+        if options.mode == "plan":
+            return tell(training, plan, studies)
+        status = training.train(plan)
+        if status <= 128:  # it was not stopped
+            compare(store, [run.run_id for run in plan.missing if store.has(run.run_id)])
+        return status
+
+
+def compare(store: Store, trained: Sequence[str]) -> None:
+    """Print how far runs that were trained just now differ from the published runs with the same ids."""
+    packs = Store(store.root / "none", store.published)
+    gaps: dict[str, float] = {}
+    for run in trained:
+        if store.scale_of_pack(run) is not None:
+            with contextlib.suppress(UserError):  # a damaged file
+                gaps[run] = difference(packs.load(run).rows, store.load(run).rows)
+    if not gaps:
+        return
+    worst = max(gaps, key=lambda run: gaps[run])
+    if gaps[worst] > SAME:
+        print(f"Your {counted(len(gaps), 'run')} and the published: at most {gaps[worst]:.2f} points apart.")
+        say(usual(packs.load(worst), store.load(worst)))
+    elif len(gaps) == 1:
+        print(f"Your run equals the published one within {gaps[worst]:.4f} points.")
+    else:
+        print(f"Your {len(gaps)} runs equal the published ones within {gaps[worst]:.4f} points.")
+
+
+def usual(old: StoredRun, new: StoredRun) -> str:
+    """Whether such runs with one id usually differ, by what was measured."""
+    if other_devices(old, new):
+        return "A GPU draws other dropout masks than a CPU, so these runs differ as two seeds do."
+    if new.config.train.precision == "bf16":
+        known = "ten shorter runs on other processors had averages up to 0.16 points apart"
+        return f"Some difference is usual in bf16: {known}. Longer runs were not compared."
+    first, second = old.provenance, new.provenance
+    names = [name for name in DEVICE if name in first and first[name] != second.get(name)]
+    differing = f" They differ in {', '.join(names)}." if names else ""
+    known = "float32 runs on two makes of processor were 0.0001 points apart"
+    return f"That is not usual: {known}.{differing}"
+
+
+def other_devices(one: StoredRun, other: StoredRun) -> bool:
+    """Whether one of two runs was trained on a CPU and the other on a GPU."""
+    kinds = {str(run.provenance.get("device", "")).partition(":")[0] for run in (one, other)}
+    return kinds == {"cpu", "cuda"}
 
 
 def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
@@ -191,8 +238,7 @@ def verify(command: Training, studies: Sequence[Study]) -> int:
     for run in (run for run in wanted if store.has(run.run_id)):
         old, new = packs.load(run.run_id), store.load(run.run_id)
         gap = difference(old.rows, new.rows)
-        kinds = {str(each.provenance.get("device", "")).partition(":")[0] for each in (old, new)}
-        other = "; of different kinds of device, whose dropout masks differ" * (kinds == {"cpu", "cuda"})
+        other = "; of different kinds of device, whose dropout masks differ" * other_devices(old, new)
         print(f"{run.run_id} {run.label}: at most {gap:.6f} points apart{other}.")
         worst = max(worst, 0.0 if other else gap)
     if status == 0:

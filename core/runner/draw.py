@@ -15,16 +15,17 @@ from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI, gpu_seconds
 from core.runner.progress import spoken
-from core.spec.errors import counted, refuse, say
+from core.spec.errors import UserError, counted, refuse, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES, base
 from core.spec.scale import SCALES
 from core.spec.setup import Setup
 from core.spec.study import Study
-from core.store import files, locks
+from core.store import code, files, locks
 from core.store.store import Store
 
-MARK = "<title>Which ablations hold?"  # of our page; it and its README.md are written over, and no others
+MARK = "<title>Which ablations hold?"  # of our page; it and its files are written over, and no others
+PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
 
 
 class Drawing:
@@ -47,9 +48,9 @@ class Drawing:
     def redraw(self, studies: Sequence[Study], only: str | None = None) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and profiles;
         the results of all, by scale and profile."""
-        page, readme = self.results / "index.html", self.results / "README.md"
+        page = self.results / "index.html"
         ours = page.is_file() and MARK in page.read_text(encoding="utf-8", errors="replace")[:1000]
-        other = None if ours else next(filter(Path.exists, (page, readme)), None)
+        other = None if ours else next(filter(Path.exists, (self.results / name for name in PAGE)), None)
         refuse(other, f"{other} was not drawn by this command; give another --results-dir.")
         report, recorded = importlib.import_module("core.report.render"), finding.recorded(self.store)
         results, setups = dict[tuple[str, str], list](), list[Setup]()
@@ -103,9 +104,12 @@ def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]
     return [study for study in studies if is_started(study)]
 
 
-def publish(store: Store, home: Path, every: Sequence[Study], studies: Sequence[Study], setup: Setup) -> None:
+def publish(
+    store: Store, home: Path, every: Sequence[Study], studies: Sequence[Study], setup: Setup, replace: bool
+) -> None:
     """Pack all your own runs of these studies, and draw everything that is published. Raises UserError for
-    runs on other data than the published runs of the scale."""
+    runs on other data than the published runs of the scale, of code that no commit has, or, unless
+    `replace`, with other numbers than the published runs."""
     gather, scale = importlib.import_module("core.report.results").gather, setup.scale.name
     published = home / "results" / "published"
     runs = [run for study in studies for run in gather(study, setup, store).runs]
@@ -114,7 +118,12 @@ def publish(store: Store, home: Path, every: Sequence[Study], studies: Sequence[
     data = finding.other_data(setup.sources, packs[scale].sources) if own and scale in packs else ""
     refuse(data, f"The published runs of scale {scale} are on other data than yours ({data}), so nothing is "
         "published; leave --publish out.")  # fmt: skip
-    store.publish(own, published)
+    new = [run for run in own if replace or store.scale_of_pack(run) is None]
+    commits = {run: code.commit_of(store.load(run).provenance, home) for run in new}
+    if unnamed := [run for run, commit in commits.items() if not commit]:
+        which = f"No commit of {home} has the code that made these runs: {', '.join(unnamed)}"
+        raise UserError(f"{which}; commit that code, train them again, or leave --publish out.")
+    store.publish(own, published, commits, replace)
     print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
     redraw_published(home, every)
 
@@ -136,9 +145,9 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
     for (scale, profile), results in drawn.items():
         kept = {result.study.name for result in results}
         gone = {study.name for study in studies} - kept if any(drawn[scale, p] for p in PROFILES) else ()
-        for folder, name in itertools.product((published / scale / profile, figures / scale / profile), gone):
-            for path in folder.glob(f"{name}[._-]*"):
-                path.unlink()
+        for name in gone:
+            folders = published / scale / profile, figures / scale / profile
+            importlib.import_module("core.report.render").remove(name, *folders)
 
 
 def times(published: Path) -> dict[str, str]:

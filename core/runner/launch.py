@@ -38,13 +38,16 @@ TAIL_LINES = 12
 Hear = Callable[[str, dict], None]  # takes a run's id and what its child reports
 
 
+State = Literal["done", "found", "failed", "elsewhere", "stopped"]
+
+
 class Ending(NamedTuple):
     """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command
     trains it now. `cause` says why it failed, and `log` where its output lies if it began; `score` is that of
     a run that is done, in a few words."""
 
     run: str
-    state: Literal["done", "found", "failed", "elsewhere", "stopped"]
+    state: State
     seconds: float = 0.0
     score: str = ""
     cause: str = ""

@@ -21,7 +21,7 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
-from core.runner.launch import POLL, Ending, Launcher, Stop, tail
+from core.runner.launch import POLL, Ending, Launcher, State, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.spec.catalogue import Catalogue
@@ -66,8 +66,8 @@ class Training:
         return expectation(self.options, self.setup.scale, self.found, self.store)
 
     def train(self, plan: Plan) -> int:
-        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or the cluster
-        was lost, 128 + signal if stopped. The warm process stays for the next plan, until `close`."""
+        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or was lost
+        with the cluster, 128 + signal if stopped. The warm process stays for the next plan, until `close`."""
         print(plan.line(), flush=True)
         if not plan.missing:
             return 0
@@ -82,8 +82,8 @@ class Training:
             with shown.live:
                 endings = self.settle(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
-        failed = scheduler.lost or any(ending.state == "failed" for ending in endings.values())
-        return 128 + stop.signal if stop.signal is not None else 1 if failed else 0
+        failed = any(ending.state in ("failed", "stopped") for ending in endings.values())
+        return 128 + stop.signal if stop.signal is not None else int(failed)
 
     def settle(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
@@ -105,7 +105,8 @@ class Training:
             time.sleep(POLL if left else 0.0)
         for run in left:  # a cluster that is lost cannot say of what it has stored
             stored = not self.options.force and self.store.has(run.run_id)
-            endings[run.run_id] = Ending(run.run_id, "found" if stored else "stopped")
+            state: State = "stopped" if not stored else "done" if scheduler.lost else "found"
+            endings[run.run_id] = Ending(run.run_id, state)
         return endings
 
     def summary(

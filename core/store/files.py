@@ -43,6 +43,8 @@ def whole(path: Path, folder: bool = False) -> Iterator[Path]:
         if folder and path.exists():
             os.replace(path, old)  # no folder can be renamed over a full one
         os.replace(temporary, path)
+        for name in {*os.listdir(old)} - {*os.listdir(path)} if old.exists() else ():
+            os.replace(old / name, path / name)  # a user's own file
         with contextlib.suppress(OSError):
             sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
     except OSError as error:

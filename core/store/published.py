@@ -20,7 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.spec.errors import say
+from core.spec.errors import UserError, say
 from core.spec.scale import SCALES
 from core.store import files, locks
 from core.store.records import RUN_SCHEMA, CorruptRun, believed, check_seal, seal
@@ -78,16 +78,33 @@ def packs(folder: Path | None) -> dict[str, Pack]:
     return opened
 
 
-def publish(folder: Path, new: Mapping[str, Mapping[str, Run]]) -> None:
-    """Add these runs by scale, each file whole or not at all; a new run replaces its published one. The same
-    runs make the same bytes. Raises CorruptRun if a pack cannot be read, UserError if none can be written."""
+def publish(folder: Path, new: Mapping[str, Mapping[str, Run]], replace: bool = False) -> None:
+    """Add these runs by scale, each file whole or not at all. The same runs make the same bytes.
+
+    A published run stays if the new one has its numbers. Raises UserError if the numbers differ, unless
+    `replace`, or if no pack can be written; CorruptRun if a pack cannot be read.
+    """
     with locks.waiting(folder.parent / ".locks" / "published.lock", f"publishing in {folder}"):
+        packs: dict[Path, dict[str, Run]] = {}
+        differing: list[str] = []
         for scale, runs in new.items():
             path = folder / scale / NAME
             files.sweep(path)
             old = Pack(path) if path.exists() else None
-            kept = {run: old.read(run) for run in old.footers if run not in runs} if old is not None else {}
-            files.write_changed(path, _packed({**kept, **runs}))  # git sees no change where there is none
+            kept = {run: old.read(run) for run in old.footers} if old is not None else {}
+            differing += [run for run in runs if run in kept and not _same(runs[run], kept[run])]
+            packs[path] = {**kept, **runs} if replace else {**runs, **kept}
+        if differing and not replace:
+            which = f"Published runs have other numbers than yours: {', '.join(differing)}"
+            raise UserError(f"{which}; add --replace-published, or leave --publish out.")
+        for path, content in packs.items():
+            files.write_changed(path, _packed(content))  # git sees no change where there is none
+
+
+def _same(one: Run, other: Run) -> bool:
+    """Whether two runs have the same status and the same numbers to the last bit."""
+    numbers = {seal(table, {"status": footer["status"]}) for table, footer in (one, other)}
+    return len(numbers) == 1
 
 
 def _packed(runs: Mapping[str, Run]) -> bytes:

@@ -22,7 +22,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -144,12 +144,21 @@ class Store:
         """The scale of a published run, without reading the run; None if it is not published."""
         return next((scale for scale, pack in self.packs.items() if run in pack.footers), None)
 
-    def publish(self, runs: Iterable[str], target: Path) -> None:
-        """Pack the user's runs, without pairs, into the folder `target`. Raises MissingRun or CorruptRun."""
+    def publish(
+        self, runs: Iterable[str], target: Path, commits: Mapping[str, str] | None = None,
+        replace: bool = False,
+    ) -> None:  # fmt: skip
+        """Pack the user's runs, without pairs, into the folder `target`. `commits` has the commit that
+        provenance shall name, by run. Raises MissingRun, CorruptRun, or UserError for a published run with
+        other numbers, unless `replace`."""
         new: dict[str, dict[str, published.Run]] = {}
         for stored in map(self.load, runs):
-            new.setdefault(stored.config.scale, {})[stored.run_id] = stored.table, stored.footer
-        published.publish(Path(target), new)
+            footer = stored.footer
+            if commits and stored.run_id in commits:
+                provenance = stored.provenance | {"commit": commits[stored.run_id]}
+                footer = footer | {"provenance": json.dumps(provenance, sort_keys=True)}
+            new.setdefault(stored.config.scale, {})[stored.run_id] = stored.table, footer
+        published.publish(Path(target), new, replace)
         self.__dict__.pop("packs", None)
 
     def record_failure(self, run: str, cause: str) -> None:
@@ -176,7 +185,7 @@ class Store:
     def sweep_checkpoints(self) -> None:
         """Remove the checkpoints of runs that are stored, which a kill or an unfinished --force left."""
         for path in (self.root / "checkpoints").glob("*.pt"):
-            if self.has(path.stem) and not self.claimed(path.stem):
+            if _ID.fullmatch(path.stem) and self.has(path.stem) and not self.claimed(path.stem):
                 path.unlink(missing_ok=True)
 
     def set_aside(self, path: Path) -> Path:

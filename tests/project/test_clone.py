@@ -63,7 +63,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
 
 @pytest.mark.timeout(1500)
 def test_publish_alone_changes_what_is_published(clone):
-    words = ("mocose-table4", "--scale", "demo", "--seeds", "1", "--jobs", "2", "--publish")
+    words = ("mocose-table4", "--scale", "demo", "--seeds", "1", "--jobs", "2", "--publish", "--replace-published")
     assert "Published 16 runs" in do(clone, "tests/support/driver.py", *words)
     changed = {line[3:] for line in git(clone, "status", "--porcelain").splitlines()}
     assert changed == {"results/published/demo/runs.parquet"}  # the driver's report draws nothing

@@ -44,14 +44,16 @@ def study(**fields):
     return small(**made | fields)
 
 
-def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), **scores):
+def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), **scores):
     """A study's result: an untrained encoder scores 50, SimCSE 60, and cells these numbers by seed."""
     store, at = FakeStore(), made_setup(3, scale=scale)
-    add_simcse(store, at, *simcse, untrained=50.0)
+    add_simcse(store, at, *simcse, untrained=before[1])
     for cell in one.cells:
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
             score, status = score if isinstance(score, tuple) else (score, "ok")
-            run = store.add(at.config(one, cell, seed), score, scale=scale, status=status, untrained=50.0)
+            run = store.add(
+                at.config(one, cell, seed), score, scale=scale, status=status, untrained=before[0]
+            )
             check = pd.DataFrame([("last", "dev", "mean_cosine", 300, 0.3)], columns=run.rows.columns)
             run.rows = pd.concat([run.rows, check], ignore_index=True)
     return study_result(one, at, store)
@@ -176,6 +178,12 @@ def test_without_simcse_or_the_reference_the_command_is_named():
     empty = filled(study())
     assert "a has no run: `run_study.py mocose-small --scale mini` trains it." in of_runs(empty)
     assert {verdict.outcome for verdict in empty.verdicts} == {"not run"} and not why_unmarked(empty)
+
+
+def test_stored_runs_without_a_score_before_training_are_not_to_be_trained():
+    for name, before in (("a", (math.nan, 50.0)), ("SimCSE", (50.0, math.nan))):
+        reason = no_verdict(filled(study(), before=before, a=around(58.0), b=around(52.0)))["AB"]
+        assert f"the stored runs of {name} lack a score" in reason and "run_study.py" not in reason
 
 
 @pytest.mark.parametrize("status", ["diverged", "collapsed"])

@@ -58,6 +58,7 @@ OPTIONS = {
     "--plan --list": "not allowed with argument",
     "--regenerate-figures --cell 0.9": "draws what is stored, each table whole, so --cell",
     "--regenerate-figures": "results is not there; give the --results-dir of the command",
+    "--replace-published": "--replace-published needs --publish",
     "--gpus 2": "--gpus needs --plan or --list",
     "--text x --publish": "--text makes tables without claims, so --publish does not go with it",
     "--encoder x": "--encoder gives one name twice",

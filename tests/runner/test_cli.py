@@ -52,6 +52,7 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
 
 def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
     table = ("esimcse-table11", "--seeds", "1")
+    desk.commit()
     done = desk.do(*table, "--publish", "--jobs", "2")
     assert "Published 5 runs" in done.stdout
     for folder in ("runs", "pairs"):

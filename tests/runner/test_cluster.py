@@ -15,6 +15,7 @@ from fake_jobs import made_result
 from places import ROOT
 
 from core.runner import cluster
+from core.runner.launch import Stop
 from core.spec.errors import UserError
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
@@ -104,6 +105,35 @@ def test_a_lost_scheduler_costs_nothing_that_was_finished(desk, hall):
     assert driver.returncode == 1 and f"The scheduler at {hall.address} was lost" in out, out + err
     assert 2 <= len(desk.store.runs()) < 6 and all(map(desk.store.verified, desk.store.runs()))
     assert desk.do(*SIX).returncode == 0 and len(desk.store.runs()) == 6
+
+
+def test_a_lost_scheduler_whose_workers_stored_every_run_leaves_nothing_to_train(desk, hall):
+    hall.worker()
+    gate = desk.folder / "gate"
+    desk.behave_all(f"hold {gate}")
+    one = ("mocose-table3", "--seeds", "1", "--cell", "0.9")
+    driver = desk.start(*one, "--cluster", hall.address)
+    until(lambda: desk.started(), 60)
+    driver.send_signal(signal.SIGSTOP)  # the driver cannot hear of the result
+    gate.touch()
+    until(lambda: desk.store.runs(), 20)
+    hall.close()
+    driver.send_signal(signal.SIGCONT)
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 0 and "Trained 1 of 1 run" in out, out + err
+
+
+def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(desk, hall, monkeypatch):
+    """As where dask on the scheduler's machine is of another version."""
+    hall.worker()
+    desk.store.prepare()
+    monkeypatch.setattr("logging.disable", lambda level: None)  # which is for a command's whole process
+    monkeypatch.setattr(cluster, "sent", lambda project: made_result)  # of a module that the scheduler lacks
+    order = {"execution": {"results_dir": str(desk.results)}}
+    made = cluster.Cluster(hall.address, order, "mini", "cpu", None)
+    assert list(made.train(desk.six().missing, Stop(), lambda *_: None, False)) == []
+    assert "deserialization" in made.lost
+    made.close()
 
 
 def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):

@@ -4,6 +4,7 @@ from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
 
 from core.runner import draw
+from core.store.store import Store
 from studies import STUDIES, find
 
 FIGURE5, TABLE3, NOISE = find("figure5"), find("table3"), find("noise")
@@ -38,10 +39,13 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     for folder in (table, figure, table.parent / "released"):
         folder.mkdir(parents=True)
     gone = [table / "mocose-two.md", table / "mocose-two_curves.csv", figure / "mocose-two-differences.png"]
+    gone.append(figure / "mocose-two.png")
     gone.append(table.parent / "released" / "mocose-two.csv")  # nothing of this profile is published any more
     stay = [table / "mocose-table4.csv", table / "own.md"]
+    stay += [table / "mocose-two-d21.csv", table / "mocose-two.notes.md", figure / "mocose-two_mine.png"]
     for path in (*gone, *stay):
         path.write_text("x")
+    desk.commit()
     assert desk.do("mocose-one", "--publish", "--jobs", "3", *CELLS, **KNOWN).returncode == 0
     assert not any(path.exists() for path in gone) and all(path.exists() for path in stay)
     assert (table / "mocose-one.csv").exists()
@@ -52,6 +56,23 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     refused = desk.do("mocose-one", "--publish", "--jobs", "3", *CELLS, *other, **KNOWN)
     assert refused.returncode == 2 and "are on other data than yours (encoder=encoder~" in refused.stderr
     assert before == (pack.read_bytes(), (table / "mocose-one.csv").read_bytes())
+
+
+def test_runs_of_code_that_no_commit_has_are_not_published(desk: Desk):
+    train = ("mocose-one", "--publish", "--jobs", "2", "--seeds", "1", *CELLS)
+    refused = desk.do(*train, **KNOWN)
+    published, runs = desk.results / "published", desk.store.runs()
+    assert refused.returncode == 2 and len(runs) == 2 and not published.exists()
+    assert (
+        all(run in refused.stderr for run in runs) and "has the code that made these runs" in refused.stderr
+    )
+    commit = desk.commit()
+    (desk.folder / "home" / "core" / "api.py").write_text("later = True\n")
+    desk.git("commit", "-qam", "later")
+    assert "Published 2 runs" in desk.do(*train, **KNOWN).stdout
+    clone = Store(desk.folder / "none", published)
+    assert clone.runs() == runs
+    assert {clone.load(run).provenance["commit"] for run in runs} == {commit[:12]}
 
 
 def test_where_nothing_published_is_started_everything_stays(desk: Desk):

@@ -91,6 +91,7 @@ def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(al
     gone = [run for run in desk.store.runs() if desk.store.load(run).config.seed.model >= 58]
     for identity in gone:
         (desk.results / "runs" / f"{identity}.parquet").unlink()
+    desk.commit()
     done = resolve(desk, "mocose-one", *RESOLVE, "--publish")
     assert done.returncode == 0 and sorted(desk.started()) == sorted(gone) and len(gone) == 4
     published = Store(tmp_path / "none", desk.results / "published").runs()

@@ -2,13 +2,18 @@
 
 import contextlib
 import os
+import random
 import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 from desk import SIX, Desk, until
 from fake_jobs import made_result
+from places import ROOT
 
 import studies
 from core.runner.plan import cost, plan
@@ -178,3 +183,47 @@ def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
     assert not desk.store.path("checkpoints", second.run_id).exists()  # swept: the run is stored
     assert desk.do(*SIX, "--force").returncode == 1
     assert not desk.store.path("checkpoints", first.run_id).exists()  # --force starts from nothing
+
+
+def closing(*numbers: int):
+    """What a shell does with `>&-` before it starts a command."""
+    return lambda: [os.close(number) for number in numbers]
+
+
+@pytest.mark.parametrize("closed", [(1,), (0, 1, 2)], ids=["output", "all"])
+def test_closed_streams_cost_nothing(desk, closed):
+    driver = desk.start(*SIX, preexec_fn=closing(*closed))
+    driver.communicate(timeout=60)
+    assert driver.returncode == 0 and len(desk.store.runs()) == 6
+
+
+def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
+    """Its message must not reach the process that trains, by a number that a stream had."""
+    runs = planned(desk, "table3").runs
+    desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
+    driver = desk.start(*SIX, preexec_fn=closing(0, 1, 2))
+    until(lambda: len(desk.started()) == 4)
+    driver.send_signal(signal.SIGINT)
+    driver.communicate(timeout=20)
+    assert driver.returncode == 130 and len(desk.store.runs()) == 2
+    assert not any(desk.store.failure(run.run_id) for run in runs)
+    assert "Traceback" not in (desk.results / "logs" / "worker.log").read_text()
+
+
+@pytest.mark.parametrize("words", [("--plan",), ("--regenerate-figures",)], ids=["plan", "figures"])
+def test_a_stop_at_any_moment_of_planning_and_drawing_ends_with_130(desk, words):
+    """It comes while modules are imported, runs are planned, or figures are drawn."""
+    (desk.folder / "results").mkdir()
+    command = [sys.executable, str(ROOT / "run_study.py"), "esimcse-table2", "--scale", "demo", *words]
+    command += ["--results-dir", str(desk.folder / "results")]
+    draw, stopped = random.Random(words[0]), 0
+    for _ in range(5):
+        process = subprocess.Popen(
+            command, env=desk.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        time.sleep(0.15 + 1.5 * draw.random())
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (0, 130) and "Traceback" not in err, err
+        stopped += process.returncode == 130
+    assert stopped >= 2

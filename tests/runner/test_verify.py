@@ -2,11 +2,13 @@
 
 import math
 import os
+import shutil
+from types import SimpleNamespace
 
 import pandas as pd
 from desk import Desk
 
-from core.runner.command import difference
+from core.runner.command import difference, usual
 from core.spec.result import Row
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
@@ -18,6 +20,7 @@ def files(desk: Desk) -> dict[str, bytes]:
 
 def test_published_runs_are_trained_again_and_compared(desk):
     """Two as they were, one all but for a little on each kind of device, and one with a failure."""
+    desk.commit()
     train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2", "--publish")
     assert desk.do(*train, **KNOWN).returncode == 0
     for identity in desk.store.runs():
@@ -40,6 +43,30 @@ def test_published_runs_are_trained_again_and_compared(desk):
     assert "the job broke on purpose" in verify(1, 1, "on_cpu")
 
 
+def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
+    """Numbers of published runs are read from the pack, and count for runs that are trained in this command."""
+    desk.commit()
+    train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
+    on_cpu = KNOWN | {"FAKE_JOB": "tests.support.known_jobs:on_cpu"}
+    first = desk.do(*train, "--publish", **on_cpu).stdout
+    assert "published one" not in first and "and the published" not in first
+
+    def again(job: str, *words: str) -> str:
+        shutil.rmtree(desk.results / "runs")
+        done = desk.do(*train, *words, **(KNOWN | {"FAKE_JOB": f"tests.support.known_jobs:{job}"}))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "Your 2 runs equal the published ones within 0.0000 points." in again("on_cpu", "--cell", "c")
+    shutil.rmtree(desk.results / "runs")
+    alone = desk.do("mocose-one", "--cell", "a", "--seeds", "1", **on_cpu).stdout
+    assert "Your run equals the published one within 0.0000 points." in alone
+    off = again("off")
+    assert "Your 2 runs and the published: at most 0.02 points apart." in off and "0.16 points" in off
+    assert "as two seeds do" in again("on_gpu")
+    assert "the published" not in desk.do(*train, **KNOWN).stdout.replace("the published results", "")
+
+
 def test_differences_by_hand():
     def rows(step: int, *values: float) -> pd.DataFrame:
         places = (
@@ -54,3 +81,13 @@ def test_differences_by_hand():
     assert difference(one, rows(150, 50.5, math.nan, 40.25, 90.0, 9.0, 69.0)) == 1.0
     assert difference(one, rows(150, 50.0, 50.0, 40.0, 44.0, 1.0, 70.0)) == math.inf
     assert difference(one, one.iloc[:0]) == 0.0
+
+
+def test_a_difference_in_float32_is_not_usual_and_the_command_says_what_differs():
+    def run(**provenance):
+        config = SimpleNamespace(train=SimpleNamespace(precision="fp32"))
+        return SimpleNamespace(config=config, provenance={"device": "cpu: x86_64", "threads": 1} | provenance)
+
+    words = usual(run(versions={"torch": "1"}), run(versions={"torch": "2"}, method_code="a"))
+    assert "not usual" in words and words.endswith("They differ in versions.")
+    assert usual(run(), run()).endswith("0.0001 points apart.")

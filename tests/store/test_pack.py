@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from desk import until
@@ -13,6 +14,8 @@ from fake_store import config_of
 from places import ROOT, SUPPORT
 
 from core.data import sources
+from core.spec.errors import UserError
+from core.spec.identity import run_id
 from core.spec.result import Result
 from core.spec.scale import DEMO, MINI, PAPER
 from core.store.published import Pack
@@ -65,16 +68,28 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own, monkeypatch):
     assert sources.recorded_sources(PAPER, clone) is None
 
 
-def test_a_run_that_is_published_again_takes_the_place_of_the_old_one(own, tmp_path):
+def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tmp_path):
     own.publish(own.runs(), tmp_path)
     store = Store(tmp_path / "results", tmp_path)
     other = made_result(CONFIGS[3])
     store.save(CONFIGS[3], Result(status="diverged", rows=other.rows[:2], provenance={"made": "again"}))
     run = next(run for run in store.runs() if store.has(run))
-    store.publish([run], tmp_path)
+    before = pack(tmp_path).read_bytes()
+    with pytest.raises(UserError, match=f"other numbers than yours: {run}; add --replace-published"):
+        store.publish([run], tmp_path)
+    assert pack(tmp_path).read_bytes() == before
+    store.publish([run], tmp_path, replace=True)
     clone = alone(store)
     assert clone.load(run).status == "diverged" and clone.load(run).table.num_rows == 2
     assert clone.runs() == own.runs() and all(map(clone.load, clone.runs()))
+
+
+def test_a_published_run_stays_where_a_new_one_has_its_numbers(own, tmp_path):
+    own.publish(own.runs(), tmp_path)
+    store, before = Store(tmp_path / "results", tmp_path), pack(tmp_path).read_bytes()
+    store.save(CONFIGS[3], replace(made_result(CONFIGS[3]), provenance={"made": "again"}))
+    store.publish([run_id(CONFIGS[3])], tmp_path)
+    assert pack(tmp_path).read_bytes() == before
 
 
 def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):

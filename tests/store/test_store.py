@@ -24,7 +24,7 @@ from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import MINI
 from core.spec.vary import vary
-from core.store import locks
+from core.store import files, locks
 from core.store.records import CorruptRun, OtherVersion
 from core.store.store import Store
 
@@ -173,3 +173,12 @@ def test_a_lock_lives_as_long_as_the_child_that_inherited_it(tmp_path):
     assert locks.held(lock)
     os.kill(child, signal.SIGKILL)
     until(lambda: not locks.held(lock))
+
+
+def test_a_folder_that_is_written_anew_keeps_the_files_of_others(tmp_path):
+    for content in ("old", "new"):
+        with files.whole(tmp_path / "model", folder=True) as folder:
+            (folder / "weights").write_text(content)
+        (tmp_path / "model" / "notes.md").write_text("mine")
+    assert {path.name: path.read_text() for path in (tmp_path / "model").iterdir()} == {"weights": "new", "notes.md": "mine"}
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import senteval_folder
+from places import ROOT
 from safetensors.numpy import save_file
 
 import run_study
@@ -76,6 +77,23 @@ class Desk:
     @property
     def store(self) -> Store:
         return Store(self.results, self.results / "published")
+
+    def commit(self) -> str:
+        """Make the home a repository with this code; its commit."""
+        home = self.folder / "home"
+        for path in (ROOT / "core").rglob("*.py"):
+            copy = home / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        self.git("init", "-q")
+        self.git("add", "core")
+        self.git("commit", "-qm", "as it stands")
+        return self.git("rev-parse", "HEAD").strip()
+
+    def git(self, *words: str) -> str:
+        """What a command of git prints in the home."""
+        named = ["git", "-C", str(self.folder / "home"), "-c", "user.name=test", "-c", "user.email=test@example.org"]
+        return subprocess.run([*named, *words], check=True, capture_output=True, text=True).stdout
 
     def found(self) -> Found:
         return local_sources(local_places(self.folder / "data", self.folder / "encoder"), self.cache)

@@ -25,7 +25,9 @@ NAMES = dict(zip("abcd", LEVELS, strict=True))
 def run(config, execution, progress) -> Result:
     """Note the start and behave as the fake job does; then the known score in every place."""
     made = fake_jobs.run(config, execution, progress)
-    return replace(made, rows=tuple(row._replace(value=score(config)) for row in made.rows), provenance={"made": run_id(config)})
+    return replace(
+        made, rows=tuple(row._replace(value=score(config)) for row in made.rows), provenance=made.provenance | {"made": run_id(config)}
+    )
 
 
 def score(config) -> float:
@@ -41,12 +43,14 @@ def off(config, execution, progress) -> Result:
 
 def on_gpu(config, execution, progress) -> Result:
     """The same as `off`, on another kind of device."""
-    return replace(off(config, execution, progress), provenance={"device": "cuda: made up"})
+    made = off(config, execution, progress)
+    return replace(made, provenance=made.provenance | {"device": "cuda: made up"})
 
 
 def on_cpu(config, execution, progress) -> Result:
     """The known score, on a CPU."""
-    return replace(run(config, execution, progress), provenance={"device": "cpu: made up"})
+    made = run(config, execution, progress)
+    return replace(made, provenance=made.provenance | {"device": "cpu: made up"})
 
 
 def study(name: str, claims: tuple[Claim, ...]) -> Study:
