@@ -134,6 +134,13 @@ def words_alone(*missing: str):
     return change
 
 
+def with_capitals(folder: Path) -> None:
+    """A vocabulary with words in capitals, and no tokenizer.json."""
+    words_alone()(folder)
+    with open(folder / "vocab.txt", "a") as file:
+        file.write("Paris\n")
+
+
 REFUSED = [  # by both checks: what nothing follows; the rest by that of a training
     # huggingface/transformers#34733, sentence-transformers#3247: passed over without peft
     (lambda folder: (folder / "adapter_config.json").write_text("{}"), "has an adapter"),
@@ -145,6 +152,8 @@ REFUSED = [  # by both checks: what nothing follows; the rest by that of a train
     (setting("vocab_size", 40), "token ids up to 43, but config.json a vocab_size of 40"),
     # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence
     *((setting("model_max_length", n, SETTINGS), "write at least 3") for n in (-1, 0, 2, "64")),
+    # huggingface/transformers#343, dmis-lab/biobert-pytorch#24: a cased vocabulary, and all text in small letters
+    (with_capitals, "state do_lower_case in tokenizer_config.json"),
     # ThilinaRajapakse/simpletransformers#1169: a byte-order mark, which transformers cannot read
     *(
         (lambda folder, file=file: (folder / file).write_bytes(b"\xef\xbb\xbf" + (folder / file).read_bytes()), "Unexpected UTF-8 BOM")
@@ -158,6 +167,7 @@ NOT_TRAINED = [
     ("roberta", setting("pad_token_id", 0), "1 as id of its padding, not 0 as config.json"),
     ("roberta", setting("pad_token_id", None), "1 as id of its padding, not None"),
     ("bert", words_alone(), None),
+    ("bert", lambda folder: (with_capitals(folder), setting("do_lower_case", True, SETTINGS)(folder)), None),
     ("bert", setting("model_max_length", 10**30, SETTINGS), None),
 ]
 
