@@ -71,6 +71,8 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     table = results.table("table6b", seeds=2).set_index("batch_size")
     assert len(table) == len(STUDY.cells) and set(table["n"]) == {2} and "printed" in table
     (row,) = results.compare("table6b", "32", "64", seeds=2).to_dict("records")
+    numbers = results.compare("table6b", 32, 64, seeds=2)  # as pandas reads labels
+    assert csv_text(numbers) == csv_text(results.compare("table6b", "32", "64", seeds=2))
     assert (row["difference"], row["n"]) == (table.loc["32"]["paired_difference"], 2)
     values = results.seeds("table6b", seeds=2).set_index("batch_size").loc["32"]["value"].round(4)
     assert list(values) == [float(v) for v in table.loc["32"]["values"].split()]
