@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import resource
 import socket
@@ -17,6 +18,7 @@ from core.engine.tokens import TokenTable
 from core.spec import methods
 from core.spec.run import Execution, RunConfig
 
+OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 
 
@@ -50,10 +52,13 @@ def gather(
 def commit() -> str:
     """The commit of the code, with `+` if files differ from it; `unknown` outside a checkout."""
     folder = str(Path(__file__).parents[1])
+    # A hook of git names its own repository to all that it starts. A lock would stop a commit of the user's.
+    environment = {name: value for name, value in os.environ.items() if name not in OF_HOOKS}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
         done = subprocess.run(
             ["git", "-C", folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", "."],
-            capture_output=True, text=True, check=True,
+            capture_output=True, text=True, check=True, env=environment,
         )  # fmt: skip
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
