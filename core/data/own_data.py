@@ -114,10 +114,12 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
     UserError."""
     match = _PLACE.fullmatch(place)
     parts: dict[str, Any] = match.groupdict() if match else {}
-    options = dict(parse_qsl(parts.get("options") or ""))
+    written = parse_qsl(parts.get("options") or "", keep_blank_values=True)
+    options = dict(written)
+    unclear = len(options) < len(written) or not all(options.values())
     columns = tuple(filter(None, options.pop("columns", "").split(",")))
     config = options.pop("config", None)
-    unfit = match is None or options or len(columns) not in (0, len(COLUMNS[kind]))
+    unfit = match is None or unclear or options or len(columns) not in (0, len(COLUMNS[kind]))
     refuse(unfit, f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
     name, revision, split = parts["name"], parts["revision"], parts["split"]
     path = Path(os.path.expanduser(name)).absolute()
@@ -129,6 +131,7 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
         return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
     unread = not path.is_file() or _ending(path) not in READERS
     refuse(unread, f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}.")
+    refuse(config, f"{path} is one file, which has no configuration; leave out config={config}.")
     files = {re.split(r"\W", split)[0]: name}
     return title, {**READERS[_ending(path)], "data_files": files, "split": split}, columns
 

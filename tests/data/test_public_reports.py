@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
@@ -73,6 +74,26 @@ def test_the_second_of_two_columns_of_one_name_can_be_named(tmp_path):
     assert [score for *_, score in second] == [4, 3]
     with pytest.raises(UserError, match="two columns score"):
         data_file(str(tmp_path / "a.csv"), "pairs", tmp_path / "cache")
+
+
+def test_options_that_are_empty_twice_or_without_effect_are_refused(tmp_path):
+    """lexiforest/curl_cffi#411: an empty option, such as an unset variable of the shell, is passed over."""
+    (tmp_path / "a.csv").write_bytes(CSV)
+    columns = "columns=sentence1,sentence2,score"
+    for options, sentence in (
+        ("config=", "names no data set"), ("columns=", "names no data set"), (f"{columns}&config=", "names no data set"),
+        (f"{columns}&{columns}", "names no data set"), ("config=de", "one file, which has no configuration"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            data_file(f"hf:{tmp_path}/a.csv#train?{options}", "pairs", tmp_path / "cache")
+
+
+def test_a_text_of_a_data_folder_with_an_unusual_name_is_told(tmp_path, capsys):
+    """The only text file there may be a licence."""
+    for name, told in (("LICENSE.txt", "Training text LICENSE.txt: 9 sentences.\n"), ("wiki_sentences.txt", "")):
+        found = Found(sources=replace(NOT_FETCHED, corpus_name=name, corpus_rows=9), places=Places(corpus=tmp_path / name))
+        inputs._announced(found)
+        assert capsys.readouterr().out == told
 
 
 def test_a_name_that_begins_with_a_tilde_is_a_file(tmp_path, monkeypatch):
