@@ -21,6 +21,7 @@ ENCODER_FILES = (
 )  # fmt: skip
 TRAINABLE = ("bert", "roberta")
 TOKENIZERS = "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
+FLOATS = {"F64", "F32", "F16", "BF16"}
 CAPITAL = re.compile("[A-Z]")
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
 # Settings of config.json that nothing here follows, and what they make of the model.
@@ -104,6 +105,8 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
         _of_tokenizer(folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"):
             table is not None and largest >= table,
     })  # fmt: skip
+    if (folder / "model.safetensors").is_file():
+        tensor_shapes(folder)
     return config, words
 
 
@@ -149,13 +152,18 @@ def unused(folder: Path) -> list[str]:
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
-    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged."""
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged, or if weights
+    are no floats: transformers takes the whole numbers of quantised weights for the weights."""
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
     what, hint = f"{weights} is no whole safetensors file", "save all weights there as one file"
     with refusing(what, hint, OSError, SafetensorError), safe_open(weights, framework="numpy") as tensors:
-        return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
+        parts = {name: tensors.get_slice(name) for name in list(tensors.keys())}
+        kinds = {parts[name].get_dtype() for name in parts if name.endswith(("weight", "bias"))} - FLOATS
+        odd = ", ".join(sorted(kinds))
+        refuse(odd, f"{weights} has weights of type {odd}, as quantised ones are; save them as float32.")
+        return {name: part.get_shape() for name, part in parts.items()}
 
 
 def _token(settings: dict[str, Any], role: str, default: str) -> str:

@@ -13,6 +13,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import tiny_checkpoint
+import torch
+from safetensors.torch import load_file, save_file
 
 from core.data.encoders import check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
@@ -162,6 +164,13 @@ def with_capitals(folder: Path) -> None:
         file.write("Paris\n")
 
 
+def in_eight_bits(folder: Path) -> None:
+    """The weights as whole numbers, and nothing that says so."""
+    weights = load_file(folder / "model.safetensors")
+    whole = {name: (100 * weight).round().to(torch.int8) for name, weight in weights.items()}
+    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
+
+
 REFUSED = [  # by both checks: what nothing follows; the rest by that of a training
     # huggingface/transformers#34733, sentence-transformers#3247: passed over without peft
     (lambda folder: (folder / "adapter_config.json").write_text("{}"), "has an adapter"),
@@ -170,6 +179,7 @@ REFUSED = [  # by both checks: what nothing follows; the rest by that of a train
     (setting("position_embedding_type", "relative_key"), "relative positions"),  # weights that nothing reads
     (lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"), "a pointer of git-lfs"),
     (setting("quantization_config", {"load_in_8bit": True}), "means quantised weights"),
+    (in_eight_bits, "weights of type I8"),  # ml-explore/mlx-lm#1865: read as something else, in silence
     (setting("vocab_size", 40), "token ids up to 43, but config.json a vocab_size of 40"),
     # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence
     *((setting("model_max_length", n, SETTINGS), "write at least 3") for n in (-1, 0, 2, "64")),
