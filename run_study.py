@@ -51,6 +51,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
+        cli.check_environment()
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.runner.evaluate").main(argv[1:])
         options = cli.parse(argv)

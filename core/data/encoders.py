@@ -4,6 +4,7 @@ refuse what `transformers` would pass over in silence. No torch here."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ ENCODER_FILES = (
 )  # fmt: skip
 TRAINABLE = ("bert", "roberta")
 TOKENIZERS = "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
+FLOATS = {"F64", "F32", "F16", "BF16"}
+CAPITAL = re.compile("[A-Z]")
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
 # Settings of config.json that nothing here follows, and what they make of the model.
 UNFIT = {
@@ -82,7 +85,10 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
     }  # fmt: skip
     pointers = [file.name for file in folder.glob("*.safetensors") if file.open("rb").read(len(LFS)) == LFS]
     pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
-    longest = json_object(folder / "tokenizer_config.json").get("model_max_length")
+    settings = json_object(folder / "tokenizer_config.json")
+    longest = settings.get("model_max_length")
+    without = "do_lower_case" not in settings and not (folder / "tokenizer.json").is_file()
+    lowered = without and (folder / "vocab.txt").is_file() and any(map(CAPITAL.match, words))
     largest, table = max(words.values(), default=-1), config.get("vocab_size")
     refuse_any(unfit | {
         # transformers passes an adapter over without peft
@@ -92,11 +98,15 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
             pointers,
         f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, for [CLS], a "
         "word and [SEP].": longest is not None and (type(longest) not in (int, float) or longest < 3),
+        f"{folder}/vocab.txt has words with capitals, and transformers writes all text in small letters; "
+        "state do_lower_case in tokenizer_config.json there.": lowered,
         f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, or "
         "give evaluate --allow-pickle if you trust their source.": pickled and not allow_pickle,
         _of_tokenizer(folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"):
             table is not None and largest >= table,
     })  # fmt: skip
+    if (folder / "model.safetensors").is_file():
+        tensor_shapes(folder)
     return config, words
 
 
@@ -142,13 +152,18 @@ def unused(folder: Path) -> list[str]:
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
-    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged."""
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged, or if weights
+    are no floats: transformers takes the whole numbers of quantised weights for the weights."""
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
     what, hint = f"{weights} is no whole safetensors file", "save all weights there as one file"
     with refusing(what, hint, OSError, SafetensorError), safe_open(weights, framework="numpy") as tensors:
-        return {name: tensors.get_slice(name).get_shape() for name in list(tensors.keys())}
+        parts = {name: tensors.get_slice(name) for name in list(tensors.keys())}
+        kinds = {parts[name].get_dtype() for name in parts if name.endswith(("weight", "bias"))} - FLOATS
+        odd = ", ".join(sorted(kinds))
+        refuse(odd, f"{weights} has weights of type {odd}, as quantised ones are; save them as float32.")
+        return {name: part.get_shape() for name, part in parts.items()}
 
 
 def _token(settings: dict[str, Any], role: str, default: str) -> str:

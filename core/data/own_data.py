@@ -11,6 +11,7 @@ joins both. Rows are written into the cache as lines. Scores may lie on any scal
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
@@ -35,12 +36,15 @@ _SCORE_TITLE = re.compile(r"[^0-9]*(score|label|gold|similarity|relatedness|rati
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 HUB_SECONDS = 20.0  # in which the hub answers
 
-# How `datasets` reads a file, by ending. An empty field is no value; a TSV has no quoting.
+# Fields stay as they are written: else the first rows decide whether a column is of whole numbers.
+AS_TEXT: dict[str, Any] = {
+    "path": "csv", "converters": dict.fromkeys(range(1000), str), "keep_default_na": False,
+}  # fmt: skip
+JSON: dict[str, Any] = {"path": "json", "chunksize": 1 << 28}  # likewise, as far as 256 MiB
+# How `datasets` reads a file, by ending. A TSV has no quoting.
 READERS: dict[str, dict[str, Any]] = {
-    ".csv": {"path": "csv", "keep_default_na": False}, ".parquet": {"path": "parquet"},
-    ".tsv": {"path": "csv", "keep_default_na": False, "delimiter": "\t", "quoting": 3},
-    ".json": {"path": "json"}, ".jsonl": {"path": "json"}, ".ndjson": {"path": "json"},
-    ".txt": {"path": "text"},
+    ".csv": AS_TEXT, ".tsv": AS_TEXT | {"delimiter": "\t", "quoting": 3}, ".parquet": {"path": "parquet"},
+    ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".txt": {"path": "text"},
 }  # fmt: skip
 # Files that are read by line without `hf:`. A text that ends in .csv is, as its digest in stored runs says.
 BY_LINE: dict[Kind, tuple[str, ...]] = {"text": (".txt", ".tsv", ".csv"), "pairs": (".txt", ".tsv")}
@@ -70,7 +74,7 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
     """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the cache: of a
     data set at a commit once, unless its copy is damaged; of a table of this machine each time. Raises
     UserError, also for a data set at a commit that was not read yet, unless `fetch`."""
-    path = Path(place).expanduser().absolute()
+    path = Path(os.path.expanduser(place)).absolute()
     if not place.startswith("hf:"):
         refuse(not path.is_file(), f"--{kind} {path} is no file; give one, or a data set with hf:.")
         if _ending(path) not in READERS or _ending(path) in BY_LINE[kind]:
@@ -110,13 +114,15 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
     UserError."""
     match = _PLACE.fullmatch(place)
     parts: dict[str, Any] = match.groupdict() if match else {}
-    options = dict(parse_qsl(parts.get("options") or ""))
+    written = parse_qsl(parts.get("options") or "", keep_blank_values=True)
+    options = dict(written)
+    unclear = len(options) < len(written) or not all(options.values())
     columns = tuple(filter(None, options.pop("columns", "").split(",")))
     config = options.pop("config", None)
-    unfit = match is None or options or len(columns) not in (0, len(COLUMNS[kind]))
+    unfit = match is None or unclear or options or len(columns) not in (0, len(COLUMNS[kind]))
     refuse(unfit, f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
     name, revision, split = parts["name"], parts["revision"], parts["split"]
-    path = Path(name).expanduser().absolute()
+    path = Path(os.path.expanduser(name)).absolute()
     both = revision and path.exists()  # the library would read the folder
     refuse(both, f"{name} is a folder here, too; run the command in another folder.")
     name = name if revision else str(path)
@@ -125,6 +131,7 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
         return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
     unread = not path.is_file() or _ending(path) not in READERS
     refuse(unread, f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}.")
+    refuse(config, f"{path} is one file, which has no configuration; leave out config={config}.")
     files = {re.split(r"\W", split)[0]: name}
     return title, {**READERS[_ending(path)], "data_files": files, "split": split}, columns
 
@@ -144,11 +151,20 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
             reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200] or 'no rows'}"
             what = f"could not be read by the datasets library ({reason})"
             raise UserError(f"{title} {what}; mend it.") from error
+        if rows.builder_name == "csv" and "__index_level_0__" in rows.column_names:
+            # pandas takes the first field for a name of the line, and moves the others to the left
+            hint = "put fields with commas in double quotes, or name every column in the first line"
+            raise UserError(f"Lines of {title} have more fields than its first line; {hint}.")
         is_list = kind == "text" and len(rows.column_names) == 1
+        are_named = bool(columns)
         columns = columns or (tuple(rows.column_names) if is_list else COLUMNS[kind])
         missing = [name for name in columns if name not in rows.column_names]
         has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
         refuse(missing, f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
+        twice = [name for name in columns if f"{name}.1" in rows.column_names]
+        if rows.builder_name == "csv" and twice and not are_named:
+            hint = f"rename the second, or name it behind the split as {twice[0]}.1"
+            raise UserError(f"{title} has two columns {twice[0]}; {hint}.")
 
         def line(row: Mapping[str, Any]) -> str:
             texts = [_text(row[column], column) for column in columns]
@@ -169,7 +185,8 @@ def _text(value: Any, column: str) -> str:
     """A text or number of a row as text. Raises ValueError."""
     value = value.decode() if isinstance(value, bytes) else value  # as other programs write parquet
     usable = isinstance(value, (str, int, float, Decimal)) and not isinstance(value, bool)
-    expect(usable, f"a text or a number in {column}", value)
+    is_nan = isinstance(value, (float, Decimal)) and math.isnan(value)
+    expect(usable and not is_nan, f"a text or a number in {column}", value)
     return " ".join(str(value).split())
 
 

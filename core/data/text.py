@@ -95,6 +95,8 @@ def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
         text, wrong = "", error.start
     line = content.count(b"\n", 0, wrong) + 1
     refuse(wrong >= 0, f"{name}, line {line} is not {encoding.upper()}; save the file in that encoding.")
+    if "\r" in text.strip() and "\n" not in text.strip():
+        raise UserError(f"{name} ends its lines with carriage returns alone; save it with Unix line ends.")
     return text.replace("\ufeff", "")
 
 

@@ -17,7 +17,7 @@ import torch
 from core.data.encoders import DEMO_ENCODER, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
 from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
-from core.data.text import training_text
+from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
 from core.engine import provenance
 from core.engine.checkpoint import CheckpointFile
@@ -202,9 +202,11 @@ def scorer_for(
     refuse(digest != config.eval.digest, f"The evaluation data is not what this run {PLANNED}.")
     scale = with_own_pairs(SCALES[config.scale], list(own))
     scored = {name: sets[name] for name in scale.tests} | {"dev": sets[scale.dev]}
-    key = ["evaluation", digest, encoder.max_positions, config.encoder.digest]
 
     def tokenised(texts: list[str]) -> TokenTable:
+        # By the sentences in their order, which the digest of the sets leaves open.
+        in_order = text_digest(f"{text}\n" for text in texts)
+        key = ["evaluation", in_order, encoder.max_positions, config.encoder.digest]
         build = partial(tokenise, tokenizer, texts, encoder.max_positions)
         return cached_table(Path(execution.cache_dir), key, build)
 

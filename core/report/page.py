@@ -20,7 +20,15 @@ from core.report.numbers import interval, signed
 from core.report.tables import grid, marks, md
 from core.report.verdicts import Judged, Verdict
 from core.report.words import (
-    MARKS, POINTING, READING, caution, mark, of_runs, outcome_words, reading, setting,
+    MARKS,
+    POINTING,
+    READING,
+    caution,
+    mark,
+    of_runs,
+    outcome_words,
+    reading,
+    setting,
 )  # fmt: skip
 from core.spec.claim import Claim
 from core.spec.errors import counted

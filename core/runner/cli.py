@@ -6,6 +6,8 @@ import argparse
 import contextlib
 import importlib.util
 import os
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,10 @@ from core.spec.section import whole
 from core.spec.study import ENCODERS
 
 MOST = 1000  # seeds, or runs at once
+# pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
+TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
+# Variables that libraries read as whole numbers when they are imported.
+NUMBERS = ("HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT", "HF_DATASETS_IN_MEMORY_MAX_SIZE")
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
 # An option, what it does, and the options that it leaves no room for.
 APART = (
@@ -161,6 +167,15 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
+def check_environment() -> None:
+    """Raises UserError where the libraries of Hugging Face could not be imported."""
+    if sys.flags.optimize > 1:
+        raise UserError("transformers needs docstrings; leave out -OO and PYTHONOPTIMIZE=2.")
+    for name in NUMBERS:
+        if name in os.environ and whole(os.environ[name]) is None:
+            raise UserError(f"The variable {name} is no whole number; correct it or unset it.")
+
+
 def _number(text: str) -> int:
     if (number := whole(text)) is None or not 1 <= number <= MOST:
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {MOST}")
@@ -172,7 +187,7 @@ def _seconds(text: str) -> float:
     import pandas  # takes a second
 
     with contextlib.suppress(ValueError):
-        if (seconds := pandas.Timedelta(text).total_seconds()) >= 1:
+        if TIME.fullmatch(text) and (seconds := pandas.Timedelta(text).total_seconds()) >= 1:
             return seconds
     raise argparse.ArgumentTypeError(f"{text[:80]!r} is no time, such as 2h, 90m or 1h30m")
 

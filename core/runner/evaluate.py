@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -56,7 +57,8 @@ def main(argv: Sequence[str]) -> int:
     if options.csv is not None:
         import pandas
 
-        table = pandas.DataFrame([(options.model.name, pooling, *row) for row in rows], columns=COLUMNS)
+        name = Path(os.path.abspath(options.model)).name  # of `.`, too
+        table = pandas.DataFrame([(name, pooling, *row) for row in rows], columns=COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
 
@@ -130,17 +132,22 @@ def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dic
     return tests, DEV if DEV in own and tests != (DEV,) else None, own, list(own.values())
 
 
+def _path(text: str) -> Path:
+    """A path; no shell expands the tilde of `--csv=~/scores.csv`."""
+    return Path(os.path.expanduser(text))
+
+
 def _parser() -> Parser:
     what = "Score an encoder's folder on the STS tests (Spearman x 100, SentEval's 'all')."
     parser = Parser(prog="run_study.py evaluate", description=what)
     add = parser.add_argument
-    add("model", type=Path, metavar="MODEL", help="folder with config.json, weights and a tokenizer")
+    add("model", type=_path, metavar="MODEL", help="folder with config.json, weights and a tokenizer")
     add("--pooling", choices=POOLINGS, help="how tokens become a vector (default: the folder's, or cls)")
-    add("--data-dir", type=Path, help="SentEval's data, or a folder that holds it")
+    add("--data-dir", type=_path, help="SentEval's data, or a folder that holds it")
     add("--pairs", action="append", default=[], type=named_pairs, metavar="[NAME=]FILE",
         help="pairs of your own: two sentences and a score a line, separated by tabs")  # fmt: skip
     add("--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs")
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--csv", type=Path, help="write every number to this file, too")
+    add("--csv", type=_path, help="write every number to this file, too")
     add("--allow-pickle", action="store_true", help="load pickled weights, if you trust where they came from")
     return parser

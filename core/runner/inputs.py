@@ -97,8 +97,10 @@ def varied(options: Options, study: Study, setup: Setup) -> Study:
 
 
 def _announced(found: finding.Found) -> finding.Found:
-    """The same; says how much of your own text and how many of your own pairs were read."""
-    if found.places.own_text:
+    """The same; says how much of your own text and how many of your own pairs were read, and which text a
+    data folder has under another than the usual names: it may be a licence."""
+    corpus = found.places.corpus
+    if found.places.own_text or (corpus is not None and corpus.name not in finding.CORPUS_NAMES):
         say(f"Training text {found.sources.corpus_name}: {found.sources.corpus_rows} sentences.")
     pairs = {name: read_pairs(path) for name, path in found.places.pairs}
     if DEV in pairs and not any(score > POSITIVE for *_, score in pairs[DEV]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +38,10 @@ class Display:
         self._trained = [(1e-9, 1e-9)]  # estimated and real seconds of finished runs; no division by none
         self._heartbeat, self._spoke = heartbeat, time.monotonic()
         self._lock = threading.RLock()
-        self._console = Console(file=out)
+        stream = out or sys.stdout
+        is_terminal = stream is not None and stream.isatty()
+        # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second into it.
+        self._console = Console(file=out, force_terminal=None if is_terminal else False)
         self.live = Live(get_renderable=self._lines, console=self._console, transient=True)  # a context
 
     def hear(self, run: str, message: dict) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[1]
+OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
 CLEAN = re.compile(r"[0-9a-f]{12,40}")  # a commit; `+` behind it says that files differed from it
 
 
@@ -68,8 +70,12 @@ def _digest(blobs: Mapping[str, str]) -> str:
 
 def _git(folder: Path, *words: str) -> str:
     """What a command of git prints; empty if it fails, as it does outside a repository."""
+    # A hook of git names its own repository to all that it starts. A lock would stop a commit of the user's.
+    environment = {name: value for name, value in os.environ.items() if name not in OF_HOOKS}
+    environment["GIT_OPTIONAL_LOCKS"] = "0"
     command = ["git", "-C", str(folder), *words]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        return done.stdout
     except (OSError, subprocess.CalledProcessError):
         return ""

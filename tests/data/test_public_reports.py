@@ -5,12 +5,16 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 import tiny_checkpoint
+import torch
+from safetensors.torch import load_file, save_file
 
 from core.data.encoders import check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
@@ -50,6 +54,60 @@ def test_pairs_are_read(tmp_path):
         assert read_pairs(data_file(place, "pairs", tmp_path / "cache")) == ROWS, name
 
 
+def test_fields_of_a_table_are_read_as_they_are_written(tmp_path):
+    """huggingface/datasets#7635 and apache/arrow#46013: types come from the first rows, here of 10,000 and
+    10 MB. sdv-dev/SDV#2780: zeros at the front go. huggingface/datasets#4467: words that mean no value."""
+    rows = [("007", "1.50", 1.0), *((f"a {i}", "null", float(i % 5)) for i in range(10_000)), ("a", "NA", 4.5)]
+    csv = "".join(f"{i if i < 10_000 else 'x'},{a},{b},{score:g}\n" for i, (a, b, score) in enumerate(rows))
+    (tmp_path / "late.csv").write_text(f"id,sentence1,sentence2,score\n{csv}")
+    assert read_pairs(data_file(str(tmp_path / "late.csv"), "pairs", tmp_path / "cache")) == rows
+    words = "w " * 4500
+    late = [{"sentence1": words + str(i), "sentence2": "b", "score": i % 5} for i in range(1200)]
+    late.append({"sentence1": "a", "sentence2": "b", "score": 4.5})
+    (tmp_path / "late.jsonl").write_text("".join(json.dumps(record) + "\n" for record in late))
+    assert read_pairs(data_file(str(tmp_path / "late.jsonl"), "pairs", tmp_path / "cache"))[-1][2] == 4.5
+
+
+def test_the_second_of_two_columns_of_one_name_can_be_named(tmp_path):
+    """pandas-dev/pandas#19383: the second is renamed, and the first is read in silence."""
+    (tmp_path / "a.csv").write_bytes(b"sentence1,sentence2,score,score\na,b,1,4\nc,d,2,3\n")
+    place = f"hf:{tmp_path}/a.csv#train?columns=sentence1,sentence2"
+    second = read_pairs(data_file(f"{place},score.1", "pairs", tmp_path / "cache"))
+    assert [score for *_, score in second] == [4, 3]
+    with pytest.raises(UserError, match="two columns score"):
+        data_file(str(tmp_path / "a.csv"), "pairs", tmp_path / "cache")
+
+
+def test_options_that_are_empty_twice_or_without_effect_are_refused(tmp_path):
+    """lexiforest/curl_cffi#411: an empty option, such as an unset variable of the shell, is passed over."""
+    (tmp_path / "a.csv").write_bytes(CSV)
+    columns = "columns=sentence1,sentence2,score"
+    for options, sentence in (
+        ("config=", "names no data set"), ("columns=", "names no data set"), (f"{columns}&config=", "names no data set"),
+        (f"{columns}&{columns}", "names no data set"), ("config=de", "one file, which has no configuration"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=sentence):
+            data_file(f"hf:{tmp_path}/a.csv#train?{options}", "pairs", tmp_path / "cache")
+
+
+def test_a_text_of_a_data_folder_with_an_unusual_name_is_told(tmp_path, capsys):
+    """The only text file there may be a licence."""
+    for name, told in (("LICENSE.txt", "Training text LICENSE.txt: 9 sentences.\n"), ("wiki_sentences.txt", "")):
+        found = Found(sources=replace(NOT_FETCHED, corpus_name=name, corpus_rows=9), places=Places(corpus=tmp_path / name))
+        inputs._announced(found)
+        assert capsys.readouterr().out == told
+
+
+def test_a_name_that_begins_with_a_tilde_is_a_file(tmp_path, monkeypatch):
+    """ansible/ansible-navigator#2152: a tilde that is no user's home."""
+    monkeypatch.chdir(tmp_path)
+    Path("~nobody-here.tsv").write_bytes(TSV)
+    for place in ("~nobody-here.tsv", "hf:~nobody-here.tsv#train?columns=a man runs,a man walks,4.5"):
+        assert data_file(place, "pairs", tmp_path / "cache").is_file()
+    with pytest.raises(UserError, match="is no file"):
+        data_file("~nobody/x.tsv", "pairs", tmp_path / "cache")
+
+
 def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
     for kind, name, content, sentence in (
         # huggingface/datasets#2799 and #7664: the library infers dates, which are not what was written
@@ -57,6 +115,13 @@ def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
         ("text", "a.ndjson", b'{"text": ["a", "b"]}\n', "row 1: expected a text .* found ."),
         ("pairs", "a.csv", CSV + b"a,b,1,2\n", "Expected 3 fields in line 5"),  # sentence-transformers#1509
         ("pairs", "a.jsonl", b"", "no rows"),
+        # pandas-dev/pandas#9295, #15203 and #33037: the first field becomes an index, and the others move
+        ("pairs", "a.csv", b"sentence1,sentence2,score\na,1,2,4\nb,2,3,5\n", "more fields than its first"),
+        ("text", "hf:a.csv#train", b"text\nAt last, peace\nAt first, war\n", "more fields than its first"),
+        ("text", "a.jsonl", b'{"text": 1.5}\n{"text": NaN}\n', "row 2: .* found nan"),  # airbytehq/airbyte#1246
+        # mholt/PapaParse#43 and bio-guoda/preston#276: one sentence of them all
+        ("text", "a.txt", b"one sentence\rand another\r", "carriage returns"),
+        ("pairs", "a.tsv", TSV.replace(b"\n", b"\r"), "carriage returns"),
         # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
         ("text", "a.csv", b"sent0,sent1,hard_neg\na,b,c\n", "begins with the columns sent0, sent1, hard_neg"),
         ("text", "a.tsv", TSV, "has tabs in every line"), ("text", "a.txt", TEXTS, "begins as JSON does"),
@@ -67,9 +132,10 @@ def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
         ("pairs", "a.tsv", b"<!DOCTYPE html>\n", "a web page; download the file itself"),
         ("pairs", "a.tsv", b"version https://git-lfs.github.com/spec/v1\n", "a pointer of git-lfs; fetch it"),
     ):  # fmt: skip
+        remote, name, split = re.fullmatch("(hf:)?([^#]*)(#.*)?", name).groups(default="")
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UserError, match=sentence):
-            path = data_file(str(tmp_path / name), kind, tmp_path / "cache")
+            path = data_file(f"{remote}{tmp_path / name}{split}", kind, tmp_path / "cache")
             read_pairs(path) if kind == "pairs" else sentences(text_bytes(path), "lines", str(path))
     for line in ("[a] line", '{"a"} is a set', "text", "label, score and text", "a\tb"):  # look like tables
         assert sentences(f"{line}\nand another\n".encode(), "lines", "a.txt") == [line, "and another"]
@@ -91,6 +157,20 @@ def words_alone(*missing: str):
     return change
 
 
+def with_capitals(folder: Path) -> None:
+    """A vocabulary with words in capitals, and no tokenizer.json."""
+    words_alone()(folder)
+    with open(folder / "vocab.txt", "a") as file:
+        file.write("Paris\n")
+
+
+def in_eight_bits(folder: Path) -> None:
+    """The weights as whole numbers, and nothing that says so."""
+    weights = load_file(folder / "model.safetensors")
+    whole = {name: (100 * weight).round().to(torch.int8) for name, weight in weights.items()}
+    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
+
+
 REFUSED = [  # by both checks: what nothing follows; the rest by that of a training
     # huggingface/transformers#34733, sentence-transformers#3247: passed over without peft
     (lambda folder: (folder / "adapter_config.json").write_text("{}"), "has an adapter"),
@@ -99,9 +179,12 @@ REFUSED = [  # by both checks: what nothing follows; the rest by that of a train
     (setting("position_embedding_type", "relative_key"), "relative positions"),  # weights that nothing reads
     (lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"), "a pointer of git-lfs"),
     (setting("quantization_config", {"load_in_8bit": True}), "means quantised weights"),
+    (in_eight_bits, "weights of type I8"),  # ml-explore/mlx-lm#1865: read as something else, in silence
     (setting("vocab_size", 40), "token ids up to 43, but config.json a vocab_size of 40"),
     # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence
     *((setting("model_max_length", n, SETTINGS), "write at least 3") for n in (-1, 0, 2, "64")),
+    # huggingface/transformers#343, dmis-lab/biobert-pytorch#24: a cased vocabulary, and all text in small letters
+    (with_capitals, "state do_lower_case in tokenizer_config.json"),
     # ThilinaRajapakse/simpletransformers#1169: a byte-order mark, which transformers cannot read
     *(
         (lambda folder, file=file: (folder / file).write_bytes(b"\xef\xbb\xbf" + (folder / file).read_bytes()), "Unexpected UTF-8 BOM")
@@ -115,6 +198,7 @@ NOT_TRAINED = [
     ("roberta", setting("pad_token_id", 0), "1 as id of its padding, not 0 as config.json"),
     ("roberta", setting("pad_token_id", None), "1 as id of its padding, not None"),
     ("bert", words_alone(), None),
+    ("bert", lambda folder: (with_capitals(folder), setting("do_lower_case", True, SETTINGS)(folder)), None),
     ("bert", setting("model_max_length", 10**30, SETTINGS), None),
 ]
 

@@ -1,17 +1,21 @@
 """A whole run at scale demo, a few steps long: rows, selection, determinism, collapse, divergence."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from small_runs import run, small
 
+from core.data.own_data import own_digest, own_sets
 from core.data.sources import demo_sources
 from core.engine import tokens
 from core.engine.evaluation import scoring, transfer
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.metrics import AGGREGATES
 from core.engine.evaluation.scoring import Evaluation, Scorer
+from core.engine.job import load_encoder, scorer_for
 from core.spec.errors import UserError
 from core.spec.run import Execution, TextView
 from core.spec.scale import DEMO
@@ -161,3 +165,19 @@ def test_what_selects_a_checkpoint(changes, expected):
     rows = []
     assert Scorer.check(StubScorer(), None, vary(small(), changes), rows, 7) == pytest.approx(expected, abs=1e-9)
     assert rows[0].step == 7 and rows[0].task == "dev" and ("curve", "dev", "mean_cosine", 7, 0.0) in rows
+
+
+def test_pairs_in_another_order_have_their_own_sentences(tmp_path):
+    """embeddings-benchmark/mteb#1366, sentence-transformers#3338: a kept table, and sentences in another order."""
+    for name, words in {"a": "a cat", "b": "two dogs that run", "dev": "one house"}.items():
+        pairs = (f"{words} {i}\t{words} again {i % 3}\t{i}\n" for i in range(4))
+        (tmp_path / f"{name}.tsv").write_text("".join(pairs))
+    for order in (("dev", "a", "b"), ("b", "dev", "a")):
+        files = tuple((name, str(tmp_path / f"{name}.tsv")) for name in order)
+        digest = own_digest(own_sets([(name, Path(file)) for name, file in files]), None)
+        config = vary(small("simcse"), {"scale": "mini", "eval.digest": digest})
+        execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), pairs=files)
+        encoder, tokenizer = load_encoder(config, execution)
+        scorer = scorer_for(config, execution, tokenizer, encoder, torch.device("cpu"))
+        for sentence, place in scorer.index.items():
+            assert scorer.table[place].tolist() == tokenizer(sentence)["input_ids"], (order, sentence)

@@ -74,7 +74,7 @@ BROKEN = [
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
     (lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer .* cannot be read"),
     (lambda folder: (folder / "config.json").write_text("{}"), "cannot be loaded .*; copy its files there again"),
-    (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "cannot be loaded"),
+    (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "no whole safetensors file"),
     (without_a_weight, "do not fit .*encoder.layer.1.output.dense.weight"),
     (lambda folder: with_json(folder, "config.json", intermediate_size=64), r"do not fit its config.json \(\S+ is \[.*\], not"),
     (lambda folder: with_json(folder, "config.json", num_hidden_layers=1), r"encoder.layer.1.attention\S+ is of a layer too many"),

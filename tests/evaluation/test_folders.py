@@ -222,3 +222,14 @@ def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model,
         said = capsys.readouterr()
         assert sentence in said.err and said.err.count("\n") == 1 and not said.out, said
     assert places["link"].is_symlink() and places["mine"].read_text() == "my own table\n"
+
+
+def test_the_current_folder_has_its_name_in_the_table_and_a_tilde_is_the_home(model, tmp_path, capsys, monkeypatch):
+    """No shell expands the tilde behind an equals sign."""
+    monkeypatch.chdir(model)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.tsv").write_text("w1 w2\tw3\t1\nw4\tw5 w6\t2\nw7\tw8\t3\n")
+    assert run_study.main(["evaluate", ".", "--pairs", "mine=~/mine.tsv", "--csv=~/scores.csv"]) == 0
+    with open(tmp_path / "scores.csv", newline="") as file:
+        assert {row["model"] for row in csv.DictReader(file)} == {model.name}
+    assert capsys.readouterr().out.startswith("Read .: bert")

@@ -9,10 +9,30 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+from core.store import code
+
 
 def git(folder: Path, *words: str) -> str:
     named = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org", *words)
     return subprocess.run(named, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_run_names_the_commit_of_its_own_code_and_locks_nothing(tmp_path, monkeypatch):
+    """pre-commit/pre-commit#213: a hook names another repository. baoyachi/shadow-rs#221: `git status` locks."""
+    for name in ("ours", "theirs"):
+        (tmp_path / name / "core" / "engine").mkdir(parents=True)
+        (tmp_path / name / "core" / "engine" / "code.py").write_text(name)
+        git(tmp_path, "init", "-q", name)
+        git(tmp_path / name, "add", "-A")
+        git(tmp_path / name, "commit", "-qm", name)
+    code, index = tmp_path / "ours" / "core" / "engine" / "code.py", tmp_path / "ours" / ".git" / "index"
+    commit = git(tmp_path / "ours", "rev-parse", "HEAD")[:12]
+    os.utime(code, (1, 1))
+    before = index.stat().st_mtime_ns
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "theirs" / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "theirs" / ".git" / "index"))
+    assert code.current_commit() == commit and index.stat().st_mtime_ns == before
 
 
 @pytest.fixture(scope="module")

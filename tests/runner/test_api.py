@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pandas
 import pytest
 from fake_jobs import made_result
 from made_scales import cell_run
@@ -71,6 +72,8 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     table = results.table("table6b", seeds=2).set_index("batch_size")
     assert len(table) == len(STUDY.cells) and set(table["n"]) == {2} and "printed" in table
     (row,) = results.compare("table6b", "32", "64", seeds=2).to_dict("records")
+    numbers = results.compare("table6b", 32, 64, seeds=2)  # as pandas reads labels
+    assert csv_text(numbers) == csv_text(results.compare("table6b", "32", "64", seeds=2))
     assert (row["difference"], row["n"]) == (table.loc["32"]["paired_difference"], 2)
     values = results.seeds("table6b", seeds=2).set_index("batch_size").loc["32"]["value"].round(4)
     assert list(values) == [float(v) for v in table.loc["32"]["values"].split()]
@@ -109,6 +112,14 @@ def test_the_example_of_the_docs_runs_on_the_published_runs(capsys):
     exec(compile(example, "docs/using.md", "exec"), {})  # noqa: S102  (the page's own code)
     out = capsys.readouterr().out
     assert "mocose" in out and re.search(r"^0 +ESimCSE/avg ", out, re.MULTILINE) and "ci95_low" in out
+
+
+def test_the_docs_read_a_log_whose_run_looks_like_a_number(tmp_path):
+    """guildai/guildai#50 and se-sic/VaRA-Tool-Suite#540: some hashes do; here one of a published run."""
+    (call,) = re.findall(r"`(pandas\.read_json\(.*?\))`", (ROOT / "docs" / "using.md").read_text())
+    (tmp_path / "log.jsonl").write_text('{"run": "40553123474994e6", "step": 1, "dev": null, "loss": 1.5}\n')
+    frame = eval(call, {"pandas": pandas, "FILE": tmp_path / "log.jsonl", "str": str})
+    assert list(frame["run"]) == ["40553123474994e6"]
 
 
 def test_neither_torch_nor_the_engine_is_loaded():

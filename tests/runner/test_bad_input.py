@@ -5,6 +5,7 @@ import importlib.util
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from desk import check, encoder, here, refusing_desk
@@ -47,6 +48,8 @@ def test_no_such_study_and_impossible_or_contradictory_settings(desk, capsys):
 OPTIONS = {
     "--seeds 0": "'0' is no whole number from 1 to 1000",
     "--budget soon": "'soon' is no time, such as 2h",
+    "--budget 1,5h": "'1,5h' is no time",  # which pandas-dev/pandas#51882 reads as 15 hours
+    "--budget PT3.5h": "'PT3.5h' is no time",  # and this as 5 hours and 3 seconds
     "--device cuda": "No GPU is visible",
     "--no-such-option x": "Unrecognized arguments",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
@@ -135,3 +138,15 @@ def test_data_and_encoders(desk, capsys):
         part = name.partition("/")[0]
         shutil.rmtree(desk.folder / part, ignore_errors=True)
         shutil.copytree(desk.folder / "sound" / part, desk.folder / part)
+
+
+@pytest.mark.parametrize("words", [["table3", "--plan"], ["evaluate", "."]])
+def test_an_environment_in_which_no_library_works_is_named(words, monkeypatch, capsys):
+    """huggingface/transformers#36045 and #38323: no docstrings. Numbers with a unit end an import."""
+    for name in ("HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT", "HF_DATASETS_IN_MEMORY_MAX_SIZE"):
+        for number in ("10s", ""):
+            with monkeypatch.context() as context:
+                context.setenv(name, number)
+                assert run_study.main(words) == 2 and name in capsys.readouterr().err
+    monkeypatch.setattr("core.runner.cli.sys", SimpleNamespace(flags=SimpleNamespace(optimize=2)))
+    assert run_study.main(words) == 2 and "PYTHONOPTIMIZE" in capsys.readouterr().err

@@ -66,22 +66,32 @@ def test_lines_tell_count_score_and_time_left():
     assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
 
 
+SHOWING = (
+    "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
+    "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
+    "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
+    "shown = Display([run], lambda config: 40.0, 1)\nwith shown.live:\n"
+    "    shown.hear(run.run_id, {'started': True})\n"
+    "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
+    "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
+)
+
+
+def test_a_file_has_a_line_for_each_run_whatever_says_that_it_is_a_terminal():
+    """Build servers set FORCE_COLOR, of which Textualize/rich#2923 makes a terminal."""
+    environment = {**os.environ, "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "TERM": "xterm"}
+    words = [sys.executable, "-c", SHOWING]
+    shown = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert shown.stdout.count("\n") == 1 and "60.00, 1.0 s" in shown.stdout and "\x1b" not in shown.stdout
+
+
 @pytest.mark.parametrize("terminal", ["xterm", "dumb"])
 def test_a_terminal_shows_every_running_run_and_a_dumb_one_a_line_for_each(terminal):
     """With a real terminal, as `script` makes one."""
-    code = (
-        "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
-        "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
-        "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
-        "shown = Display([run], lambda config: 40.0, 1)\nwith shown.live:\n"
-        "    shown.hear(run.run_id, {'started': True})\n"
-        "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
-        "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
-    )
     master, slave = pty.openpty()
     environment, text = {**os.environ, "TERM": terminal, "COLUMNS": "150"}, b""
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=slave, stderr=slave, env=environment, cwd=ROOT
+        [sys.executable, "-c", SHOWING], stdout=slave, stderr=slave, env=environment, cwd=ROOT
     ):
         os.close(slave)
         with contextlib.suppress(OSError):  # the other side is closed
