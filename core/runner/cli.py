@@ -138,11 +138,8 @@ def parse(argv: Sequence[str]) -> Options:
             option in given and not given & set(others.split(" or "))
         for option, others in TOGETHER.items()
     })  # fmt: skip
-    refuse_any({
-        f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.":
-            len(dict(named)) < len(named)
-        for option, named in (("--encoder", options.encoders), ("--pairs", options.pairs))
-    })  # fmt: skip
+    check_names("--encoder", options.encoders)
+    check_names("--pairs", options.pairs)
     refuse_any({
         "No study is named; give one (see --list) or --all.":
             not given & {"STUDY", "--all", "--list", "--fields"},
@@ -154,6 +151,12 @@ def parse(argv: Sequence[str]) -> Options:
     modes = {"verify-published": options.verify, "fields": options.fields is not None, "train": True}
     options.mode = options.mode or next(mode for mode, wanted in modes.items() if wanted)
     return options
+
+
+def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
+    """Raise UserError for one name of two things; names that differ in capitals alone are one."""
+    if len({name.lower() for name, _ in named}) < len(named):
+        raise UserError(f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.")
 
 
 def _number(text: str) -> int:
