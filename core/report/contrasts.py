@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, StudyResult
 from core.report.statistics import Labels, scatter_by_seed
 from core.spec.claim import Contrast
@@ -76,12 +77,14 @@ def _numbers(metric: Metric | None, result: StudyResult) -> dict[Labels, dict[in
     stored = [run for cell in result.cells for run in cell.runs if run.rows is not None]
     devices = {(run.seed, run.provenance.get("device")) for run in stored}
     seeds = [seed for seed, _ in devices if metric.checkpoint == "time"]
+    own = {run.run_id: run.read(metric, result.aggregate, result.setup.scale) for run in stored}
+    worst = worst_of(metric, [number for number in own.values() if number is not None])
     return {
         cell.cell.labels: {
             run.seed: number
             for run in cell.runs
             if seeds.count(run.seed) < 2
-            and (number := run.read(metric, result.aggregate, result.setup.scale)) is not None
+            and (number := counted(run.status, own.get(run.run_id), metric, worst)) is not None
         }
         for cell in result.cells
     }
