@@ -39,6 +39,10 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parent
 sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]  # python -I and PYTHONSAFEPATH leave it out
 
+from core.runner import variables
+
+variables.pass_over()  # before joblib, which reads its own as it is imported
+
 from core.runner import cli, command
 from core.runner.train import Surroundings
 from core.spec.errors import UserError, say
@@ -57,7 +61,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         options = cli.parse(argv)
         catalogue = importlib.import_module("studies").CATALOGUE
         status = command.do(options, argv, surroundings or Surroundings(catalogue=catalogue, home=HOME))
-        sys.stdout.flush()  # while a full disk can still be told
+        if sys.stdout is not None:  # it may have been closed before the start
+            sys.stdout.flush()  # while a full disk can still be told
         return status
     except UserError as error:
         say(str(error), out=sys.stderr)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data.text import DEMO_FOLDER, named_digest
-from core.spec.errors import refuse, refuse_any, refusing
+from core.spec.errors import UserError, refuse, refuse_any, refusing
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
@@ -24,6 +24,11 @@ TOKENIZERS = "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe
 FLOATS = {"F64", "F32", "F16", "BF16"}
 CAPITAL = re.compile("[A-Z]")
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
+# Of config.json: whole numbers, and the activations of transformers, which a test compares.
+SIZES = ("num_hidden_layers", "num_attention_heads", "intermediate_size", "type_vocab_size")
+ACTIVATIONS = """gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh
+    gelu_accurate hardswish laplace leaky_relu linear mish quick_gelu relu relu2 relu6 sigmoid silu
+    sqrtsoftplus swish tanh prelu xielu""".split()
 # Settings of config.json that nothing here follows, and what they make of the model.
 UNFIT = {
     "auto_map": "model code of its own, which is never run",
@@ -55,6 +60,9 @@ def check_encoder(folder: Path) -> None:
         query.format(layers): "missing",
     }
     shapes = {name.removeprefix(f"{kind}."): shape for name, shape in tensor_shapes(folder).items()}
+    inner = f"encoder.layer.{layers - 1}.intermediate.dense.weight"
+    if inner in shapes:
+        wanted[inner] = [config.get("intermediate_size", 3072), width]
     has = {name: shapes.get(name, "missing") for name in wanted}
     refuse_any({
         f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not {shape}); give a "
@@ -74,10 +82,27 @@ def check_encoder(folder: Path) -> None:
     refuse_any({_of_tokenizer(folder, problem): wrong for problem, wrong in problems.items()})
 
 
+def _check_config(folder: Path, config: dict[str, Any]) -> None:
+    """Raises UserError for a config.json of BERT's or RoBERTa's from which transformers makes no model."""
+    path, hint = f"{folder}/config.json", "copy the encoder's own config.json there"
+    for name in SIZES:
+        size = config.get(name)
+        if size is not None and (type(size) is not int or size < 1):
+            raise UserError(f"{path} has {name} {size!r}, which is no whole number above 0; {hint}.")
+    width, heads = config.get("hidden_size") or 768, config.get("num_attention_heads") or 12
+    if type(width) is int and width % heads:
+        raise UserError(f"{path} has {heads} attention heads, which do not divide {width}; {hint}.")
+    activation = config.get("hidden_act", "gelu")
+    if activation not in ACTIVATIONS:
+        raise UserError(f"{path} has the activation {activation!r}, which is not known; {hint}.")
+
+
 def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[str, int]]:
     """The folder's config.json, and the tokens of its tokenizer with their ids. Raises UserError if either is
     missing, if the only weights are pickled and not allowed, or if the folder states what nothing follows."""
     config, words = configuration(folder), _vocabulary(folder)
+    if config.get("model_type") in TRAINABLE:
+        _check_config(folder, config)
     unfit = {
         f"{folder}/config.json has {name}, which means {what}; give another folder.":
             config.get(name) not in (None, False, {}, "absolute", "rotary")
@@ -148,7 +173,20 @@ def unused(folder: Path) -> list[str]:
     parts = {name.removeprefix(prefix).partition(".")[0] for name in tensor_shapes(folder)}
     files = ("modules.json", "config_sentence_transformers.json")
     heads = sorted(parts - {"embeddings", "encoder", "pooler", "cls", "lm_head"})
-    return [*heads, *(name for name in files if (folder / name).is_file())]
+    settings = unfollowed(folder, positions(folder))
+    return [*heads, *(name for name in files if (folder / name).is_file()), *settings]
+
+
+def unfollowed(folder: Path, longest: int) -> list[str]:
+    """Settings of sentence_bert_config.json, or of the same file for another kind of encoder, that change
+    sentences. Only sentence-transformers follows these. Here sentences are cut at `longest` tokens."""
+    named = []
+    for file in sorted(folder.glob("sentence_*_config.json")):
+        for name, value in json_object(file).items():
+            follows = name == "max_seq_length" and type(value) is int and value >= longest
+            if value not in (None, False) and not follows:
+                named.append(f"{name} {value!r} of {file.name}")
+    return named
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:

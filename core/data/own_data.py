@@ -1,7 +1,7 @@
 """Text and graded pairs of your own: files read by line, or tables that the `datasets` library reads.
 
     FILE                     a sentence a line; or two sentences and a score a line, separated by tabs
-    FILE.jsonl               a table of this machine, also .json and .parquet, and for pairs .csv
+    FILE.jsonl               a table of this machine, also .csv, .json and .parquet
     hf:NAME@REVISION#SPLIT   a data set on the hub at one commit
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in READERS
 
@@ -15,7 +15,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -23,15 +23,18 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
-from core.data.text import expect, file_digest, numbered_lines, parsed, text_digest
+from core.data.text import HEADERS, expect, file_digest, numbered_lines, parsed, text_digest
 from core.spec.errors import UserError, refuse, refusing, say
-from core.spec.scale import Scale
+from core.spec.result import TASKS
+from core.spec.scale import PAPER, Scale
 from core.store.files import write_whole
 
 Kind = Literal["text", "pairs"]
 DEV = "dev"  # the name that makes a file the development set
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
-_TAKEN = {"avg", "train", "data", "avg_transfer", "stsb", "sts-b dev"}  # tasks of a run's rows
+# Tasks of a run's rows, and SentEval's sets: a set of your own would take their place.
+_TAKEN = {"stsb", "data", "sts-b train", "sick-r train", "sick-r dev"}
+_TAKEN |= {name.lower() for name in (*TASKS, PAPER.dev, *PAPER.tests, *PAPER.probes)}
 _SCORE_TITLE = re.compile(r"[^0-9]*(score|label|gold|similarity|relatedness|rating)[^0-9]*", re.IGNORECASE)
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 HUB_SECONDS = 20.0  # in which the hub answers
@@ -46,8 +49,7 @@ READERS: dict[str, dict[str, Any]] = {
     ".csv": AS_TEXT, ".tsv": AS_TEXT | {"delimiter": "\t", "quoting": 3}, ".parquet": {"path": "parquet"},
     ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".txt": {"path": "text"},
 }  # fmt: skip
-# Files that are read by line without `hf:`. A text that ends in .csv is, as its digest in stored runs says.
-BY_LINE: dict[Kind, tuple[str, ...]] = {"text": (".txt", ".tsv", ".csv"), "pairs": (".txt", ".tsv")}
+BY_LINE = (".txt", ".tsv")  # files that are read by line without `hf:`
 COLUMNS: dict[Kind, tuple[str, ...]] = {"text": ("text",), "pairs": ("sentence1", "sentence2", "score")}
 _PLACE = re.compile(
     r"hf:(?P<name>.+?)(@(?P<revision>[0-9a-f]{40}))?#(?P<split>[^#?]+)(\?(?P<options>.*))?", re.DOTALL
@@ -64,10 +66,17 @@ def named_pairs(text: str) -> tuple[str, str]:
     if text.startswith("hf:") or not equals or Path(text).is_file():
         place = text
         name = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2].partition(".")[0].partition("=")[0]
-    unfit = not _NAME.fullmatch(name) or name.lower() in _TAKEN or not place.strip()
-    hint = "write --pairs NAME=FILE, with a name of letters and digits that no task has"
-    refuse(unfit, f"--pairs {text[:80]!r} names no set or no file; {hint}.")
+    hint = "write --pairs NAME=FILE, with a name of letters and digits"
+    if not _NAME.fullmatch(name) or not place.strip():
+        raise UserError(f"--pairs {text[:80]!r} names no set or no file; {hint}.")
+    check_name(name, _TAKEN)
     return name, place
+
+
+def check_name(name: str, taken: Collection[str]) -> None:
+    """Raise UserError for a set of your own that has one of these names, which are in small letters."""
+    if name != DEV and name.lower() in taken:
+        raise UserError(f"The name {name} is taken by another set; write --pairs NAME=FILE with another.")
 
 
 def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Path:
@@ -77,7 +86,7 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
     path = Path(os.path.expanduser(place)).absolute()
     if not place.startswith("hf:"):
         refuse(not path.is_file(), f"--{kind} {path} is no file; give one, or a data set with hf:.")
-        if _ending(path) not in READERS or _ending(path) in BY_LINE[kind]:
+        if _ending(path) not in READERS or _ending(path) in BY_LINE:
             return path
         place = f"hf:{path}#train"
     title, arguments, columns = _table(place, kind)
@@ -126,6 +135,8 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
     both = revision and path.exists()  # the library would read the folder
     refuse(both, f"{name} is a folder here, too; run the command in another folder.")
     name = name if revision else str(path)
+    pattern = path.is_dir() and re.search(r"[*?[]|::", str(path.resolve()))
+    refuse(pattern, f"The datasets library takes {name} for a pattern; give it a name without * ? [ and ::.")
     title = ", ".join(filter(None, (name, config, f"split {split}")))
     if revision or path.is_dir():
         return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
@@ -144,6 +155,10 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what it cannot read is told below
     # the library's own cache knows a changed file by its time alone
     with tempfile.TemporaryDirectory() as scratch:
+        if files := arguments.get("data_files"):
+            link = Path(scratch) / "file"  # the library takes names for patterns: a[1].csv for a1.csv
+            link.symlink_to(next(iter(files.values())))
+            arguments = {**arguments, "data_files": dict.fromkeys(files, str(link))}
         try:
             rows = datasets.load_dataset(**arguments, cache_dir=scratch).flatten()
         except Exception as error:  # the library has many kinds of its own, which hide the cause
@@ -157,6 +172,10 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
             raise UserError(f"Lines of {title} have more fields than its first line; {hint}.")
         is_list = kind == "text" and len(rows.column_names) == 1
         are_named = bool(columns)
+        headed = arguments["path"] != "csv" or rows.column_names[0].strip().lower() in HEADERS
+        if is_list and not columns and not headed:
+            hint = "write hf:FILE#train?columns=NAME if that is a column, or rename a text by line to .txt"
+            raise UserError(f"{title} begins with {rows.column_names[0][:80]!r}; {hint}.")
         columns = columns or (tuple(rows.column_names) if is_list else COLUMNS[kind])
         missing = [name for name in columns if name not in rows.column_names]
         has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
@@ -204,6 +223,8 @@ def read_pairs(path: Path) -> list[Pair]:
     pairs = list(parsed(f"{path}, line", rows[1:] if has_header else rows, _pair))
     few, hint = len({score for _, _, score in pairs}) < 2, "so nothing can be ranked; give more pairs"
     refuse(few, f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
+    cosines = {frozenset((a, b)) if a != b else None for a, b, _ in pairs}  # those that can differ
+    refuse(len(cosines) < 2, f"{path} has one cosine for all of its pairs under any encoder, {hint}.")
     return pairs
 
 

@@ -80,6 +80,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         training = train(config, model, batches, partial(scorer.check, model, config, rows), report, file)
     file.close()
     trained = time.monotonic()
+    chosen = training.selected
+    if chosen is not None and math.isnan(chosen.score) and config.select.metric != "last":
+        progress({"note": "no check has a score, so the last checkpoint is selected"})
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     some = [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))]
     numbers = model.diagnostics(pack(some) if device.type == "cpu" else padded(matrix(some).to(device)))

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from core.report.contrasts import Reading, readings
-from core.report.quantities import counted
+from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import Estimate, over_seeds
 from core.spec.claim import ROUNDING, Claim, Contrast, matches, truth
@@ -161,7 +161,9 @@ def gain(runs: Iterable[RunResult], task: str) -> Estimate:
     """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
     stored = [(run.status, run.rows) for run in runs if run.rows is not None]
     before, after = ([rows.of(at, ALL).get(task) for _, rows in stored] for at in ("untrained", "selected"))
-    scores = [counted(status, number, SCORED) for (status, _), number in zip(stored, after, strict=True)]
+    both = [(status, number) for (status, _), number in zip(stored, after, strict=True)]
+    sound = [number for status, number in both if status != "diverged" and number is not None]
+    scores = [counted(status, number, SCORED, worst_of(SCORED, sound)) for status, number in both]
     pairs = zip(scores, before, strict=True)
     return over_seeds([score - start for score, start in pairs if score is not None and start is not None])
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, StudyResult
 from core.report.statistics import Labels, scatter_by_seed
 from core.spec.claim import Contrast
@@ -82,6 +83,9 @@ def _by_seed(
     """
     if metric is None:
         return [cell.by_seed for cell in cells]
+    stored = [run for cell in result.cells for run in cell.runs if run.rows is not None]
+    own = {run.run_id: run.read(metric, result.aggregate, result.setup.scale) for run in stored}
+    worst = worst_of(metric, [number for number in own.values() if number is not None])
     devices: dict[int, set[object]] = {}
     for run in (run for cell in cells for run in cell.runs if run.rows is not None):
         devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
@@ -89,7 +93,7 @@ def _by_seed(
     for cell in cells:
         by_seed = {}
         for run in cell.runs:
-            number = run.read(metric, result.aggregate, result.setup.scale)
+            number = counted(run.status, own.get(run.run_id), metric, worst)
             compares_devices = metric.checkpoint == "time" and len(devices.get(run.seed, ())) > 1
             if number is not None and not compares_devices:
                 by_seed[run.seed] = number

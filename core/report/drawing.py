@@ -76,8 +76,9 @@ def styled(groups: Iterable[tuple]) -> Iterator[tuple[str, pd.DataFrame, dict[st
 
 
 def as_numbers(labels: Iterable[str]) -> pd.Series:
-    """Labels as numbers; NaN for a word. A series keeps its index."""
-    return pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce").astype(float)
+    """Labels as numbers; NaN for a word, such as `inf`. A series keeps its index."""
+    numbers = pd.to_numeric(pd.Series(labels, dtype=object), errors="coerce").astype(float)
+    return numbers.where(np.isfinite(numbers))
 
 
 def number_axis(panel: Axes, labels: Iterable[str], title: str) -> None:

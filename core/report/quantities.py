@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -153,14 +153,21 @@ def worst_value(metric: Metric) -> float | None:
     return WORST.get(metric.quantity, 0.0 if scored else None)
 
 
-def counted(status: str, number: float | None, metric: Metric) -> float | None:
-    """What a run counts for, in tables, figures and verdicts alike; None if it is missing.
+def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
+    """The worst value beside the numbers of a table: the lowest score, where one is below 0. So no failed
+    run stands above another run."""
+    worst = worst_value(metric)
+    return worst if worst is None or metric.quantity in WORST else min([worst, *numbers])
+
+
+def counted(status: str, number: float | None, metric: Metric, worst: float | None) -> float | None:
+    """What a run counts for, in tables, figures and verdicts alike, given its own number; None if it has
+    nothing to count.
 
     A diverged run counts as the worst value, and so does a collapsed run without a number of its own: left
     out, it would make its cell look better than it is. Of collapse itself a diverged run says neither yes nor
     no.
     """
     if status == "diverged" or (status == "collapsed" and number is None):
-        # what a run scored before it diverged is not what the method leads to
-        return COLLAPSED[status] if metric.quantity == "collapsed" else worst_value(metric)
+        return COLLAPSED[status] if metric.quantity == "collapsed" else worst
     return number

@@ -37,6 +37,7 @@ def render(
     results, lines = gathered(studies, setup, store), []
     for result in results:
         name, absent = result.study.name, f", {result.missing} missing" if result.missing else ""
+        absent += f", {numberless} without a number" if (numberless := result.count("no number")) else ""
         head = f"{name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}{absent}"
         if not result.begun:
             lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
@@ -54,7 +55,7 @@ def render(
         _write_all(pictures, files)
         remove(name, tables, pictures, but=(*(f"{name}{end}" for end in texts), *files))
     runs = {run.run_id: run for result in results for run in result.runs}.values()
-    if missing := sum(run.status in ("missing", "incomplete") for run in runs):
+    if missing := sum(run.status == "missing" for run in runs):
         them = "it" if missing == 1 else "them"
         lines.append(f"{are(missing, 'run')} missing; this command did not train {them}.")
     if published := sum(run.source == "published" for run in runs):

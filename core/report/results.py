@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from core.report.quantities import Rows, counted, value
+from core.report.quantities import Rows, counted, value, worst_of
 from core.report.statistics import Estimate, over_seeds
 from core.spec.errors import UserError
 from core.spec.identity import run_id
@@ -14,16 +14,17 @@ from core.spec.scale import Scale
 from core.spec.setup import Setup, parts
 from core.spec.study import SIMCSE, Cell, Metric, Study
 
-RunStatus = Literal["ok", "collapsed", "diverged", "missing", "incomplete"]
+RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """One run of a cell. `value` is what it counts for, in means and verdicts alike; None: nothing to count.
 
-    `missing` has no run yet, `incomplete` lacks a test set (no average is taken). A failed run counts as
-    `core.report.quantities.counted` says. `rows` is everything that was stored; None if missing. `source` is
-    own, published or empty. `trouble` says why a stored run cannot be read; such a run counts as missing.
+    `missing` has no run yet. `no number`: the run is stored, but its rows have no number for the cell. A
+    failed run counts as `core.report.quantities.counted` says. `rows` is everything that was stored; None if
+    missing. `source` is own, published or empty. `trouble` says why a stored run cannot be read; such a run
+    counts as missing.
     """
 
     seed: int
@@ -36,9 +37,11 @@ class RunResult:
     trouble: str = ""
 
     def read(self, metric: Metric, aggregate: str, scale: Scale) -> float | None:
-        """What the run counts for in a metric; None: nothing to count."""
-        number = None if self.rows is None else value(self.rows, metric, aggregate, scale)
-        return counted(self.status, number, metric)
+        """The run's own number in a metric; None without one. What a run scored before it diverged is not
+        what the method leads to."""
+        if self.rows is None or self.status == "diverged":
+            return None
+        return value(self.rows, metric, aggregate, scale)
 
 
 Loaded = dict[str, RunResult]  # by run id
@@ -74,12 +77,13 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed or ok."""
+        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed, no number (some
+        runs have none) or ok."""
         if self.unavailable:
             return "copied" if self.cell.copied else "unavailable"
-        if absent := self.count("missing", "incomplete"):
+        if absent := self.count("missing"):
             return "missing" if absent == len(self.runs) else "partial"
-        return "diverged" if self.count("diverged") else "collapsed" if self.count("collapsed") else "ok"
+        return next((one for one in ("diverged", "collapsed", "no number") if self.count(one)), "ok")
 
     @property
     def begun(self) -> bool:
@@ -117,8 +121,12 @@ class StudyResult:
 
     @property
     def missing(self) -> int:
-        """Runs that have no usable result."""
-        return sum(run.status in ("missing", "incomplete") for run in self.runs)
+        """Runs that are not stored."""
+        return self.count("missing")
+
+    def count(self, status: str) -> int:
+        """How many distinct runs have this status in a cell."""
+        return len({run.run_id for cell in self.cells for run in cell.runs if run.status == status})
 
 
 def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> StudyResult:
@@ -129,20 +137,47 @@ def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None)
     stored: runs go where they decide a claim.
     """
     loaded, study, results = {} if loaded is None else loaded, study.at(setup.scale), []
-    simcse = _runs(SIMCSE, SIMCSE.cells[0], replace(setup, seeds=1), store, loaded)
-    for part in parts(study):
-        cells = []
-        for cell in part.cells:
-            why = setup.unavailable(part, cell) or ""
-            runs = () if why else _runs(part, cell, setup, store, loaded)
-            cells.append(CellResult(cell=cell, metric=part.metric_of(cell), runs=runs, unavailable=why))
+    learnt = _cells(SIMCSE, SIMCSE.cells[:1], replace(setup, seeds=1), store, loaded)
+    simcse = _counting(learnt, worst_values(learnt))[0].runs
+    read = [(part, _cells(part, part.cells, setup, store, loaded)) for part in parts(study)]
+    worst = worst_values([cell for _, cells in read for cell in cells])  # of the whole table
+    for part, cells in read:
         here = (setup.config(part, cell.cell, 0).sts.aggregate for cell in cells if not cell.unavailable)
         of = next(here, "all")
+        cells = _counting(cells, worst)
         results.append(StudyResult(study=part, setup=setup, aggregate=of, cells=tuple(cells), simcse=simcse))
     if not study.varied:
         return results[0]
     every = tuple(cell for result in results for cell in result.cells)
     return replace(results[0], study=study, cells=every, by_value=tuple(results))
+
+
+def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
+    """By metric, what a failed run without a number of its own counts for among these cells."""
+    numbers: dict[Metric, list[float]] = {}
+    for cell in cells:
+        numbers.setdefault(cell.metric, []).extend(cell.by_seed.values())
+    return {metric: worst_of(metric, own) for metric, own in numbers.items()}
+
+
+def _counting(cells: Iterable[CellResult], worst: Mapping[Metric, float | None]) -> list[CellResult]:
+    """The cells with what their failed runs count for, beside the runs' own numbers."""
+    made = []
+    for cell in cells:
+        numbers = [counted(run.status, run.value, cell.metric, worst[cell.metric]) for run in cell.runs]
+        pairs = zip(cell.runs, numbers, strict=True)
+        made.append(replace(cell, runs=tuple(replace(run, value=number) for run, number in pairs)))
+    return made
+
+
+def _cells(study: Study, cells: Iterable[Cell], setup: Setup, store, loaded: Loaded) -> list[CellResult]:
+    """Cells with their runs' own numbers."""
+    made = []
+    for cell in cells:
+        why = setup.unavailable(study, cell) or ""
+        runs = () if why else _runs(study, cell, setup, store, loaded)
+        made.append(CellResult(cell=cell, metric=study.metric_of(cell), runs=runs, unavailable=why))
+    return made
 
 
 def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tuple[RunResult, ...]:
@@ -156,7 +191,7 @@ def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tupl
             break
         number = run.read(metric, config.sts.aggregate, setup.scale)
         absent = number is None and run.status == "ok"
-        runs.append(replace(run, value=number, status="incomplete" if absent else run.status))
+        runs.append(replace(run, value=number, status="no number" if absent else run.status))
     return tuple(runs)
 
 

@@ -33,6 +33,7 @@ MARKS = {
 }
 OF_PAPER = "On the paper and its code, at their own scale:"
 STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
+STATUS |= dict.fromkeys(("no number", "partial"), "no number")
 
 
 class Grid(NamedTuple):

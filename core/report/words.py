@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from core.report.comparisons import Outcome, Points
 from core.report.quantities import worst_value
-from core.report.results import StudyResult
+from core.report.results import StudyResult, worst_values
 from core.report.verdicts import Judged, reasons
 from core.spec.claim import Contrast
 from core.spec.errors import counted, shown
@@ -154,19 +154,22 @@ def _checks(result: Judged) -> Iterator[str]:
 
 def _failed(result: StudyResult) -> Iterator[str]:
     """Runs that are missing, diverged or collapsed, and what they count for."""
-    worst = {worst_value(cell.metric) for cell in result.cells if not cell.unavailable}
+    counts_for = worst_values(cell for cell in result.cells if not cell.unavailable)
+    worst = {worst_value(metric) for metric in counts_for}
     numbers = " or ".join(f"{value:g}" for value in sorted(value for value in worst if value is not None))
+    if any(value is not None and value < 0 for value in counts_for.values()):
+        numbers += " or the lowest score below it"
     counts = f"counted as {numbers}, the worst" if numbers else "missing: the metric has no worst value"
     sentences = {
         "missing": "not run yet (—)",
-        "incomplete": "without the number that its cell shows (—)",
+        "no number": "without the number that its cell shows",
         "diverged": f"diverged (‡), {counts}",
         "collapsed": f"with vectors of one direction (‡), without a number of their own {counts}",
     }
     for status, sentence in sentences.items():
         cells = {cell.name: cell.count(status) for cell in result.cells}
         if any(cells.values()):
-            n = sum(run.status == status for run in result.runs)
+            n = result.count(status)
             where = [f"{name}: {count}" for name, count in cells.items() if count]
             listed = "; ".join(where[:MOST_CELLS]) + ("; …" if len(where) > MOST_CELLS else "")
             yield f"{n} of {counted(len(result.runs), 'run')} {sentence} ({listed})."

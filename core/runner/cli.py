@@ -22,8 +22,6 @@ from core.spec.study import ENCODERS
 MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
-# Variables that libraries read as whole numbers when they are imported.
-NUMBERS = ("HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT", "HF_DATASETS_IN_MEMORY_MAX_SIZE")
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
 # An option, what it does, and the options that it leaves no room for.
 APART = (
@@ -149,11 +147,8 @@ def parse(argv: Sequence[str]) -> Options:
             option in given and not given & set(others.split(" or "))
         for option, others in TOGETHER.items()
     })  # fmt: skip
-    refuse_any({
-        f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.":
-            len(dict(named)) < len(named)
-        for option, named in (("--encoder", options.encoders), ("--pairs", options.pairs))
-    })  # fmt: skip
+    check_names("--encoder", options.encoders)
+    check_names("--pairs", options.pairs)
     refuse_any({
         "No study is named; give one (see --list) or --all.":
             not given & {"STUDY", "--all", "--list", "--fields"},
@@ -171,9 +166,12 @@ def check_environment() -> None:
     """Raises UserError where the libraries of Hugging Face could not be imported."""
     if sys.flags.optimize > 1:
         raise UserError("transformers needs docstrings; leave out -OO and PYTHONOPTIMIZE=2.")
-    for name in NUMBERS:
-        if name in os.environ and whole(os.environ[name]) is None:
-            raise UserError(f"The variable {name} is no whole number; correct it or unset it.")
+
+
+def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
+    """Raise UserError for one name of two things; names that differ in capitals alone are one."""
+    if len({name.lower() for name, _ in named}) < len(named):
+        raise UserError(f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.")
 
 
 def _number(text: str) -> int:

@@ -18,7 +18,8 @@ from pathlib import Path
 from distributed import Client, as_completed, get_worker, rpc
 
 from core.runner import devices
-from core.runner.launch import PATIENCE, POLL, PROJECT, Ending, Hear, Launcher, Stop
+from core.runner.devices import PROJECT
+from core.runner.launch import PATIENCE, POLL, Ending, Hear, Launcher, Stop
 from core.runner.plan import PlannedRun
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json

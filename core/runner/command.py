@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.runner import inputs
+from core.runner import devices, inputs
 from core.runner import plan as planning
 from core.runner.cli import Options
 from core.runner.draw import Drawing, publish, redraw_published
@@ -54,6 +54,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         drawing.redraw(studies)
         return 0
     scale = inputs.scale_of(options)
+    if options.mode not in inputs.LOOKING and not options.cluster:
+        devices.check_torch(options.device)  # before anything is fetched
     found = inputs.sources(options, scale, studies, store)
     scale, studies = inputs.on_data(options, scale, studies, found, store.root)
     seeds = options.seeds or scale.seeds
@@ -190,6 +192,11 @@ def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
             say(f"running {run.run_id} {run.label}")
         elif failure := store.failure(run.run_id):
             say(f"failed  {run.run_id} {run.label}: {failure}")
+    if len(plan.missing) < len(plan.runs):
+        gather = importlib.import_module("core.report.results").gather
+        for study in studies:
+            if number := gather(study, setup, store).count("no number"):
+                say(f"{study.name}: {are(number, 'stored run')} without a number for a cell.")
     if setup.scale.name == PAPER.name:
         prospects = importlib.import_module("core.report.prospects")
         say(*prospects.lines(studies, setup, gpu_seconds, training.options.gpus or 1))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import re
 import socket
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
-from core.spec.errors import refuse
+from core.spec.errors import UserError, refuse, say
 from core.spec.scale import SCALES
 
+PROJECT = Path(__file__).resolve().parents[2]
 # Bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2 GiB.
 RUN_MEMORY = 8 << 30
 OWN_CGROUP, CGROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
@@ -22,6 +26,7 @@ GPU_RUNS = 2  # runs at once on a GPU, where its free memory holds them
 GPU_MEMORY = {"paper": 8 << 30}  # bytes of a GPU for each run, bert-base's at scale paper
 SMALL_GPU_MEMORY = 2 << 30  # and a small encoder's at the other scales
 QUERY = ("nvidia-smi", "--query-gpu=uuid,mig.mode.current,memory.free", "--format=csv,noheader,nounits")
+ROW = re.compile(r"(GPU-[^\s,]+), *([^,]*), *([^,]*)")  # of its answer
 DRIVER = Path("/proc/driver/nvidia/gpus")  # has an entry for each GPU
 
 
@@ -33,23 +38,66 @@ def visible_gpus() -> dict[str, int]:
     names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(present)))))
     visible: dict[str, int] = {}
     for name in map(str.strip, names.split(",")):
-        if name.startswith(("GPU-", "MIG-")) and present:
-            visible[name] = next((free for uuid, free in present if uuid.startswith(name)), 0)
-        elif name.isdecimal() and int(name) < len(present):
-            visible[name] = present[int(name)][1]
-        else:
+        free = _free(name, present)
+        if free is None:
             break
+        visible[name] = free
     return visible
 
 
+def _free(name: str, present: list[tuple[str, int]]) -> int | None:
+    """Free bytes of the GPU with this name in CUDA_VISIBLE_DEVICES; None if no GPU has the name."""
+    if name.isdecimal():
+        return present[int(name)][1] if int(name) < len(present) else None
+    if name.startswith("MIG-"):  # nvidia-smi does not list the parts of a GPU here
+        return 0 if any(free == 0 for _, free in present) else None
+    for uuid, free in present:
+        if name.startswith("GPU-") and (uuid or name).startswith(name):
+            return free
+    return None
+
+
 def _present() -> list[tuple[str, int]]:
-    """UUID and free bytes of all GPUs of this machine, by index: from nvidia-smi, or without either from the
-    driver's folder."""
+    """UUID and free bytes of all GPUs of this machine, by index: the rows of nvidia-smi that are a GPU's, or
+    without nvidia-smi, and without UUIDs, the driver's folder."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        listing = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
-        rows = [line.split(", ") for line in listing.splitlines()]
-        return [(gpu, int(mb) << 20 if mb.isdecimal() and mig != "Enabled" else 0) for gpu, mig, mb in rows]
+        listing = subprocess.run(
+            QUERY, capture_output=True, encoding="utf-8", errors="replace", timeout=20, check=True
+        )
+        gpus = []
+        for line in filter(str.strip, listing.stdout.splitlines()):
+            if (row := ROW.fullmatch(line.strip())) is None:
+                _pass_over(line)
+            else:
+                known = row[3].isdecimal() and row[2] != "Enabled"
+                gpus.append((row[1], int(row[3]) << 20 if known else 0))
+        return gpus
     return [("", 0)] * len(list(DRIVER.iterdir())) if DRIVER.is_dir() else []
+
+
+@functools.cache  # a command asks several times
+def _pass_over(line: str) -> None:
+    say(f"nvidia-smi printed {line[:80]!r}, which is no GPU; the line is not used.")
+
+
+@functools.cache  # takes seconds
+def check_torch(device: str) -> None:
+    """Raise UserError if a GPU is wanted and visible, but torch cannot use it."""
+    if device == "cpu" or not visible_gpus():
+        return
+    words = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
+    cause = "it gives no answer"
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            words, cwd=PROJECT, capture_output=True, text=True, errors="replace", timeout=120, check=False
+        )
+        if done.returncode == 0:
+            return
+        cause = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1].strip()
+    raise UserError(
+        f"torch cannot use the GPU that nvidia-smi lists ({cause[:200]}); install a build of torch for its "
+        "driver (https://pytorch.org/get-started/locally), or give --device cpu."
+    )
 
 
 def memory() -> int:

@@ -15,7 +15,7 @@ from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI, gpu_seconds
 from core.runner.progress import spoken
-from core.spec.errors import UserError, counted, refuse, say
+from core.spec.errors import UserError, counted, refuse, refusing, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES, base
 from core.spec.scale import SCALES
@@ -52,7 +52,7 @@ class Drawing:
         ours = page.is_file() and MARK in page.read_text(encoding="utf-8", errors="replace")[:1000]
         other = None if ours else next(filter(Path.exists, (self.results / name for name in PAGE)), None)
         refuse(other, f"{other} was not drawn by this command; give another --results-dir.")
-        report, recorded = importlib.import_module("core.report.render"), finding.recorded(self.store)
+        report, recorded = _report(), finding.recorded(self.store)
         results, setups = dict[tuple[str, str], list](), list[Setup]()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):
             found, seeds = recorded.get(scale.name), self.options.seeds or scale.seeds
@@ -72,11 +72,18 @@ class Drawing:
 
     def render(self, studies: Sequence[Study], setup: Setup) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
-        os.environ["MPLBACKEND"] = "agg"  # a name that matplotlib does not know would break its import
-        report: Any = importlib.import_module("core.report.render")
-        lines, results = report.render(studies, setup, self.store, self.results, self.figures, self.small)
+        lines, results = _report().render(studies, setup, self.store, self.results, self.figures, self.small)
         say(*lines)
         return results
+
+
+def _report() -> Any:
+    """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as it is
+    imported. Raises UserError for a matplotlibrc in the current folder that it cannot read."""
+    os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
+    hint = "mend the matplotlibrc in this folder, or give the command in another folder"
+    with refusing("matplotlib cannot read its settings", hint, UnicodeError):
+        return importlib.import_module("core.report.render")
 
 
 def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]:

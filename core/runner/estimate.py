@@ -19,7 +19,8 @@ from core.data.encoders import DEMO_ENCODER, configuration
 from core.data.sources import Found
 from core.runner import devices
 from core.runner.cli import Options
-from core.runner.launch import PROJECT, environment
+from core.runner.devices import PROJECT
+from core.runner.launch import environment
 from core.runner.plan import PlannedRun, checks, cost, tokens
 from core.spec.errors import UserError, counted, say
 from core.spec.run import RunConfig

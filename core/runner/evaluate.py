@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.data.own_data import DEV, data_file, named_pairs, own_sets
+from core.data.encoders import unfollowed
+from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.runner import devices
-from core.runner.cli import Parser
+from core.runner.cli import Parser, check_names
 from core.spec.errors import counted, refuse, refuse_any, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
@@ -30,21 +31,25 @@ def main(argv: Sequence[str]) -> int:
     """Print a line for each set, the average, alignment and uniformity. Returns 0."""
     options, began = _parser().parse_args(argv), time.monotonic()
     _check_csv(options.csv)
-    tests, dev, sets, geometry_of = _sets(options)
+    tests, apart, sets, geometry_of = _sets(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
+    devices.check_torch(options.device)
     from core.engine.evaluation import scoring  # torch takes seconds: mistakes are found first
 
     encode, pooling = _encoder(options)
     pairs = {name: len(one) for name, one in sets.items()}
-    read = f"{counted(len(tests), 'test set')} and {dev or 'no development set'}, {sum(pairs.values())} pairs"
-    say(f"Read {read}.")
+    without = " and ".join(apart)
+    read = f"{counted(len(tests), 'test set')} and {without or 'no development set'}"
+    say(f"Read {read}, {sum(pairs.values())} pairs.")
     evaluation = scoring.evaluate(sets, encode, geometry_of)
-    average = {of: evaluation.average(tests, of) for of in AGGREGATES}
+    scores = dict(evaluation.scores)
+    if tests:
+        scores["avg"] = {of: evaluation.average(tests, of) for of in AGGREGATES}
     rows: list[tuple[str, str, float, object]] = []
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
-    for name, score in {**evaluation.scores, "avg": average}.items():
+    over = f"  of the {counted(len(tests), 'test')}" + (f", without {without}" if without else "")
+    for name, score in scores.items():
         numbers = " ".join(f"{score[of]:>7.2f}" for of in AGGREGATES)
-        over = f"  of the {counted(len(tests), 'test')}{f', without {dev}' if dev else ''}"
         note = over if name == "avg" else NO_SCORE if math.isnan(score["all"]) else ""
         say(f"{name.replace('avg', 'average'):<10} {pairs.get(name, ''):>6} {numbers}{note}")
         rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]
@@ -106,6 +111,8 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
         pooling = pooling or "cls"  # of a kept model, too
         loaded = encoding.load_checkpoint(folder, pooling=pooling, **trust)
         model, longest = loaded.model, loaded.max_length
+        if dropped := ", ".join(unfollowed(folder, longest)):
+            say(f"Not used: {dropped[:200]}.")
         encode = partial(encoding.sentence_vectors, loaded, pooling=pooling)
     config, weights = model.config, sum(parameter.numel() for parameter in model.parameters()) / 1e6
     shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
@@ -114,22 +121,29 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     return encode, pooling
 
 
-def _sets(options: argparse.Namespace) -> tuple[tuple[str, ...], str | None, dict[str, StsSet], list[StsSet]]:
-    """Test names, development set, all sets to score, and those that give alignment and uniformity."""
+def _sets(
+    options: argparse.Namespace,
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, StsSet], list[StsSet]]:
+    """Test names, development sets, all sets to score, and those that give alignment and uniformity."""
     cache = devices.cache_folder()
+    check_names("--pairs", options.pairs)
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
-    tests = tuple(name for name in own if name != DEV) or tuple(own)
+    tests = tuple(name for name in own if name != DEV)
+    dev = (DEV,) if DEV in own else ()
     if SCALES[options.scale].generated:
         own_pairs = f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
         refuse(options.data_dir is not None, own_pairs)
-        sets = load_demo() | own
-        return (*DEMO.tests, *tests), DEMO.dev, sets, [sets[DEMO.dev]]
+        sets = load_demo()
+        for name in own:
+            check_name(name, {other.lower() for other in sets})
+        sets |= own
+        return (*DEMO.tests, *tests), (DEMO.dev, *dev), sets, [sets[DEMO.dev]]
     if options.data_dir is not None:
         sets = load_sts(options.data_dir) | own
         whole = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
-        return (*STS_TESTS, *tests), "STS-B dev", sets, whole
+        return (*STS_TESTS, *tests), ("STS-B dev", *dev), sets, whole
     refuse(not own, "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo.")
-    return tests, DEV if DEV in own and tests != (DEV,) else None, own, list(own.values())
+    return tests, dev, own, list(own.values())
 
 
 def _path(text: str) -> Path:

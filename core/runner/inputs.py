@@ -52,8 +52,9 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     text = None if options.text is None else data_file(options.text, "text", cache, fetch=not looking)
     pairs = [(name, data_file(place, "pairs", cache, fetch=not looking)) for name, place in options.pairs]
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, text, pairs)
-    if options.encoder and (rest := ", ".join(encoders.unused(options.encoder))):
-        say(f"Runs start from the encoder in {options.encoder} alone, without {rest[:200]}.")
+    for folder in filter(None, (options.encoder, *dict(options.other_encoders).values())):
+        if rest := ", ".join(encoders.unused(folder)):
+            say(f"Runs start from the encoder in {folder} alone, without {rest[:200]}.")
     used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {"bert-base"}
     # Your own encoder has no relatives on the hub.
     others = sorted(used) if scale.name == "paper" and not options.encoder else []

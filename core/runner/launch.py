@@ -23,14 +23,13 @@ from typing import Any, Literal, NamedTuple
 import joblib
 
 from core.runner import devices
-from core.runner.devices import Resources
+from core.runner.devices import PROJECT, Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY
 from core.spec.errors import UserError, refuse, refusing
 from core.spec.identity import canonical_json
 from core.store.store import Store
 
-PROJECT = Path(__file__).resolve().parents[2]
 POLL = 0.25  # seconds between looks at the stop sign
 GRACE = 60.0  # seconds that children have after a stop to write their checkpoints, which may be gigabytes
 PATIENCE = 5.0  # seconds that they have if they are asked again

@@ -178,6 +178,7 @@ class Training:
         device = "cuda" if options.device != "cpu" else "cpu"
         if not (options.cluster or options.gpus):
             device = devices.resources(scale.name, options.device, options.jobs).device
+            devices.check_torch(options.device)
         folder = encoders.DEMO_ENCODER if scale.generated else self.found.places.encoder
         places = sys.maxsize if folder is None else encoders.positions(folder)  # None: not fetched
         for planned in plan.missing:

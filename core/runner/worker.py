@@ -13,6 +13,7 @@ import faulthandler
 import gc
 import importlib
 import json
+import math
 import os
 import select
 import signal
@@ -134,8 +135,10 @@ def score(config: RunConfig, result: Result) -> str:
     """A result in a few words: its test average, or its status."""
     wanted = "selected", "avg", f"spearman_{config.sts.aggregate}"
     rows = (row for row in result.rows if (row.checkpoint, row.task, row.metric) == wanted)
-    words = [f"test average {row.value:.2f}" for row in rows]
-    return " ".join([*words, *[result.status] * (result.status != "ok" or not words)])
+    words = [f"test average {row.value:.2f}" for row in rows if not math.isnan(row.value)]
+    if result.status != "ok":
+        words.append(result.status)
+    return " ".join(words) or "no test average"
 
 
 def take_slot(request: dict, report: Report) -> str:

@@ -14,7 +14,7 @@ from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study, short
-from core.spec.vary import has, parsed, read, vary
+from core.spec.vary import has, parsed, vary, written
 
 Runs = Mapping[tuple[str, ...], RunConfig]  # a run of each cell that can be run, by the cell's labels
 
@@ -119,7 +119,8 @@ def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
     A setting changes the runs that have its field; a footnote names the rows of the others. Raises UserError
     for a field that no run has, or that the study itself varies.
     """
-    words, suffix = _words(study, "--set", settings, runs), short(",".join(sorted(settings)))
+    words = _words(study, "--set", settings, runs)
+    suffix = short(",".join(sorted(f"{path}={word}" for path, (word,) in words.items())))
     return replace(
         study.without_paper(), name=f"{study.name}@{suffix}", title=f"{study.title} with {suffix}",
         settings={path: word for path, (word,) in words.items()},
@@ -136,6 +137,7 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
     words = _words(study, "--vary", fields, runs)
     for path, values in words.items():
         refuse(len(values) == 1, f"--vary {path}={values[0]} gives one value; use --set for one value.")
+    fields = [f"{path}={','.join(values)}" for path, values in words.items()]
     cells, places = [], list(product(*words.values()))  # labels of each place of the grid
     for place, cell in product(places, study.cells):
         made = replace(cell, labels=(*cell.labels, *place))
@@ -192,9 +194,9 @@ def _words(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[
         "a,b,c, such as train.learning_rate=3e-4,1e-3" if several else "VALUE, such as loss.temperature=0.1"
     )
     for text in texts:
-        path, written = text.partition("=")[0].strip(), text.partition("=")[2]
+        path, typed = text.partition("=")[0].strip(), text.partition("=")[2]
         section = path.partition(".")[0]
-        values = [word.strip() for word in (written.split(",") if several else [written])]
+        values = [word.strip() for word in (typed.split(",") if several else [typed])]
         varied = any(
             other == path or other.startswith(f"{path}.") or (other == section and value is not None)
             for each in changes
@@ -207,9 +209,9 @@ def _words(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[
             f"{path} is what {study.name} varies; set another field, or run another study.": varied,
             f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.": path in SETTLED,
         })  # fmt: skip
+        run = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
         # raises for a field of no run
-        read(max(runs.values(), key=lambda run: (has(run, path), has(run, section))), path)
-        words[path] = tuple(dict.fromkeys(values))
+        words[path] = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
     return words
 
 

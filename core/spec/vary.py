@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from traceback import extract_tb
@@ -113,6 +114,19 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
             refuse(after < stop, f"{path}={text} has overlapping ranges; join them.")
         return tuple(ranges)
     return text
+
+
+def written(value: Any) -> str:
+    """The text of a field's value in names and labels: one text for one value, which `parsed` reads. Of
+    `0.0001` and `1e-4` the shorter, and of equal lengths the first."""
+    if isinstance(value, tuple):
+        return ",".join("-".join(map(str, part)) for part in value)
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        number = Decimal(repr(value + 0.0)).normalize()  # without a minus before 0
+        return min(f"{number:f}", f"{number:e}".replace("e+", "e"), key=len)
+    return str(value)
 
 
 def unknown(run: RunConfig, path: str) -> UserError:

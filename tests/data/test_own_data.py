@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
 from pathlib import Path
@@ -46,6 +47,7 @@ def test_pairs_are_read_as_they_stand_and_a_line_that_is_no_pair_is_named(tmp_pa
         ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"), ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
         ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"), ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"),
         ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"),
+        ("a\ta\t1\nb\tb\t2\n", "one cosine for all of its pairs"), ("a\tb\t1\nb\ta\t2\n", "one cosine for all of its pairs"),
         ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save the file in that encoding"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(sentence)):
@@ -61,7 +63,8 @@ def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
         assert named_pairs(text) == found
     for arguments, sentence in (
         (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "one name twice"), (["--all", "--pairs", "a.tsv"], "--all does not go with it"),
-        (["table3", "--pairs", "avg=a.tsv"], "that no task has"), (["table3", "--pairs", "a/b=c.tsv"], "NAME=FILE"),
+        *((["table3", "--pairs", name], "taken by another set") for name in ("avg=a.tsv", "STS-B=a.tsv", "b/STS-B.tsv", "Dev=a", "mr=a")),
+        (["table3", "--pairs", "a.tsv", "--pairs", "b/A.tsv"], "one name twice"), (["table3", "--pairs", "a/b=c.tsv"], "NAME=FILE"),
         (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
         (["table3", "--pairs", "x="], "names no set or no file"), (["table3", "--text", "a", "--publish"], "--publish does not go with it"),
     ):  # fmt: skip
@@ -128,6 +131,12 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     values = {(row.checkpoint, row.task): row.value for row in result.rows if row.metric == "spearman_all"}
     assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(values["selected", "dev"])
     assert not any(task.startswith("STS") for _, task in values)
+    written(pairs[1][1], "w1 w2\tW1 w2\t1\nw3\tW3\t2\n")  # one sentence twice, for this tokenizer
+    digest = local_sources(found.places, tmp_path / "cache").sources.evaluation_digest
+    told: list = []
+    result = job.run(vary(config, {"eval.digest": digest}), execution, told.append)
+    assert {row.step for row in result.rows if row.checkpoint == "selected"} == {3}
+    assert "no check has a score, so the last checkpoint is selected" in [message.get("note") for message in told]
     written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
     with pytest.raises(UserError, match="not what this run was planned with"):
         job.run(config, execution, lambda message: None)
@@ -147,10 +156,39 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
     assert data_file(f"hf:{lines}#train", "text", cache).read_text() == "one sentence\nand another\n"
     texts = written(tmp_path / "texts.json", '[{"text": "one \\"quoted"}, {"text": "two"}]')
     assert data_file(str(texts), "text", cache).read_text() == 'one "quoted\ntwo\n'
-    for plain in (lines, csv):  # by line; a text that ends in .csv as ever
-        assert data_file(str(plain), "text", cache) == plain
+    assert data_file(str(lines), "text", cache) == lines  # by line
     with pytest.raises(UserError, match="set, split test has the columns .* and no text"):
         data_file(f"hf:{data}#test", "text", cache)
+
+
+def test_a_path_is_the_file_of_that_name_and_never_a_pattern(tmp_path):
+    cache, rows = tmp_path / "cache", "sentence1,sentence2,score\na,b,1\n{},d,2\n"
+    for named, other in (
+        ("a[1].csv", "a1.csv"),
+        ("a?.csv", "ab.csv"),
+        ("x*/p.csv", "xy/p.csv"),
+        ("q::z.csv", "q"),
+        ("b[1].csv.gz", "b1.csv.gz"),
+    ):
+        for path in (tmp_path / named, tmp_path / other):
+            path.parent.mkdir(exist_ok=True)
+            content = rows.format(path.name.encode().hex()).encode()
+            path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        path = tmp_path / named
+        for place in (str(path), f"hf:{path}#train"):
+            assert [a for a, _, _ in read_pairs(data_file(place, "pairs", cache))] == ["a", path.name.encode().hex()]
+    with pytest.raises(UserError, match="takes .* for a pattern"):
+        data_file(f"hf:{tmp_path / 'x*'}#train", "pairs", cache)
+
+
+def test_a_text_that_is_a_csv_file_is_read_as_one(tmp_path):
+    csv = written(tmp_path / "a.csv", 'text\n"Row 1 says ""yes"", and goes on."\nRow 2\n')
+    assert data_file(str(csv), "text", tmp_path).read_text() == 'Row 1 says "yes", and goes on.\nRow 2\n'
+    written(csv, "A first sentence.\nA second one.\n")  # which has no header to lose
+    with pytest.raises(UserError, match="begins with 'A first sentence.'"):
+        data_file(str(csv), "text", tmp_path)
+    written(csv, "line\nA sentence.\n")
+    assert data_file(f"hf:{csv}#train?columns=line", "text", tmp_path).read_text() == "A sentence.\n"
 
 
 def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):

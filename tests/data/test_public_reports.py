@@ -16,7 +16,7 @@ import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
 
-from core.data.encoders import check_encoder, check_files
+from core.data.encoders import ACTIVATIONS, check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
 from core.data.sources import NOT_FETCHED, Found, Places
 from core.data.text import sentences, text_bytes
@@ -123,7 +123,7 @@ def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
         ("text", "a.txt", b"one sentence\rand another\r", "carriage returns"),
         ("pairs", "a.tsv", TSV.replace(b"\n", b"\r"), "carriage returns"),
         # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
-        ("text", "a.csv", b"sent0,sent1,hard_neg\na,b,c\n", "begins with the columns sent0, sent1, hard_neg"),
+        ("text", "a.csv", b"sent0,sent1,hard_neg\na,b,c\n", "has the columns sent0, sent1, hard_neg, and no text"),
         ("text", "a.tsv", TSV, "has tabs in every line"), ("text", "a.txt", TEXTS, "begins as JSON does"),
         # files under another name than theirs
         ("pairs", "a.tsv", gzip.compress(TSV, mtime=0), "packed by gzip; give it a name that ends in .gz"),
@@ -181,6 +181,10 @@ REFUSED = [  # by both checks: what nothing follows; the rest by that of a train
     (setting("quantization_config", {"load_in_8bit": True}), "means quantised weights"),
     (in_eight_bits, "weights of type I8"),  # ml-explore/mlx-lm#1865: read as something else, in silence
     (setting("vocab_size", 40), "token ids up to 43, but config.json a vocab_size of 40"),
+    *((setting("num_attention_heads", heads), "attention heads, which do not divide 16") for heads in (3, 32)),
+    (setting("num_attention_heads", 0), "no whole number above 0"),
+    (setting("num_hidden_layers", "2"), "num_hidden_layers '2', which is no whole number"),
+    (setting("hidden_act", "x"), "the activation 'x', which is not known"),
     # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence
     *((setting("model_max_length", n, SETTINGS), "write at least 3") for n in (-1, 0, 2, "64")),
     # huggingface/transformers#343, dmis-lab/biobert-pytorch#24: a cased vocabulary, and all text in small letters
@@ -228,3 +232,9 @@ def test_pairs_that_choose_and_test_and_pairs_without_alignment_are_told(tmp_pat
     none, dev, test = capsys.readouterr().out.splitlines()
     assert "has a score above 4 of 5, so runs have no alignment" in none
     assert dev.endswith("dev.tsv.") and test.endswith("1 of them in the development set, too.")
+
+
+def test_the_activations_are_those_of_transformers():
+    from transformers.activations import ACT2FN
+
+    assert sorted(ACTIVATIONS) == sorted(ACT2FN)

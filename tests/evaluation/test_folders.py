@@ -149,6 +149,13 @@ def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path,
     assert "outside the encoder are not used: mlp.\n" in evaluated(tmp_path)[1]  # SimCSE's trainer
     with_json(tmp_path, "config_sentence_transformers.json")
     assert unused(tmp_path) == ["mlp", "config_sentence_transformers.json"]  # which a plan names
+    for settings, named in (
+        ({"max_seq_length": 20, "do_lower_case": False}, []),  # as a kept model has them
+        ({"max_seq_length": 8, "do_lower_case": True}, ["max_seq_length 8", "do_lower_case True"]),
+    ):
+        (tmp_path / "sentence_bert_config.json").write_text(json.dumps(settings))
+        named = [f"{setting} of sentence_bert_config.json" for setting in named]
+        assert unused(tmp_path)[2:] == named and all(name in evaluated(tmp_path, "--pooling", "mean")[1] for name in named)
     status, told = evaluated(renamed(tmp_path))
     assert status == 2 and "has weights that do not fit its config.json" in told
 
@@ -199,9 +206,16 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     assert {task for task, _ in rows} == {"mine", "dev", "avg"}
     lines, rows = scored(capsys, tmp_path / "both.csv", model, "--scale", "demo", *pairs)
     assert {task for task, _ in rows} == {*DEMO.tests, DEMO.dev, "mine", "dev", "avg"}
+    mean = sum(float(rows[name, "spearman_all"]["value"]) for name in (*DEMO.tests, "mine")) / 5
+    assert float(rows["avg", "spearman_all"]["value"]) == pytest.approx(mean)
+    assert "of the 5 tests, without DEV and dev" in "".join(lines)
+    lines, rows = scored(capsys, tmp_path / "dev.csv", model, "--pooling", "mean", *pairs[2:])
+    assert {task for task, _ in rows} == {"dev"} and "average" not in "".join(lines)  # it is no test
 
 
-def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model, tmp_path, capsys):
+def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.tsv").write_text("w1\tw2\t1\nw3\tw4\t2\n")
     places = {name: tmp_path / name for name in ("empty", "link", "mine")}
     places["mine"].write_text("my own table\n")
     places["empty"].mkdir()
@@ -216,6 +230,8 @@ def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model,
         ("{model} --scale demo --device cuda", "No GPU is visible"),
         ("{model} --scale demo --csv {empty}/none/x.csv", "its folder is not there"),
         *((f"{{model}} --scale demo --csv {place}", "holds no scores of this command") for place in ("{empty}", "{link}", "{mine}", "/dev/null")),
+        *((f"{{model}} --scale demo --pairs {name}=x.tsv", f"The name {name} is taken") for name in ("Para", "DEV", "STS-B")),
+        ("{model} --pairs a=x.tsv --pairs A=y.tsv", "--pairs gives one name twice"),
         ("{model} --scale demo --data-dir .", "--scale demo has its own pairs and reads no --data-dir; leave one out."),
     ):  # fmt: skip
         assert run_study.main(["evaluate", *arguments.format(model=model, **places).split()]) == 2, arguments

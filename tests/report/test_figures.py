@@ -10,7 +10,7 @@ from fake_store import FakeStore, add_simcse, config_of, filled, made_setup
 from matplotlib.colors import to_hex
 from small_study import result, small, stored
 
-from core.report.drawing import DIFFERENT, GREY, drawing, image
+from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
 from core.report.figures import figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import _heading
@@ -157,3 +157,7 @@ def test_scatters_show_every_run_that_has_both_numbers():
     assert sum(len(group.get_offsets()) for group in axes.collections) == 19
     assert "rank correlation +1.00 over 19 runs" in title_of(made["rank"])
     assert axes.get_legend_handles_labels()[1] == ["MoCoSE (10 runs)", "SimCSE (9 runs)"]
+
+
+def test_an_infinite_label_is_a_word():
+    assert as_numbers(["0", "1", "inf", "-inf", "1e999"]).count() == 2

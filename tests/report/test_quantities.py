@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from fake_store import as_table
 
-from core.report.quantities import Rows, counted, worst_value
+from core.report.quantities import Rows, counted, worst_of
 from core.report.quantities import value as value_of
 from core.spec.scale import DEMO
 from core.spec.study import Metric
@@ -87,7 +87,15 @@ def test_averages_need_every_part():
 )  # fmt: skip
 def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
     of = Metric(task="dev", title="", quantity=quantity)
-    assert worst_value(of) == counted("diverged", 55.0, of) == counted("collapsed", None, of) == worst
-    assert counted("collapsed", 0.7, of) == counted("ok", 0.7, of) == 0.7 and counted("ok", None, of) is None
+    assert worst_of(of, []) == worst_of(of, [55.0]) == worst
+    assert counted("diverged", 55.0, of, worst) == counted("collapsed", None, of, worst) == worst
+    assert (
+        counted("collapsed", 0.7, of, worst) == counted("ok", 0.7, of, worst) == 0.7
+        and counted("ok", None, of, worst) is None
+    )
+    lowest = {"spearman_all": -3.0, "accuracy_test": -3.0}.get(
+        quantity, worst
+    )  # 1 is the end of the other scales
+    assert worst_of(of, [55.0, -3.0]) == lowest
     of = Metric(task="dev", title="", quantity="collapsed")  # of collapse itself a diverged run says neither
-    assert counted("diverged", None, of) == 0.5 and counted("collapsed", None, of) == 1.0
+    assert counted("diverged", None, of, None) == 0.5 and counted("collapsed", None, of, None) == 1.0

@@ -39,12 +39,44 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     run = store.runs[result(small(), store, seeds=2).cells[0].runs[0].run_id]
     run.rows = run.rows[~((run.rows["task"] == "Roles") & (run.rows["metric"] == "spearman_all"))]
     one = result(small(), store, seeds=2)
-    assert [r.status for r in one.cells[0].runs] == ["incomplete", "ok"]
-    assert one.cells[0].estimate.n == 1 and one.missing == 1
+    assert [r.status for r in one.cells[0].runs] == ["no number", "ok"]
+    assert one.cells[0].estimate.n == 1 and one.missing == 0 and one.count("no number") == 1
     assert any("without the number that its cell shows" in note for note in of_runs(one))
     average = Metric(task="avg", title="")
     values = [value_of(Rows(run.table, {}), average, aggregate, DEMO) for aggregate in ("mean", "all")]
     assert values == [pytest.approx(50.0), None]  # the other aggregate is whole
+
+
+def test_a_run_without_a_number_is_done_and_neither_0_nor_the_best():
+    """A set of which every pair is one sentence twice has no rank correlation, whatever the run."""
+    store = stored(small(), a=[50.0, 51.0], b=[40.0])
+    for run in store.runs.values():
+        run.rows.loc[run.rows["task"].isin(("Roles", "avg")), "value"] = float("nan")
+    one = result(small(), store, seeds=2)
+    assert [cell.status for cell in one.cells] == ["no number", "partial"]
+    assert (one.missing, one.count("no number")) == (1, 3)
+    frame = cell_frame(one)
+    assert list(frame["status"]) == ["no number", "partial"] and list(frame["values"]) == ["- -", "- -"]
+    assert frame["mean"].isna().all() and not frame["n"].any()
+    assert laid_out(one).rows[0][1:] == ["no number", "no number"] and "no number" in terminal(one)
+
+
+def test_a_failed_run_stands_above_no_other_run_of_its_table():
+    """A score reaches -100, so 0 is not the worst where a run has less."""
+    below, diverged = result(
+        small(), stored(small(), a=[-40.0, 10.0], b=[(0.0, "diverged"), -3.0]), seeds=2
+    ).cells
+    assert list(diverged.by_seed.values()) == [-40.0, -3.0] and list(below.by_seed.values()) == [-40.0, 10.0]
+    varied, at = made_setup(1).varied(small(), (), ("train.learning_rate=3e-5,1e-3",)), made_setup(1)
+    store = FakeStore()
+    for cell in varied.cells:
+        status = "diverged" if cell.labels[1] == "1e-3" else "ok"
+        store.add(at.config(varied, cell, 0), -40.0, status=status)
+    one = result(varied, store, seeds=1)
+    assert {run.value for cell in one.cells for run in cell.runs} == {-40.0}
+    assert "counted as 0 or the lowest score below it, the worst" in " ".join(of_runs(one))
+    alone = result(small(), stored(small(), a=[(0.0, "diverged")], b=[12.0]), seeds=1).cells[0]
+    assert alone.by_seed == {0: 0.0}
 
 
 def laid_out(one):

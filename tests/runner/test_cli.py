@@ -1,10 +1,17 @@
 """The command line: what it plans, trains, publishes and draws."""
 
 import os
+import subprocess
+import sys
+
+from places import ROOT
 
 from core.data import sources
 from core.runner import cli
 from core.runner.inputs import scale_of
+from core.runner.worker import score
+from core.spec.methods import base
+from core.spec.result import Result, Row
 from core.spec.scale import MINI
 
 
@@ -78,3 +85,16 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
     listed = desk.do("mocose-table3", "--list").stdout
     for words in ("18 runs: none done, 18 to train. About", "claims can be judged at scale mini"):
         assert words in listed
+
+
+def test_an_output_that_was_closed_before_the_start_ends_no_command():
+    words = f"{sys.executable} {ROOT / 'run_study.py'} --fields loss >&-"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_without_a_test_average_says_so():
+    rows = (Row("selected", "avg", "spearman_all", 3, float("nan")),)
+    config = base("simcse", "paper")
+    assert score(config, Result(status="ok", rows=rows)) == "no test average"
+    assert score(config, Result(status="collapsed", rows=rows)) == "collapsed"

@@ -1,7 +1,12 @@
 """Which studies are drawn when all are: those that are started; what publishing takes away and refuses."""
 
+import os
+import subprocess
+import sys
+
 from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
+from places import ROOT
 
 from core.runner import draw
 from core.store.store import Store
@@ -84,3 +89,12 @@ def test_where_nothing_published_is_started_everything_stays(desk: Desk):
     done = desk.do("--all", "--regenerate-figures", "--publish", "--scale", "demo")
     assert done.returncode == 0 and "is damaged" in done.stdout, done.stdout
     assert table.read_text() == "x"
+
+
+def test_a_matplotlibrc_that_cannot_be_read_is_not_read_or_one_sentence(tmp_path):
+    (tmp_path / "matplotlibrc").write_bytes(b"font.family: \xff\xfe\n")
+    words = [sys.executable, "-c", "from core.runner.draw import _report; _report()"]
+    given = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "none", "MATPLOTLIBRC": str(tmp_path)}
+    assert subprocess.run(words, env=given, cwd=ROOT, check=False).returncode == 0
+    done = subprocess.run(words, env=given, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "UserError: matplotlib cannot read its settings" in done.stderr.splitlines()[-1]

@@ -1,10 +1,14 @@
 """What a machine has, in a container and behind masks too, and its slots between commands."""
 
 import os
+import subprocess
+import sys
 
 import pytest
+from places import ROOT
 
-from core.runner import devices
+import run_study
+from core.runner import devices, variables
 from core.runner.devices import resources, slot_environment, visible_gpus
 from core.spec.errors import UserError
 from core.store import locks
@@ -91,7 +95,9 @@ def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch):
         ("GPU-b,GPU-aa01", ("gpuGPU-b.0", "gpuGPU-aa01.0", "gpuGPU-aa01.1")),
         ("MIG-7c", ("gpuMIG-7c.0",)),
         ("0,-1,1", ("gpu0.0", "gpu0.1")),  # nothing from the first that is none
-        *((none, None) for none in ("-1", "", "NoDevFiles")),
+        *(
+            (none, None) for none in ("-1", "", "NoDevFiles", "GPU-zz", "GPU-zz,0")
+        ),  # a UUID that no GPU has is no GPU
     ):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
         found = resources("paper", "auto", None)
@@ -99,6 +105,76 @@ def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch):
         if names:
             assert found.names == names
             assert slot_environment(names[0]) == {"CUDA_VISIBLE_DEVICES": names[0][3:-2]}
+
+
+def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch, capsys):
+    warning = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"
+    for lines, gpus in (
+        (("No devices were found",), {}),
+        ((), {}),
+        (("GPU-aa01, Disabled, 80", warning, ""), {"0": 80 << 20}),
+        (("GPU-aa01, [N/A], [Unknown Error]",), {"0": 0}),
+        (("GPU-aa01, Disabled",), {}),
+    ):
+        machine(*lines)
+        assert visible_gpus() == gpus == visible_gpus()
+    assert capsys.readouterr().out.count(warning) == 1
+    machine("GPU-aa01, Disabled, 80")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-7c")  # no GPU is shared out
+    assert visible_gpus() == {}
+
+
+def test_a_gpu_that_torch_cannot_use_is_one_sentence_before_anything_is_read(
+    machine, monkeypatch, tmp_path, capsys
+):
+    machine("GPU-aa01, Disabled, 80000")
+    python = tmp_path / "python"
+    python.write_text(
+        f"#!/bin/sh\necho asked >> {tmp_path}/asked\necho 'Trace' >&2\necho 'Driver too old' >&2\nexit 1\n"
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.setattr("core.runner.inputs.sources", lambda *_: pytest.fail("data were read"))
+    devices.check_torch.cache_clear()
+    devices.check_torch("cpu")
+    assert not (tmp_path / "asked").exists()
+    assert run_study.main(["esimcse-table2", "--results-dir", str(tmp_path / "results")]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "torch cannot use the GPU that nvidia-smi lists (Driver too old)" in said
+        and "--device cpu" in said
+        and said.count("\n") == 1
+    )
+    python.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\n")
+    for _ in range(2):
+        devices.check_torch("auto")
+    assert (tmp_path / "asked").read_text() == "asked\n" * 2  # once by each command
+    devices.check_torch.cache_clear()
+
+
+def test_variables_that_are_no_number_are_named_and_passed_over(monkeypatch, capsys):
+    for name, text in (
+        ("LOKY_MAX_CPU_COUNT", ""),
+        ("JOBLIB_MULTIPROCESSING", "abc"),
+        ("HF_HUB_ETAG_TIMEOUT", "1.5"),
+    ):
+        monkeypatch.setenv(name, text)
+    monkeypatch.setenv("HF_DATASETS_IN_MEMORY_MAX_SIZE", "1e9")
+    variables.pass_over()
+    out = capsys.readouterr().out
+    assert out.count("which is no number; it is not used.") == 3 and "LOKY_MAX_CPU_COUNT is ''" in out
+    assert not {"LOKY_MAX_CPU_COUNT", "JOBLIB_MULTIPROCESSING", "HF_HUB_ETAG_TIMEOUT"} & os.environ.keys()
+    assert os.environ["HF_DATASETS_IN_MEMORY_MAX_SIZE"] == "1e9"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run_study.py"), "--fields", "loss"],
+        capture_output=True, text=True, check=False,
+        env=os.environ | {name: "abc" for name in (*variables.WHOLE, *variables.REAL)},
+    )  # fmt: skip
+    assert (
+        done.returncode == 0
+        and not done.stderr
+        and all(name in done.stdout for name in (*variables.WHOLE, *variables.REAL))
+    )
 
 
 def test_without_nvidia_smi_gpus_are_counted_and_have_a_slot_each(machine, monkeypatch, tmp_path):

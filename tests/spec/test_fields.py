@@ -14,7 +14,7 @@ from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.run import TextView
 from core.spec.setup import parts, values
-from core.spec.vary import paths, read, vary
+from core.spec.vary import paths, read, vary, written
 from studies import find
 
 RATES = "train.learning_rate=3e-4,1e-3"
@@ -66,6 +66,20 @@ def test_set_and_vary_go_together():
     assert own.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3"
     assert len(own.claims) == 2 * len(find("mocose-table9").claims)
     assert {made_setup().config(own, cell, 0).train.steps for cell in own.cells} == {20}
+
+
+def test_one_value_is_one_name_and_one_column_however_it_is_written():
+    names = {varied("mocose-table3", settings=(f"loss.temperature={text}",)).name for text in ("0.1", "1e-1", ".10", "+0.100")}
+    assert names == {"mocose-table3@loss.temperature=0.1"}
+    assert (
+        varied("mocose-table3", settings=("queue.slice=384-512,0-128",)).name
+        == varied("mocose-table3", settings=("queue.slice=0-128,384-512",)).name
+    )
+    own = varied("mocose-table3", "loss.temperature=1e-1,0.1,.2,.10,2E-1")
+    assert own.axes[-1].labels == ("0.1", "0.2") and own.name == "mocose-table3@by-loss.temperature=0.1,0.2"
+    for number in (0.1, 1e-4, 3e-5, 1e30, 1000.0, 5e-324, 0.1 + 0.2, -2.5):
+        assert float(written(number)) == number
+    assert [written(value) for value in (-0.0, 0.85, 3e-5, 1e-3, 64, True, None)] == ["0", "0.85", "3e-5", "1e-3", "64", "true", "none"]
 
 
 REFUSED = {
