@@ -25,7 +25,7 @@ from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, run_id
 from core.spec.result import Row
 from core.spec.run import Execution, RunConfig
-from core.store.files import whole
+from core.store.files import regular, whole
 from core.store.store import Store
 
 
@@ -60,7 +60,7 @@ def write(path: Path, content: dict) -> None:
 
 def read(path: Path) -> dict:
     """The content of the file, tensors as views of it. A damaged file raises an error of some kind."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(regular(path)) as archive:
         if (name := archive.testzip()) is not None:  # torch itself checks no checksum
             raise ValueError(f"the checksum of {name} is wrong")
     return dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
@@ -85,8 +85,8 @@ class CheckpointFile:
         self._owner = {"run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type}
         self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()
-        store = Store(execution.results_dir, None)
-        self._path, self._left = store.path("checkpoints", run_id(config)), None
+        self._store = Store(execution.results_dir, None)
+        self._path, self._left = self._store.path("checkpoints", run_id(config)), None
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
             try:
@@ -99,7 +99,7 @@ class CheckpointFile:
                 self.step, self.earlier_seconds, self._left = step, seconds, content
             except Exception as error:  # zipfile, torch and the unpickler have errors of many kinds
                 model.load_state_dict(before)
-                aside = f"{self._path} (now {store.set_aside(self._path)})"
+                aside = f"{self._path} (now {self._store.set_aside(self._path)})"
                 reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
                 note(f"starts from nothing, since the checkpoint {aside} is of no use: {reason}")
 
@@ -132,6 +132,7 @@ class CheckpointFile:
             "resumed_at": self.resumed_at, "seconds": self.earlier_seconds + time.monotonic() - self._began,
         }  # fmt: skip
         try:
+            self._store.check_there()
             write(self._path, content)
         except UserError as error:
             self._note(f"no checkpoint at step {at.step}: {error}")

@@ -14,7 +14,7 @@ from core.data.own_data import DEV, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.runner import devices
 from core.runner.cli import Parser
-from core.spec.errors import counted, refuse, refuse_any, say
+from core.spec.errors import counted, no_formula, refuse, refuse_any, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     if options.csv is not None:
         import pandas
 
-        table = pandas.DataFrame([(options.model.name, pooling, *row) for row in rows], columns=COLUMNS)
+        table = pandas.DataFrame([(no_formula(options.model.name), pooling, *row) for row in rows], columns=COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
 

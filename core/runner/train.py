@@ -82,6 +82,7 @@ class Training:
             with shown.live:
                 endings = self.settle(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
+        self.store.check_there()
         failed = scheduler.lost or any(ending.state == "failed" for ending in endings.values())
         return 128 + stop.signal if stop.signal is not None else 1 if failed else 0
 

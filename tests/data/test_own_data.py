@@ -223,6 +223,7 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     assert "Published 1 run in" in desk.do(*ONE_RUN, "--publish").stdout
     shutil.rmtree(desk.results / "runs")
+    shutil.rmtree(desk.results / "first")
     published = sources.recorded_sources(MINI, desk.store)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     first, again = desk.do(*ONE_RUN), desk.do(*ONE_RUN, "--plan", "--use-published")

@@ -199,6 +199,10 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     assert {task for task, _ in rows} == {"mine", "dev", "avg"}
     lines, rows = scored(capsys, tmp_path / "both.csv", model, "--scale", "demo", *pairs)
     assert {task for task, _ in rows} == {*DEMO.tests, DEMO.dev, "mine", "dev", "avg"}
+    formula = tmp_path / '=HYPERLINK("x")'
+    formula.symlink_to(model)
+    _, rows = scored(capsys, tmp_path / "formula.csv", formula, "--pooling", "mean", *pairs)
+    assert {row["model"] for row in rows.values()} == {"'=HYPERLINK(\"x\")"}
 
 
 def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model, tmp_path, capsys):
