@@ -120,6 +120,7 @@ def test_what_is_no_file_is_read_as_none(store):
         assert store.verified(RUN) == (kind == "pairs") and not path(store, kind).exists()
     store.prepare()
     os.mkfifo(store.path("failures", RUN))
+    store.path(".locks", RUN).unlink()
     os.mkfifo(store.path(".locks", RUN))
     assert store.failure(RUN) == "" and not store.claimed(RUN)
     os.mkfifo(store.path("checkpoints", RUN))
