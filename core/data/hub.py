@@ -1,9 +1,9 @@
 """Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once into CACHE/hub,
 from HF_ENDPOINT if it is set.
 
-The client names a large file by its SHA-256, and a small one by its SHA-1 in git. Every use compares a file with the digest that stands here,
-which a public source states for that revision, else with that name. Where the revision is None, the hub's at
-first use is kept.
+The client names a large file by its SHA-256, and a small file by its SHA-1 in git. Every use compares a file
+with the digest that stands here, which a public source states for that revision, else with that name. Where
+the revision is None, the hub's at first use is kept.
 """
 
 from __future__ import annotations

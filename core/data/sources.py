@@ -193,6 +193,15 @@ def other_data(sources: Sources, first: Mapping[str, str]) -> str:
     return ",".join(other)
 
 
+def first_digests(scale: Scale, results: Path) -> dict[str, str]:
+    """The digests that are noted in a results folder (`Store.first`), or of a run that is there without the
+    note; empty without a run. Raises UserError."""
+    store = Store(results, None)
+    first = store.first(scale.name)
+    recorded = None if first else recorded_sources(scale, store)
+    return digests(recorded.sources) if recorded else first
+
+
 def digests(sources: Sources) -> dict[str, str]:
     """The digests of encoder, text and sets, as `Store.first` gives them."""
     return {name: getattr(sources, name) for name in FIRST}

@@ -78,9 +78,8 @@ def cached_table(
 ) -> TokenTable:
     """The table kept under this key, or the table that `build` makes, which is then kept. `key` names
     everything that the ids depend on, by content."""
-    return kept(
-        cache_dir / "tokens", key, build, note=note, load=_from_bytes, dump=_to_bytes, ending="npz"
-    )
+    folder = cache_dir / "tokens"
+    return kept(folder, key, build, note=note, load=_from_bytes, dump=_to_bytes, ending="npz")
 
 
 def _to_bytes(table: TokenTable) -> bytes:

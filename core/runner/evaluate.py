@@ -56,7 +56,8 @@ def main(argv: Sequence[str]) -> int:
     if options.csv is not None:
         import pandas
 
-        table = pandas.DataFrame([(no_formula(options.model.name), pooling, *row) for row in rows], columns=COLUMNS)
+        name = no_formula(options.model.name)
+        table = pandas.DataFrame([(name, pooling, *row) for row in rows], columns=COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
 

@@ -75,11 +75,7 @@ def on_data(
         scale = with_own_pairs(scale, [name for name, _ in found.places.pairs])
         return scale, [study.on(own, own=True) for study in studies]
     local = found.places.encoder is not None and options.mode != "verify-published"
-    store = Store(results, None)
-    first = store.first(scale.name) if local else {}
-    if local and not first:  # runs that were copied without it
-        recorded = finding.recorded_sources(scale, store)
-        first = finding.digests(recorded.sources) if recorded else {}
+    first = finding.first_digests(scale, results) if local else {}
     other = finding.other_data(found.sources, first) if first else ""
     if not other:
         return scale, studies

@@ -133,8 +133,7 @@ def check_seal(table: pa.Table, metadata: dict[str, str], sealed: object) -> Non
 
 
 def check_bounds(rows: int, size: int, times: int = 1) -> None:
-    """Raises ValueError for more rows, or more bytes once they are inflated, than a run could have, or so many
-    times as many."""
+    """Raises ValueError for more rows or bytes, once they are inflated, than so many runs could have."""
     if rows > times * MOST_ROWS or size > times * MOST_BYTES:
         raise ValueError(f"it would take {rows} rows and {size} bytes")
 

@@ -22,9 +22,9 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from core.spec.errors import UserError, refusing, say
 from core.spec.identity import canonical_json, run_id
@@ -81,20 +81,16 @@ class Store:
         self.path("failures", run).unlink(missing_ok=True)  # before, so that no run that is there has failed
         files.write_whole(self.path("runs", run), numbers)
         self.path("checkpoints", run).unlink(missing_ok=True)
-        self._note_first(config, result.provenance)
+        about = result.provenance
+        if not about.get("own_data") and {"encoders", "evaluation_digest"} <= about.keys():
+            encoder = about["encoders"][0][1]  # type: ignore[index]
+            self.note_first(config.scale, (encoder, config.data.digest, about["evaluation_digest"]))
 
-    def _note_first(self, config: RunConfig, about: Mapping[str, Any]) -> None:
-        """Write down the encoder and data of the first run of a scale."""
-        path = self.root / "first" / config.scale
-        if path.exists() or about.get("own_data") or not {"encoders", "evaluation_digest"} <= {*about}:
-            return
-        (_, encoder, *_), *_ = about["encoders"]
-        digests = {
-            "encoder_digest": encoder,
-            "corpus_digest": config.data.digest,
-            "evaluation_digest": about["evaluation_digest"],
-        }
-        files.write_whole(path, json.dumps(digests, indent=1).encode())
+    def note_first(self, scale: str, digests: Iterable[object]) -> None:
+        """Write down these FIRST digests of a scale, unless there are some. Raises UserError."""
+        path = self.root / "first" / scale
+        if not path.exists():
+            files.write_whole(path, json.dumps(dict(zip(FIRST, digests, strict=True))).encode())
 
     def first(self, scale: str) -> dict[str, str]:
         """The digests of encoder, text and sets of the user's first run of a scale, which have plain names in
@@ -102,7 +98,7 @@ class Store:
         path = self.root / "first" / scale
         if not path.exists():
             return {}
-        hint = "delete it, and the next run's encoder and data have the plain names of tables"
+        hint = "delete it, and the encoder and data of a stored run have the plain names of tables"
         with refusing(f"{path} cannot be read", hint):
             digests = json.loads(files.regular(path).read_bytes())
             return {name: str(digests[name]) for name in FIRST}

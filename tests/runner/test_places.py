@@ -103,7 +103,8 @@ def test_a_temporary_cache_that_others_may_write_is_refused(closed, capsys, monk
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "/dev/null")
     planted(closed.folder / f"run_study-{os.getuid()}", kind, closed.folder / "elsewhere")
-    check(closed, capsys, ["table3", *here(closed)], "is no folder of yours with mode 700; set XDG_CACHE_HOME to a")
+    sentence = "is no folder of yours with mode 700; set XDG_CACHE_HOME to a"
+    check(closed, capsys, ["table3", *here(closed)], sentence)
 
 
 def test_a_loop_of_links_is_no_results_folder(closed, capsys):
