@@ -1,14 +1,15 @@
 """Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once into CACHE/hub,
 from HF_ENDPOINT if it is set.
 
-The client names a large file by its SHA-256. Every use compares a file with the digest that stands here,
-which a public source states for that revision, else with that name. Where the revision is None, the hub's at
-first use is kept.
+The client names a large file by its SHA-256, and a small file by its SHA-1 in git. Every use compares a file
+with the digest that stands here, which a public source states for that revision, else with that name. Where
+the revision is None, the hub's at first use is kept.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import tarfile
@@ -22,13 +23,13 @@ from core.data.own_data import check_hub
 from core.data.sources import Places
 from core.data.sts import senteval_root
 from core.data.text import file_digest
-from core.spec.errors import UserError, refuse, refusing
+from core.spec.errors import UserError, refuse, refusing, say
 from core.spec.run import OWN_ENCODER, RunConfig
 from core.store import locks
-from core.store.files import whole
+from core.store.files import regular, sweep, whole
 
 WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
-SHA256 = 64  # digits
+SHA1, SHA256 = 40, 64  # digits
 _BERT_VOCABULARY = {
     "tokenizer.json": "ce64fce797c24f68df90b40a3f74f579b336a493db14bd583fd520ea0d8c9a98",
     "tokenizer_config.json": "a025160ef0431f1a392f6f050c1310f4c5d9fb6f275932dbccba73c4d214bf10",
@@ -144,8 +145,8 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     def other_digest(path: Path) -> str | None:
         """The file's digest if it is not the one that is pinned or, for a large file, named by the client."""
         wanted = repository.files[name] or path.resolve().name
-        digest = file_digest(path)
-        return digest if len(wanted) == SHA256 and digest != wanted else None
+        digest = git_digest(path) if len(wanted) == SHA1 else file_digest(path)
+        return digest if len(wanted) in (SHA1, SHA256) and digest != wanted else None
 
     with contextlib.suppress(FileNotFoundError):
         path = Path(client(local_files_only=True))
@@ -167,12 +168,33 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
     return path
 
 
+def git_digest(path: Path) -> str:
+    """SHA-1 of a file as git counts it, 40 hex digits."""
+    content = regular(path).read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def is_unpacked(archive: Path, folder: Path) -> bool:
+    """Whether every file of an archive lies in the folder with its content."""
+    with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(archive) as packed:
+        for member in packed:
+            content, file = packed.extractfile(member), folder / member.name
+            if content and not (file.is_file() and file.read_bytes() == content.read()):
+                return False
+        return True
+    return False
+
+
 def unpack(archive: Path) -> Path:
-    """The folder of SentEval data, unpacked once beside its archive; nothing in it leads outside."""
+    """The folder of SentEval data, unpacked beside its archive; nothing in it leads outside."""
     target, what = archive.with_suffix(""), f"{archive} cannot be unpacked"
     hint, kinds = f"delete it and fetch it again, {WITHOUT}", (tarfile.TarError, EOFError, shutil.ReadError)
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
-        if not target.is_dir():
+        sweep(target)
+        unpacked = is_unpacked(archive, target)
+        if target.exists() and not unpacked:
+            say(f"{target} is not as it was unpacked, so it is unpacked anew.")
+        if not unpacked:
             with whole(target, folder=True) as part, refusing(what, hint, *kinds):
                 shutil.unpack_archive(archive, part, filter="data")
                 senteval_root(part)

@@ -23,11 +23,11 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
-from core.data.text import HEADERS, expect, file_digest, numbered_lines, parsed, text_digest
+from core.data.text import HEADERS, expect, numbered_lines, parsed, text_digest
 from core.spec.errors import UserError, refuse, refusing, say
 from core.spec.result import TASKS
 from core.spec.scale import PAPER, Scale
-from core.store.files import write_whole
+from core.store import cache as caching
 
 Kind = Literal["text", "pairs"]
 DEV = "dev"  # the name that makes a file the development set
@@ -93,19 +93,17 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
     is_remote = arguments.get("revision") is not None
     key = text_digest([repr((arguments, columns))])[:16]
     stem, ending = re.sub(r"\W", "-", title.rpartition("/")[2])[:60], {"text": "txt", "pairs": "tsv"}[kind]
-    for file in (cache / "hf").glob(f"{stem}.{key}.*.{ending}") if is_remote else ():
-        if file.name.split(".")[-2] == file_digest(file)[:16]:
-            return file
-        file.unlink()  # cut or changed since
+    folder, name = cache / "hf", f"{stem}.{key}"
     if is_remote:
+        file = caching.find(folder, name, ending)
+        if file is not None:
+            return file
         hint = "only a command that trains fetches it; train with a network first, or give a file"
         refuse(not fetch, f"{title} is not in {cache}, and {hint}.")
         check_hub()
     print(f"Reading {title}, with the datasets library.", flush=True)
     lines = _lines(title, arguments, columns, kind)
-    target = cache / "hf" / f"{stem}.{key}.{text_digest(lines)[:16]}.{ending}"
-    write_whole(target, "".join(lines).encode())
-    return target
+    return caching.keep(folder, name, ending, "".join(lines).encode())
 
 
 def check_hub() -> None:

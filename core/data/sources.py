@@ -17,7 +17,7 @@ from core.data.transfer import evaluation_digest
 from core.spec.errors import UserError, refuse
 from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
-from core.store.store import Store
+from core.store.store import FIRST, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 # A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest` and by
@@ -136,7 +136,7 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
         digest = own_digest(own_sets(places.pairs), rest)
         changes = {"evaluation_digest": digest, "transfer_digest": None, "evaluation_name": "own pairs"}
     if places.corpus is not None:
-        digest, rows, quoted = measure(places.corpus, cache_dir / "digests.json")
+        digest, rows, quoted = measure(places.corpus, cache_dir)
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
         changes["corpus_name"] = places.corpus.name
     if places.encoder is not None:
@@ -155,16 +155,18 @@ def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> 
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
-    """The sources of the first stored run of a scale, or None. Tables of these sources have plain names."""
+    """The sources of the first stored run of a scale, or None. Tables of these sources have plain names.
+    Raises UserError."""
     return recorded(store, (scale.name,)).get(scale.name)
 
 
 def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
-    """The sources of the first run of each of these scales, your own runs before published runs. Runs on your
-    own text or pairs do not count. The made-up language has its sources without any run."""
+    """The sources of a run of each of these scales, of the encoder and data that were first there, your own
+    runs before published runs. Runs on your own text or pairs do not count. The made-up language has its
+    sources without any run. Raises UserError."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
-    first = [run for scale in scales if (run := store.first(scale)) is not None]
-    for run in (*first, *sorted(store.runs(), key=lambda run: not store.has(run))):
+    first = {name: store.first(name) for name in scales}
+    for run in sorted(store.runs(), key=lambda run: not store.has(run)):
         packed = store.scale_of_pack(run)
         if len(by_scale) == len(scales) or packed in by_scale or packed not in (None, *scales):
             continue  # hundreds of runs that need not be read
@@ -172,19 +174,37 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
         with contextlib.suppress(UserError, KeyError):
             stored = store.load(run)
             scale, sources = stored.config.scale, _sources_of(stored.config, stored.provenance)
-            if scale in scales and not stored.provenance.get("own_data"):
+            if scale not in scales or stored.provenance.get("own_data"):
+                continue
+            if all(getattr(sources, name) == digest for name, digest in first[scale].items()):
                 by_scale.setdefault(scale, Found(sources=sources, places=Places()))
     return by_scale
 
 
-def other_data(sources: Sources, first: Sources) -> str:
-    """The encoder, text and sets that differ from those of the first run, by name and content; or ""."""
-    parts = (
-        ("encoder", sources.encoder_name, sources.encoder_digest, first.encoder_digest),
-        ("text", sources.corpus_name, sources.corpus_digest, first.corpus_digest),
-        ("sets", sources.evaluation_name, sources.evaluation_digest, first.evaluation_digest),
-    )  # fmt: skip
-    return ",".join(_labelled(part, name, digest) for part, name, digest, other in parts if digest != other)
+def other_data(sources: Sources, first: Mapping[str, str]) -> str:
+    """The encoder, text and sets whose digests differ from those of the first run (`Store.first`), by name
+    and content; or ""."""
+    parts = {"encoder": "encoder", "text": "corpus", "sets": "evaluation"}
+    other = []
+    for part, field_name in parts.items():
+        digest = getattr(sources, f"{field_name}_digest")
+        if digest != first[f"{field_name}_digest"]:
+            other.append(_labelled(part, getattr(sources, f"{field_name}_name"), digest))
+    return ",".join(other)
+
+
+def first_digests(scale: Scale, results: Path) -> dict[str, str]:
+    """The digests that are noted in a results folder (`Store.first`), or of a run that is there without the
+    note; empty without a run. Raises UserError."""
+    store = Store(results, None)
+    first = store.first(scale.name)
+    recorded = None if first else recorded_sources(scale, store)
+    return digests(recorded.sources) if recorded else first
+
+
+def digests(sources: Sources) -> dict[str, str]:
+    """The digests of encoder, text and sets, as `Store.first` gives them."""
+    return {name: getattr(sources, name) for name in FIRST}
 
 
 def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:

@@ -7,6 +7,7 @@ import csv
 import gzip
 import hashlib
 import io
+import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,8 @@ from typing import TypeVar
 
 from core.spec.errors import UserError, refuse, refuse_any, refusing
 from core.spec.run import Data
-from core.store.files import kept
+from core.store.cache import kept
+from core.store.files import regular
 
 Row = TypeVar("Row")
 Example = TypeVar("Example")
@@ -39,7 +41,7 @@ FOREIGN = {
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content, 64 hex digits. Raises UserError if the file cannot be read."""
     what, hint = f"{path} cannot be read", "check --data-dir and --encoder"
-    with refusing(what, hint, OSError), open(path, "rb") as file:
+    with refusing(what, hint, OSError), open(regular(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -55,14 +57,18 @@ def text_digest(parts: Iterable[str]) -> str:
 
 def measure(path: Path, cache: Path) -> tuple[str, int, int]:
     """SHA-256 of a training text and its numbers of sentences, by line and as the released reader finds them
-    (D36). The file `cache` keeps the numbers by digest: a million lines take 2 s. Raises UserError."""
+    (D36). The folder `cache` keeps the numbers: a million lines take 2 s. Raises UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
 
     def count() -> list[int]:
         return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
 
-    lines, quoted = kept(cache, digest, count)
+    def load(content: bytes) -> list[int]:
+        lines, quoted = json.loads(content)
+        return [int(lines), int(quoted)]
+
+    lines, quoted = kept(cache / "counts", digest, count, load=load)
     return digest, lines, quoted
 
 
@@ -80,7 +86,7 @@ def text_bytes(path: Path) -> bytes:
     """The content of a text file, unpacked if its name ends in .gz. Raises UserError, also for no text."""
     kinds = OSError, EOFError, zlib.error
     with refusing(f"{path} cannot be read", "correct the file, or name another", *kinds):
-        content = path.read_bytes()
+        content = regular(path).read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
     refuse_any({f"{path} is {kind}.": content.startswith(start) for start, kind in FOREIGN.items()})
     return content

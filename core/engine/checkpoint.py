@@ -28,7 +28,7 @@ from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, run_id
 from core.spec.result import Row
 from core.spec.run import Execution, RunConfig
-from core.store.files import whole
+from core.store.files import regular, whole
 from core.store.store import Store
 
 SEAL_BYTES = 64
@@ -68,7 +68,7 @@ def write(path: Path, content: dict) -> None:
 
 def read(path: Path) -> dict:
     """The content of the file, tensors as views of it. A damaged file raises an error of some kind."""
-    with open(path, "rb") as file:
+    with open(regular(path), "rb") as file:
         length = file.seek(0, os.SEEK_END) - SEAL_BYTES
         if length <= 0 or seal(file, length) != file.read():
             raise ValueError("its content does not match its seal")
@@ -107,9 +107,8 @@ class CheckpointFile:
         }  # fmt: skip
         self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()
-        store = Store(execution.results_dir, None)
-        self._path, self._left = store.path("checkpoints", run_id(config)), None
-        self._set_aside = store.set_aside
+        self._store = Store(execution.results_dir, None)
+        self._path, self._left = self._store.path("checkpoints", run_id(config)), None
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
             try:
@@ -145,7 +144,7 @@ class CheckpointFile:
 
     def _unfit(self, error: Exception) -> str:
         """Set the file aside; why it is of no use."""
-        aside = f"{self._path} (now {self._set_aside(self._path)})"
+        aside = f"{self._path} (now {self._store.set_aside(self._path)})"
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         return f"the checkpoint {aside} is of no use: {reason}"
 
@@ -164,6 +163,7 @@ class CheckpointFile:
             "seconds": self.earlier_seconds + time.monotonic() - self._began,
         }  # fmt: skip
         try:
+            self._store.check_there()
             write(self._path, content)
         except UserError as error:
             self._note(f"no checkpoint at step {at.step}: {error}")

@@ -35,11 +35,12 @@ from core.engine.tokens import TokenTable, cached_table, rewritten_table, tokeni
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.errors import refuse
+from core.spec.errors import UserError, refuse, say
 from core.spec.identity import run_id
 from core.spec.result import Result, Row
 from core.spec.run import Execution, RunConfig
 from core.spec.scale import SCALES
+from core.store.cache import Note
 
 PLANNED = "was planned with; plan it again"
 
@@ -56,22 +57,27 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     device, steps, cache = torch.device(execution.device), config.train.steps, Path(execution.cache_dir)
     torch.set_num_threads(execution.threads)
     progress({"phase": "load"})
+
+    def note(sentence: str) -> None:
+        progress({"note": sentence})
+
     encoder, tokenizer = load_encoder(config, execution)
-    text = training_text_of(config, execution, tokenizer, device)
-    scorer = scorer_for(config, execution, tokenizer, encoder, device)
+    text = training_text_of(config, execution, tokenizer, device, note)
+    scorer = scorer_for(config, execution, tokenizer, encoder, device, note)
     model = methods.model(config.method).Model(config, encoder, device)
-    file = CheckpointFile(config, execution, model, lambda sentence: progress({"note": sentence}))
+    file = CheckpointFile(config, execution, model, note)
     notes = [unknown(text.table, tokenizer), *slower(config.train, model, device)]
     notes += [f"goes on after step {file.step} of {steps}, from its checkpoint"] if file.step else []
     for sentence in filter(None, notes):
-        progress({"note": sentence})
+        note(sentence)
     rows = file.rows
     if not file.step:
         rows += scorer.count_rows(execution.evaluation_path)
-        rows += kept_rows(config, cache, "baselines", lambda: baseline_rows(scorer, encoder))
+        rows += kept_rows(config, cache, "baselines", lambda: baseline_rows(scorer, encoder), note)
         if config.eval.transfer:
             progress({"phase": "transfer tasks"})  # before the first step moves the encoder
-            rows += kept_rows(config, cache, "transfer", lambda: transfer.untrained_rows(scorer, encoder))
+            untrained = partial(transfer.untrained_rows, scorer, encoder)
+            rows += kept_rows(config, cache, "transfer", untrained, note)
         scorer.check(model, config, rows, 0)
     report = reporter(config, execution, file.step > 0, progress)
     loaded = time.monotonic()
@@ -119,7 +125,7 @@ def reporter(
     run, began, board = run_id(config), time.monotonic(), None
     path = Path(execution.results_dir) / "logs" / f"{run}.jsonl"
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         path.open("a" if go_on else "w").close()
     if execution.tensorboard is not None:
         writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter
@@ -165,25 +171,34 @@ def encoder_folder(config: RunConfig, execution: Execution) -> Path:
 
 
 def training_text_of(
-    config: RunConfig, execution: Execution, tokenizer, device: torch.device
+    config: RunConfig, execution: Execution, tokenizer, device: torch.device, note: Note = say
 ) -> TrainingText:
-    """The training text as token ids, as sentences if the method reads words, and rewritten (Table 5)."""
+    """The training text as token ids, as sentences if the method reads words, and rewritten (Table 5). Raises
+    UserError for a text of another length than data.rows."""
     data, longest, rewriting = config.data, config.data.max_length, config.rewriting
     sentences = training_text(data, execution.corpus_path) if config.reads_words else None
     table = cached_table(
         Path(execution.cache_dir),
         ["training", data.digest, data.reader, longest, config.encoder.digest],
         lambda: tokenise(tokenizer, sentences or training_text(data, execution.corpus_path), longest),
+        note,
     )
+    if len(table) != data.rows:
+        raise UserError(f"The training text has {len(table)} sentences, not the {data.rows} it {PLANNED}.")
     if rewriting is None:
         return TrainingText(table, sentences, tokenizer)
-    rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device)
+    rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device, note=note)
     online = rewritten("online") if rewriting.view == "both" else table
     return TrainingText(online, sentences, tokenizer, rewritten("target"))
 
 
 def scorer_for(
-    config: RunConfig, execution: Execution, tokenizer, encoder: Encoder, device: torch.device
+    config: RunConfig,
+    execution: Execution,
+    tokenizer,
+    encoder: Encoder,
+    device: torch.device,
+    note: Note = say,
 ) -> Scorer:
     """The scorer over the run's sets and transfer tasks. Alignment and uniformity are over all of STS-B, or
     the development set of generated or own pairs (D43). Raises UserError for sets that the configuration does
@@ -211,6 +226,6 @@ def scorer_for(
         in_order = text_digest(f"{text}\n" for text in texts)
         key = ["evaluation", in_order, encoder.max_positions, config.encoder.digest]
         build = partial(tokenise, tokenizer, texts, encoder.max_positions)
-        return cached_table(Path(execution.cache_dir), key, build)
+        return cached_table(Path(execution.cache_dir), key, build, note)
 
     return Scorer(scored, stsb or [scored["dev"]], tasks, tokenised, device)

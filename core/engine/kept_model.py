@@ -56,7 +56,9 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
         encoder=printable(execution.encoder_name) or "its encoder",
         warning=WARNING if config.disturbed else "",
     )  # fmt: skip
-    with whole(Store(execution.results_dir, None).path("models", run), folder=True) as folder:
+    store = Store(execution.results_dir, None)
+    store.check_there()
+    with whole(store.path("models", run), folder=True) as folder:
         with refusing(f"{folder} could not be written", f"make space and {AGAIN}", SafetensorError):
             kept.model.save_pretrained(folder)  # which wraps the system's errors
         for name in ENCODER_FILES:

@@ -9,16 +9,16 @@ from importlib import metadata
 from pathlib import Path
 
 from core.engine.processor import processor
-from core.store.files import kept
+from core.store.cache import kept
 
 SECONDS = 2.0  # of timed steps
 
 
 def main(asked: dict) -> float:
-    """Seconds for each token of the text, from the file `cache` or timed."""
+    """Seconds for each token of the text, from the folder `cache` or timed."""
     cache = Path(asked.pop("cache"))
-    key = json.dumps({**asked, "processor": processor(), "torch": metadata.version("torch")})
-    return float(kept(cache, key, lambda: seconds(**asked)))
+    key = {**asked, "processor": processor(), "torch": metadata.version("torch")}
+    return kept(cache, key, lambda: seconds(**asked), load=lambda content: float(json.loads(content)))
 
 
 def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, length: int) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
+import io
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -17,10 +15,10 @@ from core.data.encoders import DEMO_ENCODER
 from core.data.hub import model_folders
 from core.data.text import training_text
 from core.engine.streams import stream_seed
-from core.spec.errors import UserError, refusing
+from core.spec.errors import refusing, say
 from core.spec.run import OWN_ENCODER, Execution, RunConfig, TextView
 from core.store import locks
-from core.store.files import whole
+from core.store.cache import Note, kept, key_digest
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
 VERSION = 1  # raised when a change of code is meant to change what is rewritten
@@ -75,27 +73,34 @@ def unknown(table: TokenTable, tokenizer) -> str:
     return f"{share:.0%} of the tokens are unknown to the tokenizer; {hint}." if share > 0.05 else ""
 
 
-def cached_table(cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable]) -> TokenTable:
+def cached_table(
+    cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable], note: Note = say
+) -> TokenTable:
     """The table kept under this key, or the table that `build` makes, which is then kept. `key` names
-    everything that the ids depend on, by content. A damaged file is built again; on a full or read-only disk
-    the table is in memory alone."""
-    path = _place(cache_dir, key)
-    # zip files have checksums, and many errors
-    with contextlib.suppress(Exception), np.load(path, allow_pickle=False) as kept:
-        return TokenTable(kept["ids"], kept["offsets"])
-    table = build()
-    with contextlib.suppress(UserError), whole(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, ids=table.ids, offsets=table.offsets)
-    return table
+    everything that the ids depend on, by content."""
+    folder = cache_dir / "tokens"
+    return kept(folder, key, build, note=note, load=_from_bytes, dump=_to_bytes, ending="npz")
 
 
-def _place(cache_dir: Path, key: Sequence[str | int]) -> Path:
-    name = hashlib.sha256(json.dumps(list(key)).encode()).hexdigest()[:24]
-    return Path(cache_dir) / "tokens" / f"{name}.npz"
+def _to_bytes(table: TokenTable) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, ids=table.ids, offsets=table.offsets)
+    return buffer.getvalue()
+
+
+def _from_bytes(content: bytes) -> TokenTable:
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return TokenTable(arrays["ids"], arrays["offsets"])
 
 
 def rewritten_table(
-    config: RunConfig, text: TextView, execution: Execution, tokenizer, device: torch.device, view: str
+    config: RunConfig,
+    text: TextView,
+    execution: Execution,
+    tokenizer,
+    device: torch.device,
+    view: str,
+    note: Note = say,
 ) -> TokenTable:
     """Token ids of the training text that `text` rewrites for a view, target or online, cut at
     data.max_length.
@@ -120,8 +125,9 @@ def rewritten_table(
         seed = stream_seed(0, f"text view {text.kind} {view}")
         return tokenise(tokenizer, rewrite(text, texts, seed, folders, device), data.max_length)
 
-    with locks.waiting(_place(cache, key).with_suffix(".lock"), "its rewriting of the same text"):
-        return cached_table(cache, key, build)
+    lock = cache / "tokens" / f"{key_digest(key)}.lock"
+    with locks.waiting(lock, "its rewriting of the same text"):
+        return cached_table(cache, key, build, note)
 
 
 def source_texts(config: RunConfig, text: TextView, sentences: list[str], tokenizer) -> list[str]:

@@ -18,7 +18,7 @@ from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, ov
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
 from core.spec.claim import Contrast
-from core.spec.errors import refuse, shown
+from core.spec.errors import no_formula, refuse, shown
 from core.spec.registered import changed_after_runs
 from core.spec.result import decimals, unit
 from core.spec.study import Metric, Study
@@ -289,4 +289,5 @@ def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
 
 def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
     """A frame as CSV with so many significant digits, empty where there is no number."""
+    frame = frame.assign(encoder=frame["encoder"].map(no_formula))  # the name of a user's folder
     return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")

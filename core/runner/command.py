@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import os
 import shutil
 import sys
 import tempfile
@@ -78,11 +79,12 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
 def store_of(options: Options, home: Path) -> Store:
     """The user's results beside the published ones. Raises UserError for a folder that cannot be meant."""
     results, published = options.results_dir or home / "results", home / "results" / "published"
+    real = Path(os.path.realpath(results))  # resolve() has no answer to a loop of links
     absent = options.mode == "regenerate-figures" and options.results_dir and not results.exists()
     refuse_any({
         f"{published} holds what the project publishes, and no command's own runs; "
         "give another --results-dir.":
-            published.resolve() in (results.resolve(), *results.resolve().parents),
+            published.resolve() in (real, *real.parents),
         f"{results} is not there; give the --results-dir of the command that trained.": absent,
     })  # fmt: skip
     return Store(results, published)

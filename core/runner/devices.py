@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import joblib
 
-from core.spec.errors import UserError, refuse, say
+from core.spec.errors import UserError, refuse, refusing, say
 from core.spec.scale import SCALES
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -116,13 +117,22 @@ def memory() -> int:
 
 def cache_folder() -> Path:
     """The folder for downloads and other files that can be made again: a temporary one where the user's own
-    cannot be written, such as with another user's HOME, or with none."""
+    cannot be written, such as with another user's HOME, or with none. Raises UserError if the temporary one
+    may be another user's, or written by others."""
     named = os.environ.get("XDG_CACHE_HOME", "")  # a relative one is to be ignored, says its specification
     folder = Path(named if os.path.isabs(named) else os.path.expanduser("~/.cache")) / "run_study"
     there = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     if folder.is_absolute() and os.access(there, os.W_OK | os.X_OK):
         return folder
-    return Path(tempfile.gettempdir()) / f"run_study-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f"run_study-{os.getuid()}"
+    hint = "set XDG_CACHE_HOME to a folder of yours"
+    with refusing(f"The cache {folder} cannot be used", hint, OSError):
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        about = folder.lstat()
+    if about.st_uid != os.getuid() or about.st_mode != stat.S_IFDIR | 0o700:
+        raise UserError(f"The cache {folder} is no folder of yours with mode 700; {hint}.")
+    return folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,7 +122,9 @@ def publish(
     runs = [run for study in studies for run in gather(study, setup, store).runs]
     own = list(dict.fromkeys(run.run_id for run in runs if run.source == "own"))
     packs = finding.recorded(Store(published / "none", published), (scale,))
-    data = finding.other_data(setup.sources, packs[scale].sources) if own and scale in packs else ""
+    data = ""
+    if own and scale in packs:
+        data = finding.other_data(setup.sources, finding.digests(packs[scale].sources))
     refuse(data, f"The published runs of scale {scale} are on other data than yours ({data}), so nothing is "
         "published; leave --publish out.")  # fmt: skip
     new = [run for run in own if replace or store.scale_of_pack(run) is None]

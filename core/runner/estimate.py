@@ -155,14 +155,17 @@ def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> 
     words = json.dumps({
         "encoder": encoder._asdict(), "precision": precision, "threads": threads, "length": length,
         "batch": max(4, min(64, int(STEP / (12 * encoder.products * length)))),
-        "cache": str(devices.cache_folder() / "rates.json"),
+        "cache": str(devices.cache_folder() / "rates"),
     })  # fmt: skip
     try:
         done = subprocess.run(
             [sys.executable, "-m", "core.engine.speed", words], cwd=PROJECT, env=environment(threads),
             capture_output=True, text=True, check=True, timeout=180,
         )  # fmt: skip
-        return float(done.stdout)
+        *notes, seconds = done.stdout.splitlines()
+        for note in notes:
+            say(note)
+        return float(seconds)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         speed = f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
         say(f"This CPU could not be timed ({type(error).__name__}); times assume {speed} for each thread.")

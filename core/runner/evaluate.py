@@ -16,7 +16,7 @@ from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.runner import devices
 from core.runner.cli import Parser, check_names
-from core.spec.errors import counted, refuse, refuse_any, say
+from core.spec.errors import counted, no_formula, refuse, refuse_any, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
     if options.csv is not None:
         import pandas
 
-        name = Path(os.path.abspath(options.model)).name  # of `.`, too
+        name = no_formula(Path(os.path.abspath(options.model)).name)  # of `.`, too
         table = pandas.DataFrame([(name, pooling, *row) for row in rows], columns=COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0

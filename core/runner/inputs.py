@@ -76,8 +76,8 @@ def on_data(
         scale = with_own_pairs(scale, [name for name, _ in found.places.pairs])
         return scale, [study.on(own, own=True) for study in studies]
     local = found.places.encoder is not None and options.mode != "verify-published"
-    first = finding.recorded_sources(scale, Store(results, None)) if local else None
-    other = finding.other_data(found.sources, first.sources) if first is not None else ""
+    first = finding.first_digests(scale, results) if local else {}
+    other = finding.other_data(found.sources, first) if first else ""
     if not other:
         return scale, studies
     has = f"{results} has runs of scale {scale.name} with another encoder or other data"

@@ -131,7 +131,9 @@ class Launcher:
                 time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
             if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
                 return Ending(run, "stopped", told["seconds"])
-            self.store.record_failure(run, cause := diagnosis(told))
+            cause = diagnosis(told)
+            self.store.check_there()
+            self.store.record_failure(run, cause)
         except UserError as error:  # there is no worker, or no place to note the failure
             cause = str(error)
         return Ending(run, "failed", told["seconds"], cause=cause, log=log if "started" in told else "")

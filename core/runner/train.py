@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data import encoders, hub
-from core.data.sources import Found
+from core.data.sources import Found, first_digests
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
@@ -74,6 +74,9 @@ class Training:
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan)
         self.store.prepare()
+        first = first_digests(self.setup.scale, self.store.root)
+        if first:
+            self.store.note_first(self.setup.scale.name, first.values())
         self.store.sweep_checkpoints()
         seconds, stop = self.expected().seconds, Stop()
         with stopping(stop):
@@ -82,6 +85,7 @@ class Training:
             with shown.live:
                 endings = self.settle(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
+        self.store.check_there()
         failed = any(ending.state in ("failed", "stopped") for ending in endings.values())
         return 128 + stop.signal if stop.signal is not None else int(failed)
 

@@ -115,6 +115,7 @@ def train(request: dict, report: Report, job: Job) -> None:
     hint = "two versions of the code are mixed, so start the command again"
     refuse(run_id(config) != run, f"Run {run} arrived as {run_id(config)}; {hint}.")
     store = Store(execution.results_dir, None)
+    store.check_there()
     if store.claim(run) is None:
         report({"state": "elsewhere"})
         return
@@ -127,6 +128,7 @@ def train(request: dict, report: Report, job: Job) -> None:
     report({"started": True})
     result = job(config, execution, report)
     report({"phase": "save", "step": config.train.steps, "score": score(config, result)})
+    store.check_there()
     store.save(config, replace(result, provenance={**request["provenance"], **result.provenance}))
     report({"state": "done"})
 

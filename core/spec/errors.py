@@ -110,3 +110,8 @@ def shown(name: str) -> str:
     """A name as tables, figures and pages show it: in one line, and cut where it would leave them."""
     whole = printable(name)
     return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"
+
+
+def no_formula(name: str) -> str:
+    """A name as a cell of a CSV file: with a quote where a spreadsheet would read a formula."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else name

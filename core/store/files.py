@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from core.spec.errors import UserError
 
@@ -60,17 +58,11 @@ def _remove(*paths: Path) -> None:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
 
 
-def kept(path: Path, key: str, make: Callable[[], Any]) -> Any:
-    """The value that the JSON file `path` keeps under `key`, else the value that `make` gives, which is kept
-    there from then on. A file that cannot be read is begun anew; without a writable file nothing is kept."""
-    values: dict[str, Any] = {}
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        values = dict(json.loads(path.read_bytes()))
-    if key not in values:
-        values[key] = make()
-        with contextlib.suppress(UserError):
-            write_whole(path, json.dumps(values, indent=1, sort_keys=True).encode())
-    return values[key]
+def regular(path: Path) -> Path:
+    """The same path. Raises OSError if something other than a file is there: reading a FIFO never ends."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    return path
 
 
 def sweep(path: Path) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.spec.errors import refusing, say
+from core.store.files import regular
 
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -40,7 +41,7 @@ def hold(path: Path) -> int | None:
 
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path`; leaves no file behind, and only reads."""
-    with contextlib.suppress(OSError), open(path, "rb") as file:  # else never made, or hidden from us
+    with contextlib.suppress(OSError), open(regular(path), "rb") as file:  # else never made, or hidden
         return not _locked(file.fileno(), fcntl.LOCK_SH)
     return False
 

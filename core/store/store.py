@@ -7,7 +7,7 @@
 <root>/checkpoints/<id>.pt    a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models
-<root>/first/<scale>          id of the run whose encoder and data the plain names of tables stand for
+<root>/first/<scale>          digests of the encoder, text and sets that the plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
 """
@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from core.spec.errors import refusing, say
+from core.spec.errors import UserError, refusing, say
 from core.spec.identity import canonical_json, run_id
 from core.spec.result import Result
 from core.spec.run import RunConfig
@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
+FIRST = ("encoder_digest", "corpus_digest", "evaluation_digest")
 Kind = Literal["runs", "pairs", "failures", "logs", "checkpoints", ".locks", "models"]
 SUFFIXES: dict[Kind, str] = {
     "runs": ".parquet", "pairs": ".parquet", "failures": ".txt", "logs": ".log", "checkpoints": ".pt",
@@ -80,15 +81,27 @@ class Store:
         self.path("failures", run).unlink(missing_ok=True)  # before, so that no run that is there has failed
         files.write_whole(self.path("runs", run), numbers)
         self.path("checkpoints", run).unlink(missing_ok=True)
-        if not result.provenance.get("own_data") and self.first(config.scale) is None:
-            # Written down, since times of files change when a folder is copied.
-            files.write_whole(self.root / "first" / config.scale, run.encode())
+        about = result.provenance
+        if not about.get("own_data") and {"encoders", "evaluation_digest"} <= about.keys():
+            encoder = about["encoders"][0][1]  # type: ignore[index]
+            self.note_first(config.scale, (encoder, config.data.digest, about["evaluation_digest"]))
 
-    def first(self, scale: str) -> str | None:
-        """The user's first run of a scale, whose encoder and data have plain names in tables; or None."""
+    def note_first(self, scale: str, digests: Iterable[object]) -> None:
+        """Write down these FIRST digests of a scale, unless there are some. Raises UserError."""
         path = self.root / "first" / scale
-        run = path.read_text() if path.is_file() else ""
-        return run if run and self.has(run) else None
+        if not path.exists():
+            files.write_whole(path, json.dumps(dict(zip(FIRST, digests, strict=True))).encode())
+
+    def first(self, scale: str) -> dict[str, str]:
+        """The digests of encoder, text and sets of the user's first run of a scale, which have plain names in
+        tables, by the names that Sources has; empty without a run. Raises UserError."""
+        path = self.root / "first" / scale
+        if not path.exists():
+            return {}
+        hint = "delete it, and the encoder and data of a stored run have the plain names of tables"
+        with refusing(f"{path} cannot be read", hint):
+            digests = json.loads(files.regular(path).read_bytes())
+            return {name: str(digests[name]) for name in FIRST}
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
@@ -161,14 +174,20 @@ class Store:
         published.publish(Path(target), new, replace)
         self.__dict__.pop("packs", None)
 
+    def check_there(self) -> None:
+        """Raises UserError if the folder was moved since the command began: another one would split it."""
+        if not self.root.is_dir():
+            raise UserError(f"{self.root} is not there any more; move it back and {files.AGAIN}.")
+
     def record_failure(self, run: str, cause: str) -> None:
         """Note why the last attempt failed. Raises UserError if it cannot be written."""
         files.write_whole(self.path("failures", run), cause.encode(errors="backslashreplace"))
 
     def failure(self, run: str) -> str:
         """Why the last attempt failed; empty if none did."""
-        with contextlib.suppress(FileNotFoundError):
-            return self.path("failures", run).read_text(encoding="utf-8", errors="replace")
+        with contextlib.suppress(OSError):
+            path = files.regular(self.path("failures", run))
+            return path.read_text(encoding="utf-8", errors="replace")
         return ""
 
     def claim(self, run: str) -> int | None:

@@ -145,6 +145,14 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     assert hub.fetch_parts(Places(), tmp_path) == places and len(served.asked) == asked  # nothing is asked again
+    score = places.evaluation / "STS" / "STSBenchmark" / "sts-dev.csv"
+    content = score.read_bytes()
+    score.write_bytes(content.replace(b"1", b"2", 1))
+    assert hub.fetch_parts(Places(), tmp_path) == places and score.read_bytes() == content  # unpacked anew
+    config = places.encoder / "config.json"
+    content = config.read_bytes()
+    config.resolve().write_bytes(content.replace(b"2", b"3", 1))
+    assert hub.fetch_parts(Places(), tmp_path) == places and config.read_bytes() == content  # fetched anew
     served.stop()
     assert hub.fetch_parts(Places(), tmp_path) == places
 

@@ -261,12 +261,18 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     assert "Published 1 run in" in desk.do(*ONE_RUN, "--publish").stdout
     shutil.rmtree(desk.results / "runs")
+    shutil.rmtree(desk.results / "first")
     published = sources.recorded_sources(MINI, desk.store)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     first, again = desk.do(*ONE_RUN), desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
     assert "1 run: 1 done, none to train." in again.stdout and len(desk.store.runs()) == 2
     assert sources.recorded_sources(MINI, desk.store).sources == desk.found().sources != published.sources
+    noted = desk.store.first("mini")
+    shutil.rmtree(desk.results / "first")  # as in a folder of before: another encoder takes no plain names
+    (desk.folder / "encoder" / "vocab.txt").write_text("a third\n")
+    assert "named after encoder=" in desk.do(*ONE_RUN).stdout and desk.store.first("mini") == noted
+    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
     drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1")  # not refused: the page is for the user's own encoder
     assert drawn.returncode == 0, drawn.stderr
 

@@ -135,7 +135,10 @@ def test_collapse_is_a_result(thin, monkeypatch):
     assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
 
 
-@pytest.mark.parametrize("changes", [{"encoder__digest": "0"}, {"data__digest": "0"}, {"eval__transfer": True}])
+OTHERS = [{"encoder__digest": "0"}, {"data__digest": "0"}, {"eval__transfer": True}, {"data__rows": 128}]
+
+
+@pytest.mark.parametrize("changes", OTHERS)
 def test_other_data_than_planned_is_refused(changes, execution):
     with pytest.raises(UserError, match="planned with"):
         run(small(**changes), execution)

@@ -1,5 +1,6 @@
 """The untrained encoder and the bag of words: what they are, and that they are kept."""
 
+import json
 import threading
 from types import SimpleNamespace
 
@@ -49,7 +50,7 @@ def test_baselines_are_of_the_encoder_s_own_cls(scorer):
     assert rows["untrained", "dev", "mean_cosine"] == pytest.approx(wanted, abs=1e-6)
 
 
-def test_rows_are_kept_and_made_again_where_their_file_is_torn(scorer, tmp_path):
+def test_rows_are_kept_and_made_again_where_their_file_was_changed(scorer, tmp_path, capsys):
     config, made = tiny.config("simcse"), []
 
     def kept():
@@ -57,9 +58,14 @@ def test_rows_are_kept_and_made_again_where_their_file_is_torn(scorer, tmp_path)
 
     rows = baselines.baseline_rows(scorer, tiny.encoder(tiny.bert()))
     assert kept() == kept() == rows and len(made) == 1
-    (path,) = (tmp_path / "baselines").iterdir()
-    path.write_bytes(path.read_bytes()[:100])
-    assert kept() == kept() == rows and len(made) == 2
+    content = next((tmp_path / "baselines").glob("*.json")).read_bytes()
+    value = next(row for row in json.loads(content) if row[:3] == ["untrained", "avg", "spearman_all"])[-1]
+    other_number = content.replace(repr(value).encode(), b"34.28")
+    for times, changed in enumerate((other_number, content[:100], b"[[1]]", content.decode().encode("utf-16")), start=2):
+        (path,) = (tmp_path / "baselines").glob("*.json")
+        path.write_bytes(changed)
+        assert kept() == kept() == rows and len(made) == times and changed != content
+        assert capsys.readouterr().out == f"{path} is not as it was written, so it is made anew.\n"
 
 
 def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur():

@@ -211,6 +211,10 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     assert "of the 5 tests, without DEV and dev" in "".join(lines)
     lines, rows = scored(capsys, tmp_path / "dev.csv", model, "--pooling", "mean", *pairs[2:])
     assert {task for task, _ in rows} == {"dev"} and "average" not in "".join(lines)  # it is no test
+    formula = tmp_path / '=HYPERLINK("x")'
+    formula.symlink_to(model)
+    _, rows = scored(capsys, tmp_path / "formula.csv", formula, "--pooling", "mean", *pairs)
+    assert {row["model"] for row in rows.values()} == {'\'=HYPERLINK("x")'}
 
 
 def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model, tmp_path, capsys, monkeypatch):

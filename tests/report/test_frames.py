@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from claim_study import A, B, around
 from claim_study import result as judged
 from claim_study import study as claim_study
-from fake_store import filled
+from fake_store import SOURCES, filled
 from scipy import stats
 from small_study import result
 
@@ -112,3 +113,11 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
         ours = table[shown][[f"{name}difference" if name else "mean", f"{name}ci95_low", f"{name}ci95_high"]]
         interval = stats.t.interval(0.95, cells.shape[1] - 1, mean, error)
         assert len(ours) >= 4 and ours.to_numpy().T == pytest.approx(np.array([mean, *interval]), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@a"])
+def test_no_encoder_s_name_is_a_formula(name):
+    sources = replace(SOURCES, encoder_name=name)
+    one = result(TABLE11, filled(TABLE11), sources=sources)
+    for frame in (cell_frame(one), run_frame(one), summary_frame([one])):
+        assert set(read(frame)["encoder"]) == {f"'{name}"} and set(frame["encoder"]) == {name}

@@ -84,6 +84,12 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, caps
     assert 0 < first < 0.01
     estimate.token_seconds.cache_clear()
     assert estimate.token_seconds(tiny, "fp32", 1, 13) == first  # kept in a file
+    estimate.token_seconds.cache_clear()
+    (path,) = tmp_path.glob("rates/*.json")
+    path.write_text("1e-12")
+    assert estimate.token_seconds(tiny, "fp32", 1, 13) > first / 100  # timed anew
+    assert capsys.readouterr().out == f"{path} is not as it was written, so it is made anew.\n"
+    estimate.token_seconds.cache_clear()
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     unknown = estimate.token_seconds(BERT_BASE, "fp32", 2, 25)
     assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)  # a product and a sum, six passes

@@ -77,8 +77,45 @@ def test_where_the_home_cannot_be_written_or_is_unknown_the_cache_is_a_temporary
         assert cache_folder() == home / ".cache" / "run_study"
     monkeypatch.setenv("HOME", "/dev/null")
     assert cache_folder() == tmp_path / f"run_study-{os.getuid()}"
+    assert cache_folder().stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user without a home
     assert cache_folder() == tmp_path / f"run_study-{os.getuid()}"
+
+
+def planted(folder: Path, kind: str, elsewhere: Path) -> None:
+    """A cache that the user did not make."""
+    if kind == "file":
+        folder.touch(mode=0o700)
+    elif kind == "link":
+        elsewhere.mkdir(mode=0o700)
+        folder.symlink_to(elsewhere)
+    else:
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o770 if kind == "group" else 0o700)
+        os.chown(folder, 65534 if kind == "another user" else os.getuid(), -1)
+
+
+@pytest.mark.parametrize("kind", ["another user", "group", "link", "file"])
+def test_a_temporary_cache_that_others_may_write_is_refused(closed, capsys, monkeypatch, kind):
+    if kind == "another user" and os.getuid() != 0:
+        pytest.skip("only root can make a folder of another user")
+    monkeypatch.setattr(tempfile, "tempdir", str(closed.folder))
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/dev/null")
+    planted(closed.folder / f"run_study-{os.getuid()}", kind, closed.folder / "elsewhere")
+    sentence = "is no folder of yours with mode 700; set XDG_CACHE_HOME to a"
+    check(closed, capsys, ["table3", *here(closed)], sentence)
+
+
+def test_a_loop_of_links_is_no_results_folder(closed, capsys):
+    loop = closed.folder / "loop"
+    loop.symlink_to(loop)
+    for mode, sentence in (
+        ((), "loop/runs may not be written"),
+        (("--regenerate-figures",), "loop is not there; give the --results-dir of"),
+    ):
+        check(closed, capsys, ["table3", *mode, *here(closed, results_dir=str(loop))], sentence)
+    assert run_study.main(["table3", "--plan", *here(closed, results_dir=str(loop))]) == 0
 
 
 def test_no_page_is_drawn_over_a_file_of_somebody_else(tmp_path, capsys):

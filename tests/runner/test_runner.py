@@ -106,6 +106,22 @@ def test_a_killed_driver_leaves_its_children_to_finish(desk):
     assert len(desk.store.runs()) == 6 and set(Counter(desk.started()).values()) == {1}
 
 
+def test_a_results_folder_that_is_moved_under_way_is_not_split_in_two(desk):
+    gate, moved = desk.folder / "gate", desk.folder / "moved"
+    desk.behave_all(f"hold {gate}")
+    driver = desk.start(*SIX)
+    until(lambda: len(desk.started()) == 2)
+    desk.results.rename(moved)
+    gate.touch()
+    out, err = driver.communicate(timeout=60)
+    assert driver.returncode == 2 and not desk.results.exists(), out + err
+    assert f"{desk.results} is not there any more; move it back and give the same command again.\n" == err
+    assert "6 runs are still to be trained" in out
+    moved.rename(desk.results)
+    again = desk.do(*SIX)
+    assert again.returncode == 0 and len(desk.store.runs()) == 6, again.stdout + again.stderr
+
+
 def test_killing_everything_at_once_leaves_nothing_torn(desk):
     gate = desk.folder / "gate"
     runs = planned(desk, "table3").runs

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -13,20 +15,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from desk import until
 from fake_jobs import made_result
 from places import ROOT
 
 from core.data import sources
+from core.engine import checkpoint
+from core.spec.errors import UserError
 from core.spec.identity import NUMERICS, run_id
 from core.spec.methods import base
 from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store import files, locks
-from core.store.records import CorruptRun, OtherVersion
-from core.store.store import Store
+from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion
+from core.store.store import FIRST, Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
@@ -59,18 +65,94 @@ def test_what_is_saved_is_what_is_loaded(store):
     assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
 
 
-def test_plain_names_stay_those_of_the_first_run_when_files_get_other_times(store, tmp_path):
-    """A copied folder, or the first run trained again: the encoder of a later run takes no plain names."""
-    other = vary(CONFIG, {"encoder.digest": "another"})
-    for config, name in ((CONFIG, "mine"), (other, "another")):
-        found = sources.demo_sources()
-        provenance = replace(found, sources=replace(found.sources, encoder_name=name)).provenance()
-        store.save(config, Result(status="ok", rows=ROWS, provenance=provenance))
+def saved_with(store: Store, config, **changes) -> sources.Sources:
+    """Store a run whose sources are the demo's with these changes, and return them."""
+    found = sources.demo_sources()
+    found = replace(found, sources=replace(found.sources, **changes))
+    config = vary(config, {"encoder.digest": found.sources.encoder_digest, "data.digest": found.sources.corpus_digest})
+    store.save(config, Result(status="ok", rows=ROWS, provenance=found.provenance()))
+    return found.sources
+
+
+@pytest.mark.parametrize("part", FIRST)
+def test_plain_names_stay_those_of_the_first_runs_encoder_and_data(store, tmp_path, part):
+    """A copied folder, or no run of the first encoder and data any more: those of a later run take no plain names."""
+    first, later = vary(CONFIG, {"seed.data": 7}), vary(CONFIG, {"seed.data": 8})
+    mine, another = saved_with(store, first), saved_with(store, later, **{part: "another"})
     shutil.copytree(store.root, tmp_path / "copy")
     copy = Store(tmp_path / "copy", None)
-    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "mine"
-    path(copy).unlink()
-    assert sources.recorded_sources(MINI, copy).sources.encoder_name == "another"
+    for _ in range(2):
+        assert sources.recorded_sources(MINI, copy).sources == mine
+        assert copy.first("mini") == sources.digests(mine)
+        assert not sources.other_data(mine, copy.first("mini"))
+        assert "~another" in sources.other_data(another, copy.first("mini"))
+        saved_with(copy, vary(CONFIG, {"seed.data": 9}), **{part: "another"})
+    for run in copy.runs():
+        if copy.load(run).config.seed.data == 7:
+            copy.path("runs", run).unlink()
+    assert sources.recorded_sources(MINI, copy) is None
+    assert copy.first("mini") == sources.digests(mine)
+
+
+@pytest.mark.parametrize("content", ["540998fc1ea0e309", "[]", "{}", "{", '{"a": 1}'.encode("utf-16"), None])
+def test_a_damaged_note_of_the_first_run_is_a_sentence_and_loses_no_run(store, content):
+    place = store.root / "first" / "mini"
+    place.parent.mkdir(parents=True)
+    if content is None:
+        os.mkfifo(place)
+    else:
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+    saved_with(store, CONFIG)
+    assert len(store.runs()) == 1
+    with pytest.raises(UserError, match="first/mini cannot be read .*; delete it"):
+        sources.recorded_sources(MINI, store)
+
+
+def test_what_is_no_file_is_read_as_none(store):
+    """A FIFO would never end."""
+    store.save(CONFIG, made_result(CONFIG))
+    for kind, make in itertools.product(("runs", "pairs"), (os.mkfifo, os.mkdir)):
+        store.save(CONFIG, made_result(CONFIG))
+        path(store, kind).unlink()
+        make(path(store, kind))
+        with pytest.raises(CorruptRun, match="it is no file"):
+            store.load(RUN) if kind == "runs" else store.load_pairs(RUN)
+        assert store.verified(RUN) == (kind == "pairs") and not path(store, kind).exists()
+    store.prepare()
+    os.mkfifo(store.path("failures", RUN))
+    store.path(".locks", RUN).unlink()
+    os.mkfifo(store.path(".locks", RUN))
+    assert store.failure(RUN) == "" and not store.claimed(RUN)
+    os.mkfifo(store.path("checkpoints", RUN))
+    with pytest.raises(OSError, match="it is no file"):
+        checkpoint.read(store.path("checkpoints", RUN))
+
+
+@pytest.mark.parametrize("kind", ["rows", "text", "bytes"])
+def test_a_small_file_that_would_fill_the_memory_is_not_inflated(store, kind):
+    """A forged run: many rows, a long text in every row, or a file of holes."""
+    count = 5_000_000 if kind == "rows" else 200_000
+    word = "x" * (1 << 20 if kind == "text" else 3)
+    columns = [pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), [word]) for _ in range(3)]
+    numbers = [pa.array(np.zeros(count, np.int64)), pa.array(np.zeros(count))]
+    forged = pa.table([*columns, *numbers], names=RUN_SCHEMA.names)
+    path(store).parent.mkdir(parents=True)
+    pq.write_table(forged, path(store), compression="zstd", store_schema=False)
+    if kind == "bytes":
+        os.truncate(path(store), 1 << 40)
+    assert kind == "bytes" or path(store).stat().st_size < 1 << 20
+    del forged, columns, numbers
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from core.store.store import Store; import pandas\n"
+        "def most(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
+        "before = most()\n"
+        "print(Store(sys.argv[2], None).verified(sys.argv[3]))\n"
+        "print(most() - before)"
+    )
+    words = [sys.executable, "-c", code, str(ROOT), store.root, RUN]
+    out = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert re.search("is damaged .it (would take|has 1099511627776 bytes)", out[0]) and out[1] == "False"
+    assert int(out[2]) < 100_000  # kilobytes
 
 
 def test_a_run_of_another_version_of_the_code_is_kept_and_not_read(store, monkeypatch):

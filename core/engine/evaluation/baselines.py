@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import Callable, Sequence
@@ -17,9 +18,10 @@ from core.engine.encoder.packing import Packed
 from core.engine.evaluation.metrics import array, direction_rows, length_rows, mean_of_7, spectrum_rows
 from core.engine.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
+from core.spec.errors import say
 from core.spec.result import EXCESS, Row
 from core.spec.run import RunConfig
-from core.store.files import kept
+from core.store.cache import Note, kept
 
 VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
 ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller deviation is rounding of float32
@@ -108,8 +110,14 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
 
 
-def kept_rows(config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]]) -> list[Row]:
+def kept_rows(
+    config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]], note: Note = say
+) -> list[Row]:
     """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the cache for
-    all its runs; a file that cannot be read is made again."""
-    name = f"{config.encoder.digest[:16]}-{config.eval.digest[:16]}-{what}-{VERSION}.json"
-    return [Row(*row) for row in kept(cache_dir / "baselines" / name, "rows", make)]
+    all its runs."""
+    key = [config.encoder.digest, config.eval.digest, what, VERSION]
+
+    def load(content: bytes) -> list[Row]:
+        return [Row(*row) for row in json.loads(content)]
+
+    return kept(cache_dir / "baselines", key, make, note=note, load=load)

@@ -1,0 +1,82 @@
+"""Files that can be made again: counts, token tables, baselines, rates, texts of the hub.
+
+    <folder>/<name>.<digest>.<ending>
+
+`digest` is of the content, so that a file which was changed is not read, but made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from core.spec.errors import UserError, say
+from core.store import files, locks
+
+Value = TypeVar("Value")
+Note = Callable[[str], object]  # takes a sentence for the user
+
+
+def kept(
+    folder: Path,
+    key: Any,
+    make: Callable[[], Value],
+    *,
+    note: Note = say,
+    load: Callable[[bytes], Value] = json.loads,
+    dump: Callable[[Value], bytes] = lambda value: json.dumps(value).encode(),
+    ending: str = "json",
+) -> Value:
+    """The value that is kept under this key, else the value that `make` gives, which is then kept.
+
+    `key` (JSON) names everything that the value depends on. Without a writable folder nothing is kept.
+    """
+    name = key_digest(key)
+    path = find(folder, name, ending, note)
+    if path is not None:
+        with contextlib.suppress(Exception):  # numpy and zip files have errors of many kinds
+            return load(path.read_bytes())
+        _reject(path, note)
+    value = make()
+    with contextlib.suppress(UserError):
+        keep(folder, name, ending, dump(value))
+    return value
+
+
+def key_digest(key: Any) -> str:
+    """The name of what is kept under this key."""
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]
+
+
+def find(folder: Path, name: str, ending: str, note: Note = say) -> Path | None:
+    """The file that is kept under this name. A file with other content than its name says is removed, and
+    `note` gets a sentence."""
+    for path in sorted(folder.glob(f"{name}.*.{ending}")):
+        with contextlib.suppress(OSError):
+            if path.is_file() and path == _path(folder, name, ending, path.read_bytes()):
+                return path
+        _reject(path, note)
+    return None
+
+
+def keep(folder: Path, name: str, ending: str, content: bytes) -> Path:
+    """Keep this content under this name. Removes what killed writers left. Raises UserError."""
+    path = _path(folder, name, ending, content)
+    with locks.waiting(folder / ".lock", f"writing into {folder}"):
+        files.sweep(folder / "*")
+        files.write_whole(path, content)
+    return path
+
+
+def _path(folder: Path, name: str, ending: str, content: bytes) -> Path:
+    return folder / f"{name}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
+
+
+def _reject(path: Path, note: Note) -> None:
+    note(f"{path} is not as it was written, so it is made anew.")
+    with contextlib.suppress(OSError):
+        path.unlink()
