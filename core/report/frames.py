@@ -289,5 +289,6 @@ def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
 
 def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
     """A frame as CSV with so many significant digits, empty where there is no number."""
-    frame = frame.assign(encoder=frame["encoder"].map(no_formula))  # the name of a user's folder
+    if "encoder" in frame:  # the name of a user's folder
+        frame = frame.assign(encoder=frame["encoder"].map(no_formula))
     return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")
