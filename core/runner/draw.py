@@ -145,9 +145,10 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
     with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
         store = Store(published / "none", published)
         drawn = Drawing(every, store, published, figures, small=True).redraw(studies)
-    readme, claims = home / "README.md", published / "claims.csv"
-    if readme.exists() and claims.exists():
-        filled = importlib.import_module("core.report.readme").filled
+    readme = home / "README.md"
+    module = importlib.import_module("core.report.readme")
+    if readme.exists() and all((published / f"{name}.csv").exists() for name in module.CLAIM_FILES):
+        filled = module.filled
         files.write_changed(
             readme, filled(readme.read_text(encoding="utf-8"), published, times(published)).encode()
         )

@@ -259,6 +259,7 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
 
 
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
+    desk.commit()
     assert "Published 1 run in" in desk.do(*ONE_RUN, "--publish").stdout
     shutil.rmtree(desk.results / "runs")
     shutil.rmtree(desk.results / "first")

@@ -113,7 +113,11 @@ def test_a_row_has_the_raw_difference_and_the_printed_one_beside_what_is_require
 
 def test_how_many_comparisons_are_needed():
     parts = greater(A, B), greater(C, A), greater(D, A)
-    assert [needed(each) for each in (all_of(*parts), any_of(*parts), at_least(2, parts))] == ["all", "one", "2"]
+    assert [needed(each) for each in (all_of(*parts), any_of(*parts), at_least(2, parts))] == [
+        "all",
+        "one",
+        "2",
+    ]
     assert needed(greater(A, B)) == needed(gains(A, B, 1.0, 0.5)) == needed(within([A, B], 1.0)) == ""
     assert needed(all_of(gains(A, B, 1.0, 0.5), gains(A, C, 1.0, 0.5))) == needed(best(A, [B, C])) == "all"
     assert needed(any_of(all_of(*parts[:2]), all_of(*parts[1:]))) == "1 groups"
