@@ -1,4 +1,5 @@
-"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help` lists the options."""
+"""Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help`
+lists the options."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ STOPPED = "Stopped; what is finished is kept, and the same command goes on."
 
 
 def stop(*_) -> None:
-    """End at once, without an exception, which would leave foreign code anywhere: pandas crashed on it."""
+    """End at once, without an exception, which would leave foreign code anywhere: pandas crashed on
+    it."""
     with contextlib.suppress(Exception):  # the signal came within a print, or nobody reads
         sys.stdout.flush()
         os.write(2, f"{STOPPED}\n".encode())
@@ -19,7 +21,8 @@ def stop(*_) -> None:
 
 
 def open_streams() -> None:
-    """Open the null device in place of standard streams that are closed: other files would take their numbers."""
+    """Open the null device in place of standard streams that are closed: other files would take
+    their numbers."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # the lowest number that is free
         os.set_inheritable(number, True)
     os.close(number)
@@ -37,7 +40,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent
-sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]  # python -I and PYTHONSAFEPATH leave it out
+# python -I and PYTHONSAFEPATH leave it out
+sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]
 
 from core.runner import variables
 
@@ -50,17 +54,21 @@ from core.store import files
 
 
 def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
-    """Do what the command line asks. The exit status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
+    """Do what the command line asks. The exit status: 0 done, 1 a run failed, 2 bad usage, 128 +
+    signal if stopped."""
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")  # a terminal's alphabet may lack what a name holds
+                # a terminal's alphabet may lack what a name holds
+                stream.reconfigure(errors="backslashreplace")
         cli.check_environment()
         if argv[:1] == ["evaluate"]:
             return importlib.import_module("core.runner.evaluate").main(argv[1:])
         options = cli.parse(argv)
         catalogue = importlib.import_module("studies").CATALOGUE
-        status = command.do(options, argv, surroundings or Surroundings(catalogue=catalogue, home=HOME))
+        status = command.do(
+            options, argv, surroundings or Surroundings(catalogue=catalogue, home=HOME)
+        )
         if sys.stdout is not None:  # it may have been closed before the start
             sys.stdout.flush()  # while a full disk can still be told
         return status

@@ -1,8 +1,8 @@
 """MoCoSE's step as a paper's release writes it: what the packed engine is measured against.
 
-Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor over state
-dicts, an optimiser that loops over parameters, a loss read back at every step. With dropout off its loss is
-ours (benchmarks/tests/test_benchmarks.py).
+Static padding, `transformers`' own layers, the target branch inside autograd, EMA tensor by tensor
+over state dicts, an optimiser that loops over parameters, a loss read back at every step. With
+dropout off its loss is ours (benchmarks/tests/test_benchmarks.py).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from core.spec.run import RunConfig
 
 
 class PlainMoCoSE(nn.Module):
-    """Online and target branch of one run, from the same initial weights and the same initial queue as
-    ours."""
+    """Online and target branch of one run, from the same initial weights and the same initial queue
+    as ours."""
 
     def __init__(self, config: MoCoSERun, bert: BertModel, device: torch.device):
         super().__init__()
@@ -60,10 +60,13 @@ class PlainMoCoSE(nn.Module):
         bert.pooler = None  # transformers' own pooler is not the method's
         self.to(device)
         random = torch.randn(
-            config.queue.init_size, config.heads.out_size, generator=torch_stream(config.seed.model, "queue")
+            config.queue.init_size,
+            config.heads.out_size,
+            generator=torch_stream(config.seed.model, "queue"),
         )
         self.queue = F.normalize(random, dim=1).to(device)
-        self.stale: Tensor | None = None  # gradient of the last step's word embeddings, (B, L, hidden)
+        # gradient of the last step's word embeddings, (B, L, hidden)
+        self.stale: Tensor | None = None
         self.updates = 1
 
     def loss(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -84,14 +87,16 @@ class PlainMoCoSE(nn.Module):
         return F.cross_entropy(logits, torch.arange(len(ids), device=ids.device))
 
     def after_step(self) -> None:
-        """Keep the gradient for the next perturbation; move the target branch, a tensor at a time."""
+        """Keep the gradient for the next perturbation; move the target branch, a tensor at a
+        time."""
         self.stale = self.words.grad.clone()
         self.updates += 1
         decay = ema_decay(self.config.ema, self.updates, self.config.train.steps)
         pairs = (
-            (self.target_layers, self.bert.encoder), (self.target_pooler, self.pooler),
+            (self.target_layers, self.bert.encoder),
+            (self.target_pooler, self.pooler),
             (self.target_projection, self.projection),
-        )  # fmt: skip
+        )
         with torch.no_grad():
             for target, online in pairs:
                 followed = online.state_dict()
@@ -109,7 +114,11 @@ def with_torchs_dropout(layers: nn.Sequential, rate: float) -> None:
 def load(folder: Path) -> BertModel:
     """transformers' own BertModel from a folder, with the attention that the releases had."""
     return AutoModel.from_pretrained(
-        folder, local_files_only=True, dtype=torch.float32, attn_implementation="eager", use_safetensors=True
+        folder,
+        local_files_only=True,
+        dtype=torch.float32,
+        attn_implementation="eager",
+        use_safetensors=True,
     )
 
 
@@ -117,14 +126,19 @@ def optimiser(config: RunConfig, model: nn.Module) -> torch.optim.AdamW:
     """AdamW over what is trained, looping over the parameters in Python."""
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     groups: list[dict[str, Any]] = [
-        {"params": [], "weight_decay": config.train.weight_decay}, {"params": [], "weight_decay": 0.0}
-    ]  # fmt: skip
+        {"params": [], "weight_decay": config.train.weight_decay},
+        {"params": [], "weight_decay": 0.0},
+    ]
     for name, p in named:
         groups[name.endswith("bias") or "LayerNorm" in name]["params"].append(p)
-    return torch.optim.AdamW(groups, lr=config.train.learning_rate, eps=config.train.epsilon, foreach=False)
+    return torch.optim.AdamW(
+        groups, lr=config.train.learning_rate, eps=config.train.epsilon, foreach=False
+    )
 
 
-def batches(config: RunConfig, table: TokenTable, device: torch.device) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(
+    config: RunConfig, table: TokenTable, device: torch.device
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Ids and mask of each step, (B, max_length) both: the sentences that ours gets, padded."""
     for indices in batch_indices(config, len(table)):
         yield padded([table[i] for i in indices], config.data.max_length, device)
@@ -144,7 +158,8 @@ class PlainTraining:
     """A training that can be carried on block by block."""
 
     def __init__(self, folder: Path, config: Any, table: TokenTable):
-        self.config, cpu = config, torch.device("cpu")
+        self.config = config
+        cpu = torch.device("cpu")
         self.model = PlainMoCoSE(config, load(folder), cpu).train()
         self.optimiser = optimiser(config, self.model)
         self.batches = batches(config, table, cpu)

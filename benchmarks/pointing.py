@@ -1,8 +1,10 @@
-"""How often a few seeds point somewhere, and how often to the wrong side, on the published runs of scale demo.
+"""How often a few seeds point somewhere, and how often to the wrong side, on the published runs of
+scale demo.
 
-`python -m benchmarks.pointing [--draws 2000]`: for every comparison of a claim with at least 18 seeds, seeds are
-drawn at random, few at a time. They point to a side if their 95 % interval leaves zero out. They are wrong if
-the 95 % interval over all seeds lies on the other side. About a minute of one core.
+`python -m benchmarks.pointing [--draws 2000]`: for every comparison of a claim with at least 18
+seeds, seeds are drawn at random, few at a time. They point to a side if their 95 % interval leaves
+zero out. They are wrong if the 95 % interval over all seeds lies on the other side. About a minute
+of one core.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ def measured(
     comparisons: Iterable[np.ndarray], seeds: int, draws: int, generator: np.random.Generator
 ) -> tuple[float, float]:
     """The share of draws that point somewhere, and of these the share on the wrong side."""
-    pointing, wrong = [], []
+    pointing = []
+    wrong = []
     for values in comparisons:
         order = generator.random((draws, len(values))).argsort(axis=1)[:, :seeds]
         few = side(values[order])

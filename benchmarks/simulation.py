@@ -1,8 +1,10 @@
-"""How often a study has a wrong verdict: made-up studies of known truth, put to the functions that decide.
+"""How often a study has a wrong verdict: made-up studies of known truth, put to the functions that
+decide.
 
-`python -m benchmarks.simulation [--studies 4000]` prints Markdown tables: the share of studies with at least
-one wrong verdict, by truth, scatter and way of checking; the whole rule, with the bar for "learns" and its
-own noise; and the share of claims that are settled by a number of seeds. About seven minutes of one core.
+`python -m benchmarks.simulation [--studies 4000]` prints Markdown tables: the share of studies with
+at least one wrong verdict, by truth, scatter and way of checking; the whole rule, with the bar for
+"learns" and its own noise; and the share of claims that are settled by a number of seeds. About
+seven minutes of one core.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ from tabulate import tabulate
 from core.report.comparability import against_bar
 from core.report.statistics import LOOKS, alpha_at, claim_p, over_seeds, scatter_by_seed, settled
 from core.spec import claim as predicates
-from core.spec.claim import ROUNDING, Claim, Contrast, all_of, any_of, collapsed, greater, sound, truth
+from core.spec.claim import (
+    ROUNDING,
+    Claim,
+    Contrast,
+    all_of,
+    any_of,
+    collapsed,
+    greater,
+    sound,
+    truth,
+)
 
 CELLS = tuple((name,) for name in "abcdef")
 A, B, C, D, E, F = CELLS
@@ -29,7 +41,11 @@ CLAIMS = tuple(
         ("greater", greater(A, B), 1.0),
         ("best of 6", predicates.best(A, CELLS), 1.0),
         ("all of", all_of(greater(A, B), greater(B, C)), 1.0),
-        ("at least 2 of 3", predicates.at_least(2, [greater(A, C), greater(B, C), greater(D, C)]), 1.0),
+        (
+            "at least 2 of 3",
+            predicates.at_least(2, [greater(A, C), greater(B, C), greater(D, C)]),
+            1.0,
+        ),
         ("within", predicates.within((A, B, C), 1.0), None),
         ("differ", predicates.differ((D, E, F)), 1.0),
         ("any of", any_of(greater(C, A), greater(D, B)), 1.0),
@@ -39,11 +55,16 @@ CLAIMS = tuple(
 )
 COLLAPSE = tuple(
     Claim(key=str(number), text="Collapse.", predicate=predicate, margin=None)
-    for number, predicate in enumerate((
-        collapsed(A), sound(B), all_of(collapsed(C), collapsed(D)), any_of(collapsed(C), collapsed(D)),
-        all_of(collapsed(E), sound(F)),
-    ))
-)  # fmt: skip
+    for number, predicate in enumerate(
+        (
+            collapsed(A),
+            sound(B),
+            all_of(collapsed(C), collapsed(D)),
+            any_of(collapsed(C), collapsed(D)),
+            all_of(collapsed(E), sound(F)),
+        )
+    )
+)
 TRUTHS = {
     "all equal": (76.0,) * 6,
     "as printed": (77.24, 76.49, 76.0, 75.2, 75.6, 76.1),
@@ -52,14 +73,15 @@ TRUTHS = {
     "at the margin": (77.0, 76.0 - 1e-6, 75.0, 75.0, 75.0, 75.0),
 }
 SIMCSE_GAIN = 14.0  # points over the untrained encoder, as at scale mini
-MEAN_ABSOLUTE = {"normal": np.sqrt(2 / np.pi), "t3": 2 / np.pi}  # mean absolute deviation of one unit of SD
+# mean absolute deviation of one unit of SD
+MEAN_ABSOLUTE = {"normal": np.sqrt(2 / np.pi), "t3": 2 / np.pi}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What studies are drawn from: means of six cells; SD of a run, that of cell a `wide` times as large;
-    `shared`: the correlation of cells under one seed; `tails`: normal, or Student's t with 3 degrees, both
-    with the same SD; `fails`: how many runs of cell a score 0."""
+    """What studies are drawn from: means of six cells; SD of a run, that of cell a `wide` times as
+    large; `shared`: the correlation of cells under one seed; `tails`: normal, or Student's t with 3
+    degrees, both with the same SD; `fails`: how many runs of cell a score 0."""
 
     truth: str
     sd: float
@@ -74,7 +96,8 @@ class World:
 
     def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
         """Whether a contrast is true, plus a shift."""
-        means, absolute = np.array(TRUTHS[self.truth]), MEAN_ABSOLUTE[self.tails] * self.spreads()
+        means = np.array(TRUTHS[self.truth])
+        absolute = MEAN_ABSOLUTE[self.tails] * self.spreads()
         # failures are below half, so the median is a healthy run's
         absolute[0] = (1 - self.fails) * absolute[0] + self.fails * means[0]
         means[0] *= 1 - self.fails
@@ -82,7 +105,9 @@ class World:
         total = sum(term.weight * of[CELLS.index(term.cell)] for term in contrast.terms)
         return float(total) - contrast.above + shift > ROUNDING
 
-    def draw(self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]) -> np.ndarray:
+    def draw(
+        self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]
+    ) -> np.ndarray:
         """Runs of studies, (studies, cells, seeds)."""
         common, own = (self._noise((studies, cells, seeds), generator) for cells in (1, len(CELLS)))
         noise = np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * own
@@ -99,19 +124,26 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinds:
-    """Studies of runs of two kinds: `share` of a cell's runs collapse; `shared`: how often a seed does to all
-    cells what it does to one."""
+    """Studies of runs of two kinds: `share` of a cell's runs collapse; `shared`: how often a seed
+    does to all cells what it does to one."""
 
     share: float
     shared: float = 0.0
 
     def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
         """Whether a contrast is true, plus a shift."""
-        return sum(term.weight * self.share for term in contrast.terms) - contrast.above + shift > ROUNDING
+        return (
+            sum(term.weight * self.share for term in contrast.terms) - contrast.above + shift
+            > ROUNDING
+        )
 
-    def draw(self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]) -> np.ndarray:
-        """Runs of studies, (studies, cells, seeds): 1 for a run that collapses, 0 for one that does not."""
-        common, own = generator.random((studies, 1, seeds)), generator.random((studies, len(CELLS), seeds))
+    def draw(
+        self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]
+    ) -> np.ndarray:
+        """Runs of studies, (studies, cells, seeds): 1 for a run that collapses, 0 for one that does
+        not."""
+        common = generator.random((studies, 1, seeds))
+        own = generator.random((studies, len(CELLS), seeds))
         alike = generator.random((studies, 1, seeds)) < self.shared
         return (np.where(alike, common, own) < self.share).astype(float)
 
@@ -121,12 +153,18 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
     weights = np.array([term.weight for term in contrast.terms])
     scatter = contrast.of == "scatter"
-    return scatter_by_seed(cells, weights, contrast.above) if scatter else weights @ cells - contrast.above
+    return (
+        scatter_by_seed(cells, weights, contrast.above)
+        if scatter
+        else weights @ cells - contrast.above
+    )
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
-    """What `decide` gives each study, as an index into SETTLED: (looks, studies). A missing run is NaN."""
-    found, by_look = np.zeros(len(runs), dtype=int), []
+    """What `decide` gives each study, as an index into SETTLED: (looks, studies). A missing run is
+    NaN."""
+    found = np.zeros(len(runs), dtype=int)
+    by_look = []
     for n in LOOKS:
         found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(n, claims)), found)
         by_look.append(found)
@@ -134,13 +172,16 @@ def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.nd
 
 
 def _p(claim: Claim, runs: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
-    return claim_p(claim, {one: values_of(one, runs, n) for one in set(claim.predicate.contrasts())})
+    return claim_p(
+        claim, {one: values_of(one, runs, n) for one in set(claim.predicate.contrasts())}
+    )
 
 
 def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
-    """Whether verdicts are wrong: supported though false, contradicted though true, equivalent though beyond
-    the margin."""
-    holds, margin = truth(claim.predicate, world.value), claim.margin or 0.0
+    """Whether verdicts are wrong: supported though false, contradicted though true, equivalent
+    though beyond the margin."""
+    holds = truth(claim.predicate, world.value)
+    margin = claim.margin or 0.0
     low = truth(claim.predicate, lambda one: world.value(one, margin))
     high = truth(claim.predicate, lambda one: world.value(one, -margin))
     near = low and not high
@@ -148,14 +189,17 @@ def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
 
 
 def studies_in_error(world: World, runs: np.ndarray) -> np.ndarray:
-    """Whether each study errs on each claim where all seeds are looked at every time, (claims, studies)."""
+    """Whether each study errs on each claim where all seeds are looked at every time, (claims,
+    studies)."""
     return np.array([wrong(claim, world, outcomes(claim, runs)[-1]) for claim in CLAIMS])
 
 
 def chased(world: World, runs: np.ndarray) -> np.ndarray:
-    """Whether a study errs where only the most promising open claim gets more seeds, up to its next look,
-    until all are settled or full. The first verdict of a claim stays."""
-    terms = [[term for one in claim.predicate.contrasts() for term in one.terms] for claim in CLAIMS]
+    """Whether a study errs where only the most promising open claim gets more seeds, up to its next
+    look, until all are settled or full. The first verdict of a claim stays."""
+    terms = [
+        [term for one in claim.predicate.contrasts() for term in one.terms] for claim in CLAIMS
+    ]
     cells = [sorted({CELLS.index(term.cell) for term in each}) for each in terms]
     looks = np.zeros((len(runs), len(CELLS)), dtype=int)  # the latest look of each cell
     found = np.zeros((len(CLAIMS), len(runs)), dtype=int)
@@ -175,34 +219,44 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
             latest = np.maximum(looks[mine][:, cells[place]], target)
             looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = latest
-    return np.any([wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0)
+    return np.any(
+        [wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, a third of SimCSE's
-    gain of 14 points. SimCSE has so many seeds, which scatter as the cells do."""
+    """Studies of a method whose reference, cell a, truly gains `ratio` times the bar, a third of
+    SimCSE's gain of 14 points. SimCSE has so many seeds, which scatter as the cells do."""
 
     world: World
     ratio: float
     seeds: int
 
     def shown(self, studies: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
-        """By study, whether at any check it shows: a wrong verdict, provisional ones counted; any verdict; a
-        provisional one; one that is not provisional."""
+        """By study, whether at any check it shows: a wrong verdict, provisional ones counted; any
+        verdict; a provisional one; one that is not provisional."""
         runs = self.world.draw(studies, generator)
         untrained = TRUTHS[self.world.truth][0] - self.ratio * SIMCSE_GAIN / 3
         simcse = SIMCSE_GAIN + self.world.sd * self.world._noise((studies, self.seeds), generator)
         found = [(claim, outcomes(claim, runs)) for claim in CLAIMS]  # each (looks, studies)
-        shown = {name: np.zeros(studies, dtype=bool) for name in ("wrong", "any", "provisional", "firm")}
+        shown = {
+            name: np.zeros(studies, dtype=bool) for name in ("wrong", "any", "provisional", "firm")
+        }
         for look, n in enumerate(LOOKS):
             gains = runs[:, 0, :n] - untrained
             pairs = zip(gains, simcse, strict=True)
-            bar = np.array([against_bar(over_seeds(own), over_seeds(theirs)) for own, theirs in pairs])
-            above, half = bar[:, 0], bar[:, 1]
-            open_, close = above > -half, np.abs(above) <= half
+            bar = np.array(
+                [against_bar(over_seeds(own), over_seeds(theirs)) for own, theirs in pairs]
+            )
+            above = bar[:, 0]
+            half = bar[:, 1]
+            open_ = above > -half
+            close = np.abs(above) <= half
             verdict = np.any([by_look[look] > 0 for _, by_look in found], axis=0)
-            errs = np.any([wrong(claim, self.world, by_look[look]) for claim, by_look in found], axis=0)
+            errs = np.any(
+                [wrong(claim, self.world, by_look[look]) for claim, by_look in found], axis=0
+            )
             shows = (errs & open_, verdict & open_, verdict & close, verdict & open_ & ~close)
             for name, here in zip(shown, shows, strict=True):
                 shown[name] |= here
@@ -210,8 +264,8 @@ class Learning:
 
 
 def worlds() -> Iterator[World]:
-    """Every truth under every scatter: three SDs, one cell with five times as much, seeds shared by 0, 0.5
-    and 0.9, heavy tails."""
+    """Every truth under every scatter: three SDs, one cell with five times as much, seeds shared by
+    0, 0.5 and 0.9, heavy tails."""
     scatters = (
         (1.0, 0.0, "normal"), (1.0, 0.5, "normal"), (1.0, 0.9, "normal"), (5.0, 0.0, "normal"),
         (5.0, 0.9, "normal"), (1.0, 0.0, "t3"), (5.0, 0.5, "t3"),
@@ -246,7 +300,11 @@ def main() -> None:
         one = World(truth="as printed", sd=0.84, fails=fails)
         errs = studies_in_error(one, drawn(one, place)).any(0).mean()
         rows.append((one.truth, one.sd, f"{fails:.0%}", 100 * errs))
-    _print("Rare failures: cell a scores 0 in so many of its runs", "truth, SD, fails, at every check", rows)
+    _print(
+        "Rare failures: cell a scores 0 in so many of its runs",
+        "truth, SD, fails, at every check",
+        rows,
+    )
     rows = []
     for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
         kinds = Kinds(share=share, shared=shared)
@@ -258,28 +316,44 @@ def main() -> None:
     title = f"{len(COLLAPSE)} claims on collapse, settled by so many seeds, in %"
     _print(title, f"collapse, shared, wrong, {seeds}", rows)
     rows = []
-    for place, (ratio, sd, few) in enumerate(product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))):
-        learning = Learning(world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=few)
+    for place, (ratio, sd, few) in enumerate(
+        product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))
+    ):
+        learning = Learning(
+            world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=few
+        )
         shown = learning.shown(studies, np.random.default_rng(place))
         rows.append((ratio, sd, few, *map(_share, shown.values())))
     heads = "gain / bar, SD, seeds of SimCSE, wrong, any verdict, provisional, firm"
-    _print("The whole rule, without effects: % of studies that show a verdict at some check", heads, rows)
+    _print(
+        "The whole rule, without effects: % of studies that show a verdict at some check",
+        heads,
+        rows,
+    )
     rows = []
     for name, sd in product(("all equal", "as printed"), (0.35, 0.84, 1.9)):
         runs = World(truth=name, sd=sd, shared=0.5).draw(studies // 4, np.random.default_rng(1))
-        share = np.mean([(outcomes(claim, runs) > 0).mean(1) for claim in CLAIMS], axis=0)  # (looks,)
+        # (looks,)
+        share = np.mean([(outcomes(claim, runs) > 0).mean(1) for claim in CLAIMS], axis=0)
         rows.append((name, sd, *(100 * share)))
-    _print("Claims settled by so many seeds, in %, seeds shared by 0.5", f"truth, SD, {seeds}", rows)
+    _print(
+        "Claims settled by so many seeds, in %, seeds shared by 0.5", f"truth, SD, {seeds}", rows
+    )
 
 
 def _print(title: str, heads: str, rows: Iterable[tuple]) -> None:
-    print(f"{title}\n\n{tabulate(rows, heads.split(', '), tablefmt='pipe', floatfmt='.3g')}\n", flush=True)
+    print(
+        f"{title}\n\n{tabulate(rows, heads.split(', '), tablefmt='pipe', floatfmt='.3g')}\n",
+        flush=True,
+    )
 
 
 def _errors(world: World, runs: np.ndarray) -> tuple[float, float, str]:
-    """Studies with a wrong verdict in %, at every number of seeds and chased, and the worst claim."""
+    """Studies with a wrong verdict in %, at every number of seeds and chased, and the worst
+    claim."""
     by_claim = studies_in_error(world, runs)
-    worst, few = int(by_claim.mean(1).argmax()), max(1, len(runs) // 8)
+    worst = int(by_claim.mean(1).argmax())
+    few = max(1, len(runs) // 8)
     which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
     return 100 * by_claim.any(0).mean(), 100 * chased(world, runs[:few]).mean(), which
 

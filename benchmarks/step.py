@@ -1,5 +1,5 @@
-"""A training step as the trainer runs it, beside the plain step: `python -m benchmarks.step`. Both take turns
-in blocks of steps within one process, so that whatever slows the machine slows both."""
+"""A training step as the trainer runs it, beside the plain step: `python -m benchmarks.step`. Both
+take turns in blocks of steps within one process, so that whatever slows the machine slows both."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Setting(NamedTuple):
         places = self.found.places
         corpus, encoder = (None if p is None else str(p) for p in (places.corpus, places.encoder))
         cache = str(self.cache)
-        return Execution(results_dir=cache, cache_dir=cache, corpus_path=corpus, encoder_path=encoder)
+        return Execution(
+            results_dir=cache, cache_dir=cache, corpus_path=corpus, encoder_path=encoder
+        )
 
 
 class OurTraining:
@@ -77,8 +79,8 @@ class OurTraining:
 
 
 def alternated(blocks: Mapping[str, Callable], rounds: int, steps: int) -> dict[str, float]:
-    """Median seconds a step of each contestant over `rounds` rounds in which each has one block of `steps`
-    steps. A round before them warms up and is not counted."""
+    """Median seconds a step of each contestant over `rounds` rounds in which each has one block of
+    `steps` steps. A round before them warms up and is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in blocks}
     for number in range(rounds + 1):
         for name, block in blocks.items():
@@ -107,8 +109,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=20, help="steps of a block")
-    parser.add_argument("--data-dir", type=Path, help="SentEval's data and the training text, for --encoder")
-    parser.add_argument("--encoder", type=Path, help="an encoder at scale mini (default: the demo's own)")
+    parser.add_argument(
+        "--data-dir", type=Path, help="SentEval's data and the training text, for --encoder"
+    )
+    parser.add_argument(
+        "--encoder", type=Path, help="an encoder at scale mini (default: the demo's own)"
+    )
     options = parser.parse_args()
     cache = Path("~/.cache/run_study").expanduser()
     setting = Setting("demo", demo_sources(), cache)
@@ -116,7 +122,10 @@ def main() -> None:
         places = local_places(options.data_dir, options.encoder)
         setting = Setting("mini", local_sources(places, cache), cache)
     torch.set_num_threads(options.threads)
-    print(f"Scale {setting.scale} on {processor()}, torch {torch.__version__}, {options.threads} threads")
+    print(
+        f"Scale {setting.scale} on {processor()}, torch {torch.__version__}, {options.threads} "
+        "threads"
+    )
     for what, value, unit in rows(setting, options.rounds, options.steps):
         print(f"{what:<46} {value:>10.4g} {unit}", flush=True)
 

@@ -1,4 +1,5 @@
-"""Every study, in the papers' order. A new study is a file in its paper's folder, a new paper a folder."""
+"""Every study, in the papers' order. A new study is a file in its paper's folder, a new paper a
+folder."""
 
 from __future__ import annotations
 

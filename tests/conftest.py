@@ -3,10 +3,12 @@ import signal
 
 import pytest
 
-# Several processes test at once; more threads than cores wait for each other and make a step ten times as slow.
+# Several processes test at once; more threads than cores wait for each other and make a step ten
+# times as slow.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, and then by every command
+# ignored in a shell's background, and then by every command
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -19,7 +21,8 @@ def desk(tmp_path):
 
 @pytest.fixture
 def thin(execution, monkeypatch):
-    """A module's own `execution`, where runs are evaluated on the thinned sets, which their configurations then name."""
+    """A module's own `execution`, where runs are evaluated on the thinned sets, which their
+    configurations then name."""
     from small_runs import thinned
 
     from core.engine import job  # torch takes its time, and most tests need none

@@ -1,12 +1,14 @@
-"""Whether the effective rank of the vectors predicts the score, beside alignment, uniformity and loss.
+"""Whether the effective rank of the vectors predicts the score, beside alignment, uniformity and
+loss.
 
     python -m tools.effective_rank --scale mini [--results-dir results]
 
-Each line is a Spearman correlation with the average of the test sets, over all stored and published runs of a
-scale that stand in a table, with a 95 % interval from 1,000 resamples of cells and, within them, of seeds. A
-cell is a configuration but for its seeds, and counts once, by its mean. The correlations are over all cells;
-within tables (the mean over tables with four cells or more); and within cells (of the seeds' differences from
-their cell's mean). docs/findings.md says what `effective rank` and `RankMe` are.
+Each line is a Spearman correlation with the average of the test sets, over all stored and published
+runs of a scale that stand in a table, with a 95 % interval from 1,000 resamples of cells and,
+within them, of seeds. A cell is a configuration but for its seeds, and counts once, by its mean.
+The correlations are over all cells; within tables (the mean over tables with four cells or more);
+and within cells (of the seeds' differences from their cell's mean). docs/findings.md says what
+`effective rank` and `RankMe` are.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
     found = recorded_sources(SCALES[scale], store)
     if found is None:
         raise SystemExit(f"No run of scale {scale} is stored; train some, or give --results-dir.")
-    rows, numbers = [], dict[str, dict[str, float | None]]()
+    rows = []
+    numbers = dict[str, dict[str, float | None]]()
     for profile in PROFILES:
         setup = Setup(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1)
         for result in gathered(STUDIES, setup, store):
@@ -75,7 +78,9 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
                         continue
                     if run.run_id not in numbers:
                         of = result.aggregate, result.setup.scale
-                        numbers[run.run_id] = {name: value(run.rows, READ[name], *of) for name in READ}
+                        numbers[run.run_id] = {
+                            name: value(run.rows, READ[name], *of) for name in READ
+                        }
                         numbers[run.run_id]["RankMe"] = rank_me(run.rows.spectrum())
                     rows.append({"run": run.run_id} | place | numbers[run.run_id])
     frame = pd.DataFrame(rows).drop_duplicates(["run", "cell", "table"]).dropna(subset=["score"])
@@ -83,7 +88,8 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
 
 
 def correlations(cells: Sequence[np.ndarray], in_table: np.ndarray) -> np.ndarray:
-    """Each measure's Spearman correlation with the score: over cells, within tables and cells; (3, measures).
+    """Each measure's Spearman correlation with the score: over cells, within tables and cells; (3,
+    measures).
 
     cells: of each cell its runs, (seeds, 1 + measures), the score first; in_table: (cells, tables).
     """
@@ -104,35 +110,47 @@ def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
     each = runs.drop_duplicates("run").sort_values("run")
     cells = [group[list(NUMBERS)].to_numpy() for _, group in each.groupby("cell")]
     in_table = pd.crosstab(runs["cell"], runs["table"]).to_numpy() > 0
-    generator, drawn = np.random.default_rng(0), []
-    with warnings.catch_warnings(action="ignore"):  # of a table whose cells are one cell, drawn several times
+    generator = np.random.default_rng(0)
+    drawn = []
+    # of a table whose cells are one cell, drawn several times
+    with warnings.catch_warnings(action="ignore"):
         here = correlations(cells, in_table)
         for _ in range(resamples):
             chosen = generator.integers(len(cells), size=len(cells))
             sample = [
-                cell[generator.integers(len(cell), size=len(cell))] for cell in map(cells.__getitem__, chosen)
+                cell[generator.integers(len(cell), size=len(cell))]
+                for cell in map(cells.__getitem__, chosen)
             ]
             drawn.append(correlations(sample, in_table[chosen]))
         low, high = np.nanpercentile(np.array(drawn), [2.5, 97.5], axis=0)
     lines = pd.DataFrame({"measure": NUMBERS[1:]})
     for kind, name in enumerate(KINDS):
-        lines[name], lines[f"{name}, low"], lines[f"{name}, high"] = here[kind], low[kind], high[kind]
+        lines[name], lines[f"{name}, low"], lines[f"{name}, high"] = (
+            here[kind],
+            low[kind],
+            high[kind],
+        )
     return lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser("python -m tools.effective_rank", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        "python -m tools.effective_rank", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--scale", choices=SCALES, default="mini")
     parser.add_argument("--results-dir", type=Path, default=HOME / "results")
     options = parser.parse_args(argv)
     runs = runs_of(Store(options.results_dir, HOME / "results" / "published"), options.scale)
     lines = table(runs)
-    print(f"{runs['run'].nunique()} runs of {runs['cell'].nunique()} cells at scale {options.scale}:")
+    print(
+        f"{runs['run'].nunique()} runs of {runs['cell'].nunique()} cells at scale {options.scale}:"
+    )
     for line in lines.to_dict("records"):
         bounds = {name: (line[f"{name}, low"], line[f"{name}, high"]) for name in KINDS}
         kinds = (
-            f"{name} {line[name]:+.2f} [{low:+.2f}, {high:+.2f}]" for name, (low, high) in bounds.items()
+            f"{name} {line[name]:+.2f} [{low:+.2f}, {high:+.2f}]"
+            for name, (low, high) in bounds.items()
         )
         print(f"{line['measure']:<18}", *kinds, sep="  ")
     return 0

@@ -13,7 +13,8 @@ from transformers import BertForPreTraining, BertTokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = range(len(SPECIALS))
-# The untrained pair head, which no run reads, and the decoder, which is tied to the word embeddings.
+# The untrained pair head, which no run reads, and the decoder, which is tied to the word
+# embeddings.
 UNTRAINED = ("cls.seq_relationship.", "cls.predictions.decoder.")
 
 
@@ -23,8 +24,11 @@ def tokenizer_of(pieces: list[str], positions: int) -> BertTokenizer:
     return BertTokenizer(vocab=vocabulary, do_lower_case=True, model_max_length=positions)
 
 
-def masked(ids: Tensor, vocabulary: int, rate: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """(corrupted ids, chosen places), both (B, L). BERT's rule: 80 % become [MASK], 10 % a random piece."""
+def masked(
+    ids: Tensor, vocabulary: int, rate: float, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """(corrupted ids, chosen places), both (B, L). BERT's rule: 80 % become [MASK], 10 % a random
+    piece."""
     chosen = (torch.rand(ids.shape, generator=generator) < rate) & (ids > MASK)
     fate = torch.rand(ids.shape, generator=generator)
     noise = torch.randint(MASK + 1, vocabulary, ids.shape, generator=generator)
@@ -32,20 +36,26 @@ def masked(ids: Tensor, vocabulary: int, rate: float, generator: torch.Generator
     return torch.where(chosen & (fate >= 0.9), noise, corrupted), chosen
 
 
-def train(model: BertForPreTraining, steps: int, rate: float, loss: Callable[[int], Tensor], **adamw) -> None:
+def train(
+    model: BertForPreTraining, steps: int, rate: float, loss: Callable[[int], Tensor], **adamw
+) -> None:
     """Train the model in place on `loss(step)`, steps counted from 1, without dropout.
 
-    AdamW decays matrices alone. The rate warms up over a tenth of the steps, then falls linearly to zero.
+    AdamW decays matrices alone. The rate warms up over a tenth of the steps, then falls linearly to
+    zero.
     """
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=rate, **adamw)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps)))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps))
+    )
     model.train()
     for module in model.modules():
         if isinstance(module, nn.Dropout):
-            module.p = 0.0  # a text that is read once or twice, or never repeats, cannot be learned by heart
+            # a text that is read once or twice, or never repeats, cannot be learned by heart
+            module.p = 0.0
     for step in range(1, steps + 1):
         value = loss(step)
         optimiser.zero_grad()
@@ -57,9 +67,14 @@ def train(model: BertForPreTraining, steps: int, rate: float, loss: Callable[[in
 
 
 def save(model: BertForPreTraining, tokenizer: BertTokenizer, out: Path, dtype: torch.dtype) -> str:
-    """Write config, weights with the masked-word head, and tokenizer; return the SHA-256 of the weights file."""
+    """Write config, weights with the masked-word head, and tokenizer; return the SHA-256 of the
+    weights file."""
     model.config.architectures = ["BertForMaskedLM"]
-    kept = {name: tensor.to(dtype).contiguous() for name, tensor in model.state_dict().items() if not name.startswith(UNTRAINED)}
+    kept = {
+        name: tensor.to(dtype).contiguous()
+        for name, tensor in model.state_dict().items()
+        if not name.startswith(UNTRAINED)
+    }
     out.mkdir(parents=True, exist_ok=True)
     model.config.save_pretrained(out)
     save_file(kept, out / "model.safetensors", metadata={"format": "pt"})

@@ -17,14 +17,22 @@ CPU = torch.device("cpu")
 
 def test_the_plain_step_loses_what_ours_loses():
     """Four steps with dropout off, an FGSM that is felt, and weights that move: the same losses."""
-    config = tiny.config("mocose", "repaired", fgsm__epsilon=0.05, target__stop_gradient=False, ema__total_updates=9)
+    config = tiny.config(
+        "mocose", "repaired", fgsm__epsilon=0.05, target__stop_gradient=False, ema__total_updates=9
+    )
     ours = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
     theirs = plain.PlainMoCoSE(config, tiny.bert(), CPU).train()
-    optimisers = [torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05) for m in (ours, theirs)]
+    optimisers = [
+        torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.05)
+        for m in (ours, theirs)
+    ]
     seen = []
     for seed in range(4):
         arrays = tiny.sentences(4, seed=seed)
-        losses = ours.loss(pack(arrays)), theirs.loss(*plain.padded(arrays, config.data.max_length, CPU))
+        losses = (
+            ours.loss(pack(arrays)),
+            theirs.loss(*plain.padded(arrays, config.data.max_length, CPU)),
+        )
         for model, loss, optimiser in zip((ours, theirs), losses, optimisers, strict=True):
             optimiser.zero_grad()
             loss.backward()
@@ -46,12 +54,17 @@ def test_turns_are_taken_and_the_first_round_is_not_counted():
 
         return run
 
-    assert alternated({"a": block("a", 1.0), "b": block("b", 2.0)}, rounds=2, steps=3) == {"a": 1.0, "b": 2.0}
+    assert alternated({"a": block("a", 1.0), "b": block("b", 2.0)}, rounds=2, steps=3) == {
+        "a": 1.0,
+        "b": 2.0,
+    }
     assert order == [("a", 2), ("b", 2), ("a", 3), ("b", 3), ("a", 3), ("b", 3)]
 
 
 def test_a_step_is_a_real_step(tmp_path):
-    rows = {what: value for what, value, _ in step.rows(Setting("demo", demo_sources(), tmp_path), 1, 1)}
+    rows = {
+        what: value for what, value, _ in step.rows(Setting("demo", demo_sources(), tmp_path), 1, 1)
+    }
     assert len(rows) == 5 and all(value > 0 for value in rows.values())
 
 

@@ -1,5 +1,5 @@
-"""An encoder's folder, checked before anything is trained (`check_encoder`) or scored (`check_files`). Both
-refuse what `transformers` would pass over in silence. No torch here."""
+"""An encoder's folder, checked before anything is trained (`check_encoder`) or scored
+(`check_files`). Both refuse what `transformers` would pass over in silence. No torch here."""
 
 from __future__ import annotations
 
@@ -9,18 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from core.data.text import DEMO_FOLDER, named_digest
-from core.spec.errors import UserError, refuse, refuse_any, refusing
+from core.spec.errors import UserError, refuse_any, refusing
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
-SHIPPED_ENCODERS = {"demo": DEMO_ENCODER, "mini": MINI_ENCODER}  # by scale; --encoder takes its place
+# by scale; --encoder takes its place
+SHIPPED_ENCODERS = {"demo": DEMO_ENCODER, "mini": MINI_ENCODER}
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
-    "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-    "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-)  # fmt: skip
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+)
 TRAINABLE = ("bert", "roberta")
-TOKENIZERS = "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
+TOKENIZERS = (
+    "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
+)
 FLOATS = {"F64", "F32", "F16", "BF16"}
 CAPITAL = re.compile("[A-Z]")
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
@@ -48,9 +58,12 @@ def encoder_digest(folder: Path) -> str:
 def check_encoder(folder: Path) -> None:
     """Raises UserError for a folder that no run could train from."""
     config, words = check_files(folder, allow_pickle=False)
-    kind, width, layers = (config.get(name) for name in ("model_type", "hidden_size", "num_hidden_layers"))
+    kind, width, layers = (
+        config.get(name) for name in ("model_type", "hidden_size", "num_hidden_layers")
+    )
     trained = f"only {' and '.join(TRAINABLE)} encoders are trained"
-    refuse(kind not in TRAINABLE, f"{folder}/config.json has model_type {kind!r}; {trained}.")
+    if kind not in TRAINABLE:
+        raise UserError(f"{folder}/config.json has model_type {kind!r}; {trained}.")
     layers = 12 if layers is None else layers
     query = "encoder.layer.{}.attention.self.query.weight"
     wanted = {
@@ -64,12 +77,15 @@ def check_encoder(folder: Path) -> None:
     if inner in shapes:
         wanted[inner] = [config.get("intermediate_size", 3072), width]
     has = {name: shapes.get(name, "missing") for name in wanted}
-    refuse_any({
-        f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not {shape}); give a "
-        f"whole checkpoint with the names that {kind} has.": has[name] != shape
-        for name, shape in wanted.items()
-    })  # fmt: skip
-    settings, padding = json_object(folder / "tokenizer_config.json"), config.get("pad_token_id", 1)
+    for name, shape in wanted.items():
+        if has[name] != shape:
+            raise UserError(
+                f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not "
+                f"{shape}); give a "
+                f"whole checkpoint with the names that {kind} has."
+            )
+    settings = json_object(folder / "tokenizer_config.json")
+    padding = config.get("pad_token_id", 1)
     generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
     bare = generic and json_object(folder / "tokenizer.json").get("post_processor") is None
     unknown = {_token(settings, "unk_token", "[UNK]"), "[UNK]", "<unk>"}  # <unk> is XLM-RoBERTa's
@@ -77,19 +93,27 @@ def check_encoder(folder: Path) -> None:
     problems = {
         "no post-processor, so it sets no [CLS] before a sentence": bare,
         "no token for unknown words": kind == "bert" and words and unknown.isdisjoint(words),
-        f"{pad} as id of its padding, not {padding} as config.json": kind == "roberta" and pad != padding,
+        f"{pad} as id of its padding, not {padding} as config.json": kind == "roberta"
+        and pad != padding,
     }
-    refuse_any({_of_tokenizer(folder, problem): wrong for problem, wrong in problems.items()})
+    for problem, wrong in problems.items():
+        if wrong:
+            raise UserError(_of_tokenizer(folder, problem))
 
 
 def _check_config(folder: Path, config: dict[str, Any]) -> None:
-    """Raises UserError for a config.json of BERT's or RoBERTa's from which transformers makes no model."""
-    path, hint = f"{folder}/config.json", "copy the encoder's own config.json there"
+    """Raises UserError for a config.json of BERT's or RoBERTa's from which transformers makes no
+    model."""
+    path = f"{folder}/config.json"
+    hint = "copy the encoder's own config.json there"
     for name in SIZES:
         size = config.get(name)
         if size is not None and (type(size) is not int or size < 1):
-            raise UserError(f"{path} has {name} {size!r}, which is no whole number above 0; {hint}.")
-    width, heads = config.get("hidden_size") or 768, config.get("num_attention_heads") or 12
+            raise UserError(
+                f"{path} has {name} {size!r}, which is no whole number above 0; {hint}."
+            )
+    width = config.get("hidden_size") or 768
+    heads = config.get("num_attention_heads") or 12
     if type(width) is int and width % heads:
         raise UserError(f"{path} has {heads} attention heads, which do not divide {width}; {hint}.")
     activation = config.get("hidden_act", "gelu")
@@ -98,38 +122,54 @@ def _check_config(folder: Path, config: dict[str, Any]) -> None:
 
 
 def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[str, int]]:
-    """The folder's config.json, and the tokens of its tokenizer with their ids. Raises UserError if either is
-    missing, if the only weights are pickled and not allowed, or if the folder states what nothing follows."""
-    config, words = configuration(folder), _vocabulary(folder)
+    """The folder's config.json, and the tokens of its tokenizer with their ids. Raises UserError if
+    either is missing, if the only weights are pickled and not allowed, or if the folder states what
+    nothing follows."""
+    config = configuration(folder)
+    words = _vocabulary(folder)
     if config.get("model_type") in TRAINABLE:
         _check_config(folder, config)
     unfit = {
-        f"{folder}/config.json has {name}, which means {what}; give another folder.":
-            config.get(name) not in (None, False, {}, "absolute", "rotary")
+        f"{folder}/config.json has {name}, which means {what}; give another folder.": config.get(
+            name
+        )
+        not in (None, False, {}, "absolute", "rotary")
         for name, what in UNFIT.items()
-    }  # fmt: skip
-    pointers = [file.name for file in folder.glob("*.safetensors") if file.open("rb").read(len(LFS)) == LFS]
+    }
+    pointers = [
+        file.name for file in folder.glob("*.safetensors") if file.open("rb").read(len(LFS)) == LFS
+    ]
     pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
     settings = json_object(folder / "tokenizer_config.json")
     longest = settings.get("model_max_length")
     without = "do_lower_case" not in settings and not (folder / "tokenizer.json").is_file()
     lowered = without and (folder / "vocab.txt").is_file() and any(map(CAPITAL.match, words))
-    largest, table = max(words.values(), default=-1), config.get("vocab_size")
-    refuse_any(unfit | {
-        # transformers passes an adapter over without peft
-        f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.":
-            (folder / "adapter_config.json").is_file(),
-        f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with git lfs pull.":
-            pointers,
-        f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, for [CLS], a "
-        "word and [SEP].": longest is not None and (type(longest) not in (int, float) or longest < 3),
-        f"{folder}/vocab.txt has words with capitals, and transformers writes all text in small letters; "
-        "state do_lower_case in tokenizer_config.json there.": lowered,
-        f"{folder} has only pickled weights, which can run code when loaded; convert them to safetensors, or "
-        "give evaluate --allow-pickle if you trust their source.": pickled and not allow_pickle,
-        _of_tokenizer(folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"):
-            table is not None and largest >= table,
-    })  # fmt: skip
+    largest = max(words.values(), default=-1)
+    table = config.get("vocab_size")
+    refuse_any(
+        unfit
+        | {
+            # transformers passes an adapter over without peft
+            f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.": (
+                folder / "adapter_config.json"
+            ).is_file(),
+            f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with "
+            "git lfs pull.": pointers,
+            f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, "
+            "for [CLS], a "
+            "word and [SEP].": longest is not None
+            and (type(longest) not in (int, float) or longest < 3),
+            f"{folder}/vocab.txt has words with capitals, and transformers writes all text in "
+            "small letters; "
+            "state do_lower_case in tokenizer_config.json there.": lowered,
+            f"{folder} has only pickled weights, which can run code when loaded; convert them to "
+            "safetensors, or "
+            "give evaluate --allow-pickle if you trust their source.": pickled and not allow_pickle,
+            _of_tokenizer(
+                folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"
+            ): table is not None and largest >= table,
+        }
+    )
     if (folder / "model.safetensors").is_file():
         tensor_shapes(folder)
     return config, words
@@ -148,13 +188,16 @@ def json_object(path: Path) -> dict[str, Any]:
 
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json. Raises UserError if it is missing or unreadable."""
-    path, hint = Path(folder) / "config.json", "give a folder with it, model.safetensors and a tokenizer"
-    refuse(not path.is_file(), f"{folder} holds no config.json; {hint}.")
+    path = Path(folder) / "config.json"
+    hint = "give a folder with it, model.safetensors and a tokenizer"
+    if not path.is_file():
+        raise UserError(f"{folder} holds no config.json; {hint}.")
     return json_object(path)
 
 
 def positions(folder: Path) -> int:
-    """The tokens that a trainable encoder has positions for; RoBERTa counts them from its padding's id."""
+    """The tokens that a trainable encoder has positions for; RoBERTa counts them from its padding's
+    id."""
     config = configuration(folder)
     behind = config.get("pad_token_id", 1) + 1 if config["model_type"] == "roberta" else 0
     return config["max_position_embeddings"] - behind
@@ -178,8 +221,9 @@ def unused(folder: Path) -> list[str]:
 
 
 def unfollowed(folder: Path, longest: int) -> list[str]:
-    """Settings of sentence_bert_config.json, or of the same file for another kind of encoder, that change
-    sentences. Only sentence-transformers follows these. Here sentences are cut at `longest` tokens."""
+    """Settings of sentence_bert_config.json, or of the same file for another kind of encoder, that
+    change sentences. Only sentence-transformers follows these. Here sentences are cut at `longest`
+    tokens."""
     named = []
     for file in sorted(folder.glob("sentence_*_config.json")):
         for name, value in json_object(file).items():
@@ -190,17 +234,27 @@ def unfollowed(folder: Path, longest: int) -> list[str]:
 
 
 def tensor_shapes(folder: Path) -> dict[str, list[int]]:
-    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged, or if weights
-    are no floats: transformers takes the whole numbers of quantised weights for the weights."""
+    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged, or
+    if weights are no floats: transformers takes the whole numbers of quantised weights for the
+    weights."""
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
-    what, hint = f"{weights} is no whole safetensors file", "save all weights there as one file"
-    with refusing(what, hint, OSError, SafetensorError), safe_open(weights, framework="numpy") as tensors:
+    what = f"{weights} is no whole safetensors file"
+    hint = "save all weights there as one file"
+    with (
+        refusing(what, hint, OSError, SafetensorError),
+        safe_open(weights, framework="numpy") as tensors,
+    ):
         parts = {name: tensors.get_slice(name) for name in list(tensors.keys())}
-        kinds = {parts[name].get_dtype() for name in parts if name.endswith(("weight", "bias"))} - FLOATS
+        kinds = {
+            parts[name].get_dtype() for name in parts if name.endswith(("weight", "bias"))
+        } - FLOATS
         odd = ", ".join(sorted(kinds))
-        refuse(odd, f"{weights} has weights of type {odd}, as quantised ones are; save them as float32.")
+        if odd:
+            raise UserError(
+                f"{weights} has weights of type {odd}, as quantised ones are; save them as float32."
+            )
         return {name: part.get_shape() for name, part in parts.items()}
 
 
@@ -211,12 +265,17 @@ def _token(settings: dict[str, Any], role: str, default: str) -> str:
 
 
 def _vocabulary(folder: Path) -> dict[str, int]:
-    """The tokens of the folder's tokenizer with their ids; none for SentencePiece. Raises UserError."""
+    """The tokens of the folder's tokenizer with their ids; none for SentencePiece. Raises
+    UserError."""
     from tokenizers import Tokenizer
 
     paths = [folder / name for name in TOKENIZERS if (folder / name).is_file()]
-    refuse(not paths, f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there.")
-    path, words = paths[0], {}
+    if not paths:
+        raise UserError(
+            f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there."
+        )
+    path = paths[0]
+    words = {}
     with refusing(f"The tokenizer {path} cannot be read", "copy it there again"):
         if path.name == "tokenizer.json":
             return Tokenizer.from_file(str(path)).get_vocab()

@@ -1,9 +1,9 @@
-"""Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once into CACHE/hub,
-from HF_ENDPOINT if it is set.
+"""Training text, SentEval and encoders from the hub: `huggingface_hub` fetches each file once into
+CACHE/hub, from HF_ENDPOINT if it is set.
 
-The client names a large file by its SHA-256, and a small file by its SHA-1 in git. Every use compares a file
-with the digest that stands here, which a public source states for that revision, else with that name. Where
-the revision is None, the hub's at first use is kept.
+The client names a large file by its SHA-256, and a small file by its SHA-1 in git. Every use
+compares a file with the digest that stands here, which a public source states for that revision,
+else with that name. Where the revision is None, the hub's at first use is kept.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from core.data.own_data import check_hub
 from core.data.sources import Places
 from core.data.sts import senteval_root
 from core.data.text import file_digest
-from core.spec.errors import UserError, refuse, refusing, say
+from core.spec.errors import UserError, refusing, say
 from core.spec.run import OWN_ENCODER, RunConfig
 from core.store import locks
 from core.store.files import regular, sweep, whole
 
 WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
-SHA1, SHA256 = 40, 64  # digits
+# digits
+SHA1 = 40
+SHA256 = 64
 _BERT_VOCABULARY = {
     "tokenizer.json": "ce64fce797c24f68df90b40a3f74f579b336a493db14bd583fd520ea0d8c9a98",
     "tokenizer_config.json": "a025160ef0431f1a392f6f050c1310f4c5d9fb6f275932dbccba73c4d214bf10",
@@ -39,7 +41,8 @@ _BERT_VOCABULARY = {
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository on the hub: its commit or None, and its files by name, each with its SHA-256 or None."""
+    """A repository on the hub: its commit or None, and its files by name, each with its SHA-256 or
+    None."""
 
     name: str
     revision: str | None
@@ -47,39 +50,55 @@ class Repository:
     kind: Literal["model", "dataset"] = "model"
 
 
-CORPUS_FILE, EVALUATION_FILE = "wiki1m_for_simcse.txt", "senteval.tar"
+CORPUS_FILE = "wiki1m_for_simcse.txt"
+EVALUATION_FILE = "senteval.tar"
 _DATA_FILES = dict.fromkeys((CORPUS_FILE, EVALUATION_FILE))
 DATA = Repository("princeton-nlp/datasets-for-simcse", None, _DATA_FILES, "dataset")
 ENCODERS = {  # by their names in the papers
-    "bert-base": Repository("google-bert/bert-base-uncased", "86b5e0934494bd15c9632b12f734a8a67f723594", {
-        "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
-        "model.safetensors": "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
-        **_BERT_VOCABULARY,
-    }),
-    "bert-large": Repository("google-bert/bert-large-uncased", "6da4b6a26a1877e173fca3225479512db81a5e5b", {
-        "config.json": "f9a38c9ffa369f288c3206d0bf352dfed11d7bdee93aa5b2de6d7fdc7bff7871",
-        "model.safetensors": "28349a5c57338d0dca591bb95de533897c2399095c69d61e09604b46f444a4c4",
-        **_BERT_VOCABULARY,
-    }),
-    "roberta-base": Repository("FacebookAI/roberta-base", "e2da8e2f811d1448a5b465c236feacd80ffbac7b", {
-        "config.json": "ef0185e2aae6e06c5f105a285006952c340e20c7dbf43c86ec82601b13fc45e9",
-        "model.safetensors": "5bde1d28afb363d0103324efeb5afc8b2b397fe5e04beabb9b1ef355255ade81",
-        "tokenizer.json": "847bbeab6174d66a88898f729d52fa8d355fafe1bea101cf960dd404581df70e",
-        "tokenizer_config.json": "994f46754c5bf4014f1aa92d34b1374319c3a6b3f702105cd5b742beaecd18ce",
-        "vocab.json": "9e7f63c2d15d666b52e21d250d2e513b87c9b713cfa6987a82ed89e5e6e50655",
-        "merges.txt": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-    }),
+    "bert-base": Repository(
+        "google-bert/bert-base-uncased",
+        "86b5e0934494bd15c9632b12f734a8a67f723594",
+        {
+            "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
+            "model.safetensors": "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
+            **_BERT_VOCABULARY,
+        },
+    ),
+    "bert-large": Repository(
+        "google-bert/bert-large-uncased",
+        "6da4b6a26a1877e173fca3225479512db81a5e5b",
+        {
+            "config.json": "f9a38c9ffa369f288c3206d0bf352dfed11d7bdee93aa5b2de6d7fdc7bff7871",
+            "model.safetensors": "28349a5c57338d0dca591bb95de533897c2399095c69d61e09604b46f444a4c4",
+            **_BERT_VOCABULARY,
+        },
+    ),
+    "roberta-base": Repository(
+        "FacebookAI/roberta-base",
+        "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
+        {
+            "config.json": "ef0185e2aae6e06c5f105a285006952c340e20c7dbf43c86ec82601b13fc45e9",
+            "model.safetensors": "5bde1d28afb363d0103324efeb5afc8b2b397fe5e04beabb9b1ef355255ade81",
+            "tokenizer.json": "847bbeab6174d66a88898f729d52fa8d355fafe1bea101cf960dd404581df70e",
+            "tokenizer_config.json": "994f46754c5bf4014f1aa92d34b1374319c3a6b3f702105cd5b742beaecd18ce",
+            "vocab.json": "9e7f63c2d15d666b52e21d250d2e513b87c9b713cfa6987a82ed89e5e6e50655",
+            "merges.txt": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+        },
+    ),
     "roberta-large": Repository(
-        "FacebookAI/roberta-large", "722cf37b1afa9454edce342e7895e588b6ff1d59",
+        "FacebookAI/roberta-large",
+        "722cf37b1afa9454edce342e7895e588b6ff1d59",
         dict.fromkeys(
-            "config.json model.safetensors tokenizer.json tokenizer_config.json vocab.json merges.txt".split()
+            "config.json model.safetensors tokenizer.json tokenizer_config.json vocab.json "
+            "merges.txt".split()
         ),
     ),
-}  # fmt: skip
-_FSMT = "config.json pytorch_model.bin merges.txt vocab-src.json vocab-tgt.json tokenizer_config.json".split()
+}
+_FSMT = """config.json pytorch_model.bin merges.txt vocab-src.json vocab-tgt.json
+    tokenizer_config.json""".split()
 _XLNET = "config.json pytorch_model.bin spiece.model tokenizer.json".split()
-# Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the first and
-# back through the second.
+# Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the
+# first and back through the second.
 TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
     "roberta-base": (ENCODERS["roberta-base"],),
     "xlnet-base-cased": (Repository("xlnet/xlnet-base-cased", None, dict.fromkeys(_XLNET)),),
@@ -101,8 +120,13 @@ def missing_parts(places: Places) -> list[str]:
 
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
-    """`places` with what is missing, and with these other encoders, from the hub. Raises UserError."""
-    new = {name: fetch_folder(ENCODERS[name], cache_dir) for name in others if name not in places.others}
+    """`places` with what is missing, and with these other encoders, from the hub. Raises
+    UserError."""
+    new = {
+        name: fetch_folder(ENCODERS[name], cache_dir)
+        for name in others
+        if name not in places.others
+    }
     places, missing = replace(places, others={**places.others, **new}), missing_parts(places)
     if "text" in missing:
         places = replace(places, corpus=fetch(DATA, CORPUS_FILE, cache_dir))
@@ -121,29 +145,43 @@ def fetch_text_models(cache_dir: Path, runs: Iterable[RunConfig]) -> None:
 
 
 def model_folders(name: str, cache_dir: Path, *, offline: bool = True) -> list[Path]:
-    """The folders of a model that rewrites text. Raises UserError if a file is not there and not fetched."""
-    return [fetch_folder(repository, cache_dir, offline=offline) for repository in TEXT_MODELS[name]]
+    """The folders of a model that rewrites text. Raises UserError if a file is not there and not
+    fetched."""
+    return [
+        fetch_folder(repository, cache_dir, offline=offline) for repository in TEXT_MODELS[name]
+    ]
 
 
 def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = False) -> Path:
     """The folder with all files of a repository. Raises UserError."""
-    return [fetch(repository, name, cache_dir, offline=offline) for name in repository.files][-1].parent
+    return [fetch(repository, name, cache_dir, offline=offline) for name in repository.files][
+        -1
+    ].parent
 
 
 def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool = False) -> Path:
-    """One file's path below `cache_dir`/hub. A missing or damaged file is downloaded, unless `offline`.
+    """One file's path below `cache_dir`/hub. A missing or damaged file is downloaded, unless
+    `offline`.
 
     Raises UserError if the file cannot be fetched or has another digest. Such a file is not kept.
     """
     from huggingface_hub import hf_hub_download, logging
 
-    client, damaged = partial(
-        hf_hub_download, repository.name, name, repo_type=repository.kind, revision=repository.revision,
-        cache_dir=Path(cache_dir) / "hub", endpoint=os.environ.get("HF_ENDPOINT") or None, token=False,
-    ), False  # fmt: skip
+    client = partial(
+        hf_hub_download,
+        repository.name,
+        name,
+        repo_type=repository.kind,
+        revision=repository.revision,
+        cache_dir=Path(cache_dir) / "hub",
+        endpoint=os.environ.get("HF_ENDPOINT") or None,
+        token=False,
+    )
+    damaged = False
 
     def other_digest(path: Path) -> str | None:
-        """The file's digest if it is not the one that is pinned or, for a large file, named by the client."""
+        """The file's digest if it is not the one that is pinned or, for a large file, named by the
+        client."""
         wanted = repository.files[name] or path.resolve().name
         digest = git_digest(path) if len(wanted) == SHA1 else file_digest(path)
         return digest if len(wanted) in (SHA1, SHA256) and digest != wanted else None
@@ -155,7 +193,8 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
         damaged = True
     where = f"{name} of {repository.name}"
     hint = "which only a command that trains fetches; train with a network first, or give a folder"
-    refuse(offline, f"{cache_dir} does not hold {where}, {hint}.")
+    if offline:
+        raise UserError(f"{cache_dir} does not hold {where}, {hint}.")
     check_hub()
     logging.set_verbosity_error()  # it warns at each of its attempts
     print(f"Fetching {where}.", flush=True)
@@ -178,7 +217,8 @@ def is_unpacked(archive: Path, folder: Path) -> bool:
     """Whether every file of an archive lies in the folder with its content."""
     with contextlib.suppress(tarfile.TarError, EOFError), tarfile.open(archive) as packed:
         for member in packed:
-            content, file = packed.extractfile(member), folder / member.name
+            content = packed.extractfile(member)
+            file = folder / member.name
             if content and not (file.is_file() and file.read_bytes() == content.read()):
                 return False
         return True
@@ -187,8 +227,10 @@ def is_unpacked(archive: Path, folder: Path) -> bool:
 
 def unpack(archive: Path) -> Path:
     """The folder of SentEval data, unpacked beside its archive; nothing in it leads outside."""
-    target, what = archive.with_suffix(""), f"{archive} cannot be unpacked"
-    hint, kinds = f"delete it and fetch it again, {WITHOUT}", (tarfile.TarError, EOFError, shutil.ReadError)
+    target = archive.with_suffix("")
+    what = f"{archive} cannot be unpacked"
+    hint = f"delete it and fetch it again, {WITHOUT}"
+    kinds = (tarfile.TarError, EOFError, shutil.ReadError)
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
         sweep(target)
         unpacked = is_unpacked(archive, target)

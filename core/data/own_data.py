@@ -1,12 +1,14 @@
-"""Text and graded pairs of your own: files read by line, or tables that the `datasets` library reads.
+"""Text and graded pairs of your own: files read by line, or tables that the `datasets` library
+reads.
 
-    FILE                     a sentence a line; or two sentences and a score a line, separated by tabs
+    FILE                     a sentence a line; or two sentences and a score a line, with tabs
     FILE.jsonl               a table of this machine, also .csv, .json and .parquet
     hf:NAME@REVISION#SPLIT   a data set on the hub at one commit
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in READERS
 
-`?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a configuration, `&`
-joins both. Rows are written into the cache as lines. Scores may lie on any scale: only their order counts.
+`?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a
+configuration, `&` joins both. Rows are written into the cache as lines. Scores may lie on any
+scale: only their order counts.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from urllib.parse import parse_qsl
 
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
 from core.data.text import HEADERS, expect, numbered_lines, parsed, text_digest
-from core.spec.errors import UserError, refuse, refusing, say
+from core.spec.errors import UserError, refusing, say
 from core.spec.result import TASKS
 from core.spec.scale import PAPER, Scale
 from core.store import cache as caching
@@ -35,27 +37,41 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
 # Tasks of a run's rows, and SentEval's sets: a set of your own would take their place.
 _TAKEN = {"stsb", "data", "sts-b train", "sick-r train", "sick-r dev"}
 _TAKEN |= {name.lower() for name in (*TASKS, PAPER.dev, *PAPER.tests, *PAPER.probes)}
-_SCORE_TITLE = re.compile(r"[^0-9]*(score|label|gold|similarity|relatedness|rating)[^0-9]*", re.IGNORECASE)
+_SCORE_TITLE = re.compile(
+    r"[^0-9]*(score|label|gold|similarity|relatedness|rating)[^0-9]*", re.IGNORECASE
+)
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 HUB_SECONDS = 20.0  # in which the hub answers
 
 # Fields stay as they are written: else the first rows decide whether a column is of whole numbers.
 AS_TEXT: dict[str, Any] = {
-    "path": "csv", "converters": dict.fromkeys(range(1000), str), "keep_default_na": False,
-}  # fmt: skip
+    "path": "csv",
+    "converters": dict.fromkeys(range(1000), str),
+    "keep_default_na": False,
+}
 JSON: dict[str, Any] = {"path": "json", "chunksize": 1 << 28}  # likewise, as far as 256 MiB
 # How `datasets` reads a file, by ending. A TSV has no quoting.
 READERS: dict[str, dict[str, Any]] = {
-    ".csv": AS_TEXT, ".tsv": AS_TEXT | {"delimiter": "\t", "quoting": 3}, ".parquet": {"path": "parquet"},
-    ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".txt": {"path": "text"},
-}  # fmt: skip
+    ".csv": AS_TEXT,
+    ".tsv": AS_TEXT | {"delimiter": "\t", "quoting": 3},
+    ".parquet": {"path": "parquet"},
+    ".json": JSON,
+    ".jsonl": JSON,
+    ".ndjson": JSON,
+    ".txt": {"path": "text"},
+}
 BY_LINE = (".txt", ".tsv")  # files that are read by line without `hf:`
-COLUMNS: dict[Kind, tuple[str, ...]] = {"text": ("text",), "pairs": ("sentence1", "sentence2", "score")}
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "text": ("text",),
+    "pairs": ("sentence1", "sentence2", "score"),
+}
 _PLACE = re.compile(
-    r"hf:(?P<name>.+?)(@(?P<revision>[0-9a-f]{40}))?#(?P<split>[^#?]+)(\?(?P<options>.*))?", re.DOTALL
+    r"hf:(?P<name>.+?)(@(?P<revision>[0-9a-f]{40}))?#(?P<split>[^#?]+)(\?(?P<options>.*))?",
+    re.DOTALL,
 )
 HOW = (
-    "write hf:NAME@REVISION#SPLIT with the commit's 40 digits, or hf:FILE#SPLIT or hf:FOLDER#SPLIT of this "
+    "write hf:NAME@REVISION#SPLIT with the commit's 40 digits, or hf:FILE#SPLIT or hf:FOLDER#SPLIT "
+    "of this "
     "machine, and behind it ?columns=sentence1,sentence2,score if need be"
 )
 
@@ -65,7 +81,13 @@ def named_pairs(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if text.startswith("hf:") or not equals or Path(text).is_file():
         place = text
-        name = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2].partition(".")[0].partition("=")[0]
+        name = (
+            re.split("[@#]", text)[0]
+            .rstrip("/")
+            .rpartition("/")[2]
+            .partition(".")[0]
+            .partition("=")[0]
+        )
     hint = "write --pairs NAME=FILE, with a name of letters and digits"
     if not _NAME.fullmatch(name) or not place.strip():
         raise UserError(f"--pairs {text[:80]!r} names no set or no file; {hint}.")
@@ -74,32 +96,40 @@ def named_pairs(text: str) -> tuple[str, str]:
 
 
 def check_name(name: str, taken: Collection[str]) -> None:
-    """Raise UserError for a set of your own that has one of these names, which are in small letters."""
+    """Raise UserError for a set of your own that has one of these names, which are in small
+    letters."""
     if name != DEV and name.lower() in taken:
-        raise UserError(f"The name {name} is taken by another set; write --pairs NAME=FILE with another.")
+        raise UserError(
+            f"The name {name} is taken by another set; write --pairs NAME=FILE with another."
+        )
 
 
 def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Path:
-    """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the cache: of a
-    data set at a commit once, unless its copy is damaged; of a table of this machine each time. Raises
-    UserError, also for a data set at a commit that was not read yet, unless `fetch`."""
+    """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the
+    cache: of a data set at a commit once, unless its copy is damaged; of a table of this machine
+    each time. Raises UserError, also for a data set at a commit that was not read yet, unless
+    `fetch`."""
     path = Path(os.path.expanduser(place)).absolute()
     if not place.startswith("hf:"):
-        refuse(not path.is_file(), f"--{kind} {path} is no file; give one, or a data set with hf:.")
+        if not path.is_file():
+            raise UserError(f"--{kind} {path} is no file; give one, or a data set with hf:.")
         if _ending(path) not in READERS or _ending(path) in BY_LINE:
             return path
         place = f"hf:{path}#train"
     title, arguments, columns = _table(place, kind)
     is_remote = arguments.get("revision") is not None
     key = text_digest([repr((arguments, columns))])[:16]
-    stem, ending = re.sub(r"\W", "-", title.rpartition("/")[2])[:60], {"text": "txt", "pairs": "tsv"}[kind]
-    folder, name = cache / "hf", f"{stem}.{key}"
+    stem = re.sub(r"\W", "-", title.rpartition("/")[2])[:60]
+    ending = {"text": "txt", "pairs": "tsv"}[kind]
+    folder = cache / "hf"
+    name = f"{stem}.{key}"
     if is_remote:
         file = caching.find(folder, name, ending)
         if file is not None:
             return file
         hint = "only a command that trains fetches it; train with a network first, or give a file"
-        refuse(not fetch, f"{title} is not in {cache}, and {hint}.")
+        if not fetch:
+            raise UserError(f"{title} is not in {cache}, and {hint}.")
         check_hub()
     print(f"Reading {title}, with the datasets library.", flush=True)
     lines = _lines(title, arguments, columns, kind)
@@ -107,7 +137,8 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
 
 
 def check_hub() -> None:
-    """Raises UserError unless the hub answers soon: its client asks a silent hub for seven minutes."""
+    """Raises UserError unless the hub answers soon: its client asks a silent hub for seven
+    minutes."""
     from huggingface_hub import constants, get_session
 
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
@@ -127,26 +158,42 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
     columns = tuple(filter(None, options.pop("columns", "").split(",")))
     config = options.pop("config", None)
     unfit = match is None or unclear or options or len(columns) not in (0, len(COLUMNS[kind]))
-    refuse(unfit, f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
-    name, revision, split = parts["name"], parts["revision"], parts["split"]
+    if unfit:
+        raise UserError(f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
+    name = parts["name"]
+    revision = parts["revision"]
+    split = parts["split"]
     path = Path(os.path.expanduser(name)).absolute()
     both = revision and path.exists()  # the library would read the folder
-    refuse(both, f"{name} is a folder here, too; run the command in another folder.")
+    if both:
+        raise UserError(f"{name} is a folder here, too; run the command in another folder.")
     name = name if revision else str(path)
     pattern = path.is_dir() and re.search(r"[*?[]|::", str(path.resolve()))
-    refuse(pattern, f"The datasets library takes {name} for a pattern; give it a name without * ? [ and ::.")
+    if pattern:
+        raise UserError(
+            f"The datasets library takes {name} for a pattern; give it a name without * ? [ and ::."
+        )
     title = ", ".join(filter(None, (name, config, f"split {split}")))
     if revision or path.is_dir():
         return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
     unread = not path.is_file() or _ending(path) not in READERS
-    refuse(unread, f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}.")
-    refuse(config, f"{path} is one file, which has no configuration; leave out config={config}.")
+    if unread:
+        raise UserError(
+            f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}."
+        )
+    if config:
+        raise UserError(
+            f"{path} is one file, which has no configuration; leave out config={config}."
+        )
     files = {re.split(r"\W", split)[0]: name}
     return title, {**READERS[_ending(path)], "data_files": files, "split": split}, columns
 
 
-def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: Kind) -> list[str]:
-    """The rows as lines, columns between tabs and white space runs made single blanks. Raises UserError."""
+def _lines(
+    title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: Kind
+) -> list[str]:
+    """The rows as lines, columns between tabs and white space runs made single blanks. Raises
+    UserError."""
     import datasets
 
     datasets.disable_progress_bars()
@@ -154,7 +201,8 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
     # the library's own cache knows a changed file by its time alone
     with tempfile.TemporaryDirectory() as scratch:
         if files := arguments.get("data_files"):
-            link = Path(scratch) / "file"  # the library takes names for patterns: a[1].csv for a1.csv
+            # the library takes names for patterns: a[1].csv for a1.csv
+            link = Path(scratch) / "file"
             link.symlink_to(next(iter(files.values())))
             arguments = {**arguments, "data_files": dict.fromkeys(files, str(link))}
         try:
@@ -177,7 +225,10 @@ def _lines(title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], k
         columns = columns or (tuple(rows.column_names) if is_list else COLUMNS[kind])
         missing = [name for name in columns if name not in rows.column_names]
         has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
-        refuse(missing, f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c.")
+        if missing:
+            raise UserError(
+                f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c."
+            )
         twice = [name for name in columns if f"{name}.1" in rows.column_names]
         if rows.builder_name == "csv" and twice and not are_named:
             hint = f"rename the second, or name it behind the split as {twice[0]}.1"
@@ -214,15 +265,20 @@ def _pair(fields: Sequence[str]) -> Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file: two sentences and a score a line, separated by tabs. A first line whose third
-    column names a score is a header. Raises UserError, naming file and line, for all else."""
+    """The pairs of a file: two sentences and a score a line, separated by tabs. A first line whose
+    third column names a score is a header. Raises UserError, naming file and line, for all else."""
     rows = [(number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()]
-    has_header = rows and rows[0][0] == 1 and len(rows[0][1]) == 3 and _SCORE_TITLE.fullmatch(rows[0][1][2])
+    has_header = (
+        rows and rows[0][0] == 1 and len(rows[0][1]) == 3 and _SCORE_TITLE.fullmatch(rows[0][1][2])
+    )
     pairs = list(parsed(f"{path}, line", rows[1:] if has_header else rows, _pair))
-    few, hint = len({score for _, _, score in pairs}) < 2, "so nothing can be ranked; give more pairs"
-    refuse(few, f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
+    few = len({score for _, _, score in pairs}) < 2
+    hint = "so nothing can be ranked; give more pairs"
+    if few:
+        raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
     cosines = {frozenset((a, b)) if a != b else None for a, b, _ in pairs}  # those that can differ
-    refuse(len(cosines) < 2, f"{path} has one cosine for all of its pairs under any encoder, {hint}.")
+    if len(cosines) < 2:
+        raise UserError(f"{path} has one cosine for all of its pairs under any encoder, {hint}.")
     return pairs
 
 
@@ -238,16 +294,19 @@ def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
 
 
 def own_digest(sets: Mapping[str, StsSet], rest: str | None) -> str:
-    """SHA-256 over your own sets and names, and over `rest`, the digest of the scale's sets if scored."""
+    """SHA-256 over your own sets and names, and over `rest`, the digest of the scale's sets if
+    scored."""
     return text_digest((f"own pairs\n{sets_digest(sets)}\n{rest}\n",))
 
 
 def with_own_pairs(scale: Scale, names: Sequence[str]) -> Scale:
-    """The scale with the tests and the development set that these names of your own pairs replace."""
+    """The scale with the tests and the development set that these names of your own pairs
+    replace."""
     tests = tuple(name for name in names if name != DEV)
     return replace(scale, tests=tests or scale.tests, dev=DEV if DEV in names else scale.dev)
 
 
 def scores_scale_sets(names: Sequence[str]) -> bool:
-    """Whether sets of the scale itself are scored beside your own pairs: its tests or its development set."""
+    """Whether sets of the scale itself are scored beside your own pairs: its tests or its
+    development set."""
     return not set(names) > {DEV}

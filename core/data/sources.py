@@ -1,4 +1,5 @@
-"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No torch."""
+"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No
+torch."""
 
 from __future__ import annotations
 
@@ -14,31 +15,44 @@ from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import measure
 from core.data.transfer import evaluation_digest
-from core.spec.errors import UserError, refuse
+from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
 from core.store.store import FIRST, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
-# A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest` and by
-# `core.data.transfer.probes_digest`.
+# A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest`
+# and by `core.data.transfer.probes_digest`.
 DEMO_CORPUS_DIGEST = "a18f540387b8a51b17cb8a38d4c5e5b3648abe5471377e980e1e83c799f09c2a"
 DEMO_CORPUS_ROWS = 16_000
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
 DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
 
 NOTHING = "not fetched"  # a digest that nothing has
-HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}  # of the papers' other encoders
+# of the papers' other encoders
+HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}
 NOT_FETCHED = Sources(
-    corpus_digest=NOTHING, corpus_rows=1_000_000, corpus_name="", encoder_digest=NOTHING, encoder_name="",
-    encoder_hidden=PAPER_HIDDEN, encoder_masked_words=True, evaluation_digest=NOTHING, evaluation_name="",
+    corpus_digest=NOTHING,
+    corpus_rows=1_000_000,
+    corpus_name="",
+    encoder_digest=NOTHING,
+    encoder_name="",
+    encoder_hidden=PAPER_HIDDEN,
+    encoder_masked_words=True,
+    evaluation_digest=NOTHING,
+    evaluation_name="",
     transfer_digest=NOTHING,
-)  # fmt: skip
-# What a result records under the name that Sources has, so that tables can be drawn without the data.
+)
+# What a result records under the name that Sources has, so that tables can be drawn without the
+# data.
 RECORDED = (
-    "corpus_rows", "corpus_rows_csv_quoted", "encoder_hidden", "encoder_masked_words", "evaluation_digest",
+    "corpus_rows",
+    "corpus_rows_csv_quoted",
+    "encoder_hidden",
+    "encoder_masked_words",
+    "evaluation_digest",
     "transfer_digest",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +64,8 @@ class Places:
     encoder: Path | None = None
     pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
     own_text: bool = False  # the training text is your own, not the scale's
-    others: Mapping[str, Path] = field(default_factory=dict)  # encoders that stand for the papers' others
+    # encoders that stand for the papers' others
+    others: Mapping[str, Path] = field(default_factory=dict)
 
     def needs_sets(self) -> bool:
         """Whether sets of the scale are scored: your own pairs may replace all of them."""
@@ -86,41 +101,56 @@ def demo_sources() -> Found:
     """The sources of the made-up language: the project ships text, pairs and encoder."""
     sources = replace(
         NOT_FETCHED,
-        corpus_digest=DEMO_CORPUS_DIGEST, corpus_rows=DEMO_CORPUS_ROWS, corpus_name="generated sentences",
-        evaluation_digest=DEMO_EVALUATION_DIGEST, evaluation_name="generated pairs",
-        transfer_digest=DEMO_TRANSFER_DIGEST, **_own_encoder(encoders.DEMO_ENCODER),
-    )  # fmt: skip
+        corpus_digest=DEMO_CORPUS_DIGEST,
+        corpus_rows=DEMO_CORPUS_ROWS,
+        corpus_name="generated sentences",
+        evaluation_digest=DEMO_EVALUATION_DIGEST,
+        evaluation_name="generated pairs",
+        transfer_digest=DEMO_TRANSFER_DIGEST,
+        **_own_encoder(encoders.DEMO_ENCODER),
+    )
     return Found(sources=sources, places=Places())
 
 
 def local_places(
-    data_dir: Path | None, encoder: Path | None, others: Sequence[tuple[str, Path]] = (),
-    text: Path | None = None, pairs: Sequence[tuple[str, Path]] = (),
-) -> Places:  # fmt: skip
-    """The places that the user named. Other parts stay None. Raises UserError for an encoder that no run
-    could train from, and for a folder without its data."""
+    data_dir: Path | None,
+    encoder: Path | None,
+    others: Sequence[tuple[str, Path]] = (),
+    text: Path | None = None,
+    pairs: Sequence[tuple[str, Path]] = (),
+) -> Places:
+    """The places that the user named. Other parts stay None. Raises UserError for an encoder that
+    no run could train from, and for a folder without its data."""
     for folder in filter(None, (encoder, *dict(others).values())):
         encoders.check_encoder(folder)
     corpus = text or (data_dir and corpus_file(data_dir))
     sets = data_dir and senteval_root(data_dir)
     return Places(
-        corpus=corpus, evaluation=sets, encoder=encoder, pairs=tuple(pairs), own_text=text is not None,
+        corpus=corpus,
+        evaluation=sets,
+        encoder=encoder,
+        pairs=tuple(pairs),
+        own_text=text is not None,
         others=dict(others),
-    )  # fmt: skip
+    )
 
 
 def corpus_file(data_dir: Path) -> Path:
-    """The training text in a data folder: one of the usual names, or its only text file. Raises UserError."""
-    refuse(not data_dir.is_dir(), f"--data-dir {data_dir} is no folder; correct its name.")
+    """The training text in a data folder: one of the usual names, or its only text file. Raises
+    UserError."""
+    if not data_dir.is_dir():
+        raise UserError(f"--data-dir {data_dir} is no folder; correct its name.")
     usual = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
     texts = usual or list(data_dir.glob("*.txt"))
     hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
-    refuse(len(texts) != 1, f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
+    if len(texts) != 1:
+        raise UserError(f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
     return texts[0]
 
 
 def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:
-    """What lies at these places, by content, else `sources`. Raises UserError for unusable text and sets."""
+    """What lies at these places, by content, else `sources`. Raises UserError for unusable text and
+    sets."""
     changes: dict[str, Any] = {}
     if places.evaluation is not None:
         load_sts(places.evaluation)  # refused before anything is trained
@@ -128,13 +158,23 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
         complete = all((places.evaluation / file).is_file() for file in transfer_files())
         changes = {
             "evaluation_digest": evaluation_digest(places.evaluation),
-            "transfer_digest": evaluation_digest(places.evaluation, transfer=True) if complete else None,
+            "transfer_digest": evaluation_digest(places.evaluation, transfer=True)
+            if complete
+            else None,
             "evaluation_name": "SentEval",
         }
     if places.pairs:
-        rest = changes.get("evaluation_digest", sources.evaluation_digest) if places.needs_sets() else None
+        rest = (
+            changes.get("evaluation_digest", sources.evaluation_digest)
+            if places.needs_sets()
+            else None
+        )
         digest = own_digest(own_sets(places.pairs), rest)
-        changes = {"evaluation_digest": digest, "transfer_digest": None, "evaluation_name": "own pairs"}
+        changes = {
+            "evaluation_digest": digest,
+            "transfer_digest": None,
+            "evaluation_name": "own pairs",
+        }
     if places.corpus is not None:
         digest, rows, quoted = measure(places.corpus, cache_dir)
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
@@ -147,23 +187,23 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:
-    """`sources` with these other encoders before they are fetched: digests that no run has, so that every
-    run is missing."""
+    """`sources` with these other encoders before they are fetched: digests that no run has, so that
+    every run is missing."""
     absent = [name for name in others if sources.encoder(name) is None]
     new = [EncoderSource(name, f"{NOTHING}: {name}", HIDDEN[name], name) for name in absent]
     return replace(sources, others=(*sources.others, *new))
 
 
 def recorded_sources(scale: Scale, store: Store) -> Found | None:
-    """The sources of the first stored run of a scale, or None. Tables of these sources have plain names.
-    Raises UserError."""
+    """The sources of the first stored run of a scale, or None. Tables of these sources have plain
+    names. Raises UserError."""
     return recorded(store, (scale.name,)).get(scale.name)
 
 
 def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
-    """The sources of a run of each of these scales, of the encoder and data that were first there, your own
-    runs before published runs. Runs on your own text or pairs do not count. The made-up language has its
-    sources without any run. Raises UserError."""
+    """The sources of a run of each of these scales, of the encoder and data that were first there,
+    your own runs before published runs. Runs on your own text or pairs do not count. The made-up
+    language has its sources without any run. Raises UserError."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     first = {name: store.first(name) for name in scales}
     for run in sorted(store.runs(), key=lambda run: not store.has(run)):
@@ -173,7 +213,8 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
         # a damaged or foreign file says nothing about sources
         with contextlib.suppress(UserError, KeyError):
             stored = store.load(run)
-            scale, sources = stored.config.scale, _sources_of(stored.config, stored.provenance)
+            scale = stored.config.scale
+            sources = _sources_of(stored.config, stored.provenance)
             if scale not in scales or stored.provenance.get("own_data"):
                 continue
             if all(getattr(sources, name) == digest for name, digest in first[scale].items()):
@@ -182,8 +223,8 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
 
 
 def other_data(sources: Sources, first: Mapping[str, str]) -> str:
-    """The encoder, text and sets whose digests differ from those of the first run (`Store.first`), by name
-    and content; or ""."""
+    """The encoder, text and sets whose digests differ from those of the first run (`Store.first`),
+    by name and content; or ""."""
     parts = {"encoder": "encoder", "text": "corpus", "sets": "evaluation"}
     other = []
     for part, field_name in parts.items():
@@ -194,8 +235,8 @@ def other_data(sources: Sources, first: Mapping[str, str]) -> str:
 
 
 def first_digests(scale: Scale, results: Path) -> dict[str, str]:
-    """The digests that are noted in a results folder (`Store.first`), or of a run that is there without the
-    note; empty without a run. Raises UserError."""
+    """The digests that are noted in a results folder (`Store.first`), or of a run that is there
+    without the note; empty without a run. Raises UserError."""
     store = Store(results, None)
     first = store.first(scale.name)
     recorded = None if first else recorded_sources(scale, store)
@@ -211,19 +252,30 @@ def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
     """The sources that a run's provenance records."""
     own, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
     return Sources(
-        corpus_digest=config.data.digest, corpus_name=about["corpus"], evaluation_name=about["evaluation"],
-        encoder_digest=own.digest, encoder_name=own.name, others=tuple(others),
+        corpus_digest=config.data.digest,
+        corpus_name=about["corpus"],
+        evaluation_name=about["evaluation"],
+        encoder_digest=own.digest,
+        encoder_name=own.name,
+        others=tuple(others),
         **{name: about[name] for name in RECORDED},
-    )  # fmt: skip
+    )
 
 
 def _encoder(stands_for: str, folder: Path) -> EncoderSource:
-    """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the cache."""
+    """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the
+    cache."""
     place = folder.resolve()
-    name = place.parents[1].name.rpartition("--")[2] if place.parent.name == "snapshots" else place.name
+    name = (
+        place.parents[1].name.rpartition("--")[2]
+        if place.parent.name == "snapshots"
+        else place.name
+    )
     shipped = {shipped: f"{scale} encoder" for scale, shipped in encoders.SHIPPED_ENCODERS.items()}
     hidden = encoders.configuration(folder)["hidden_size"]
-    return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, shipped.get(place, name))
+    return EncoderSource(
+        stands_for, encoders.encoder_digest(folder), hidden, shipped.get(place, name)
+    )
 
 
 def _own_encoder(folder: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""Graded sentence pairs: the seven STS tests and STS-B's splits in SentEval's layout, and the demo's own
-sets. Text is read as SentEval reads it: one pair a line, quotes literal, white space runs made single blanks.
-Other counts than published are refused, since a score on other pairs is another number."""
+"""Graded sentence pairs: the seven STS tests and STS-B's splits in SentEval's layout, and the
+demo's own sets. Text is read as SentEval reads it: one pair a line, quotes literal, white space
+runs made single blanks. Other counts than published are refused, since a score on other pairs is
+another number."""
 
 from __future__ import annotations
 
@@ -11,8 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from core.data.text import DEMO_FOLDER, Example, expect, numbered_lines, parsed, sentence, text_digest
-from core.spec.errors import UserError, refuse
+from core.data.text import (
+    DEMO_FOLDER,
+    Example,
+    expect,
+    numbered_lines,
+    parsed,
+    sentence,
+    text_digest,
+)
+from core.spec.errors import UserError
 from core.spec.scale import DEMO, TRANSFER
 from core.spec.section import decimal
 
@@ -21,26 +30,46 @@ AGAIN = "fetch SentEval's data again"
 # Pairs per subset, as published. STS13 lacks SMT, whose sentences are not redistributable.
 STS_YEARS: dict[str, dict[str, int]] = {
     "STS12": {
-        "MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399,
+        "MSRpar": 750,
+        "MSRvid": 750,
+        "SMTeuroparl": 459,
+        "surprise.OnWN": 750,
+        "surprise.SMTnews": 399,
     },
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
     "STS14": {
-        "deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750,
+        "deft-forum": 450,
+        "deft-news": 300,
+        "headlines": 750,
+        "images": 750,
+        "OnWN": 750,
+        "tweet-news": 750,
     },
-    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    "STS15": {
+        "answers-forums": 375,
+        "answers-students": 750,
+        "belief": 375,
+        "headlines": 750,
+        "images": 750,
+    },
     "STS16": {
-        "answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244,
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
         "question-question": 209,
     },
-}  # fmt: skip
+}
 # The other sets and the transfer tasks: by split a file below the root, with its pairs or examples.
 SPLITS: dict[str, dict[str, tuple[str, int]]] = {
     "STS-B": {
-        "train": ("STS/STSBenchmark/sts-train.csv", 5749), "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
+        "train": ("STS/STSBenchmark/sts-train.csv", 5749),
+        "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
         "test": ("STS/STSBenchmark/sts-test.csv", 1379),
     },
     "SICK-R": {
-        "train": ("SICK/SICK_train.txt", 4500), "dev": ("SICK/SICK_trial.txt", 500),
+        "train": ("SICK/SICK_train.txt", 4500),
+        "dev": ("SICK/SICK_trial.txt", 500),
         "test": ("SICK/SICK_test_annotated.txt", 4927),
     },
     # two classes, one a file
@@ -49,19 +78,26 @@ SPLITS: dict[str, dict[str, tuple[str, int]]] = {
     "SUBJ": {"pos": ("SUBJ/subj.objective", 5000), "neg": ("SUBJ/subj.subjective", 5000)},
     "MPQA": {"pos": ("MPQA/mpqa.pos", 3312), "neg": ("MPQA/mpqa.neg", 7294)},
     "SST-2": {
-        "train": ("SST/binary/sentiment-train", 67349), "dev": ("SST/binary/sentiment-dev", 872),
+        "train": ("SST/binary/sentiment-train", 67349),
+        "dev": ("SST/binary/sentiment-dev", 872),
         "test": ("SST/binary/sentiment-test", 1821),
     },
     "TREC": {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
     "MRPC": {
-        "train": ("MRPC/msr_paraphrase_train.txt", 4076), "test": ("MRPC/msr_paraphrase_test.txt", 1725),
+        "train": ("MRPC/msr_paraphrase_train.txt", 4076),
+        "test": ("MRPC/msr_paraphrase_test.txt", 1725),
     },
-}  # fmt: skip
+}
 WIDE = 7  # columns of STS-B, of which some lines have more
 _PLACES = (
-    "", "senteval", "SentEval", "data/downstream", "senteval/data/downstream", "SentEval/data/downstream",
+    "",
+    "senteval",
+    "SentEval",
+    "data/downstream",
+    "senteval/data/downstream",
+    "SentEval/data/downstream",
     "downstream",
-)  # fmt: skip
+)
 
 
 def senteval_root(path: Path) -> Path:
@@ -69,8 +105,12 @@ def senteval_root(path: Path) -> Path:
     for place in _PLACES:
         if (Path(path) / place / "STS").is_dir() and (Path(path) / place / "SICK").is_dir():
             return Path(path) / place
-    hint = "give the folder with STS/ and SICK/ in it, or one that holds senteval/ or data/downstream/"
-    raise UserError(f"{path} holds no SentEval data; {hint}, or use --scale demo, which needs none.")
+    hint = (
+        "give the folder with STS/ and SICK/ in it, or one that holds senteval/ or data/downstream/"
+    )
+    raise UserError(
+        f"{path} holds no SentEval data; {hint}, or use --scale demo, which needs none."
+    )
 
 
 def year_files(name: str, subset: str) -> tuple[str, str]:
@@ -81,7 +121,12 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
 
 def used_files(transfer: bool = False) -> tuple[str, ...]:
     """The files that can move a run's number, sorted: seven tests, all of STS-B, transfer tasks."""
-    names = [file for name, parts in STS_YEARS.items() for part in parts for file in year_files(name, part)]
+    names = [
+        file
+        for name, parts in STS_YEARS.items()
+        for part in parts
+        for file in year_files(name, part)
+    ]
     names += [*(file for file, _ in SPLITS["STS-B"].values()), SPLITS["SICK-R"]["test"][0]]
     return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
 
@@ -93,8 +138,9 @@ def transfer_files() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StsSet:
-    """Pairs of sentences with gold similarity in [0, 5], float64 (pairs,), in file order. `subset` labels the
-    part of the set that a pair is of. STS-B, SICK-R and the demo's sets have one subset each."""
+    """Pairs of sentences with gold similarity in [0, 5], float64 (pairs,), in file order. `subset`
+    labels the part of the set that a pair is of. STS-B, SICK-R and the demo's sets have one subset
+    each."""
 
     name: str
     subset: tuple[str, ...]
@@ -115,9 +161,9 @@ def set_of(name: str, pairs: Sequence[Pair], subsets: Sequence[str] = ()) -> Sts
 def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
     """STS12 … STS16, STS-B and SICK-R (test splits), and `STS-B dev`, by name.
 
-    `evaluation_path` holds STS/ and SICK/, or a senteval/ or data/downstream/ that does. Raises UserError,
-    naming file and line, for anything missing, malformed, wrongly encoded, out of range or of another count
-    than published.
+    `evaluation_path` holds STS/ and SICK/, or a senteval/ or data/downstream/ that does. Raises
+    UserError, naming file and line, for anything missing, malformed, wrongly encoded, out of range
+    or of another count than published.
     """
     root = senteval_root(evaluation_path)
     splits = load_stsb(root, "test"), load_sick(root, "test"), load_stsb(root, "dev")
@@ -125,17 +171,20 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
 
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
-    """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and sentences."""
+    """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and
+    sentences."""
     return _split(evaluation_path, "STS-B", split, (WIDE, 5, 6, 4))
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
-    """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness, label."""
+    """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness,
+    label."""
     return _split(evaluation_path, "SICK-R", split, (5, 1, 2, 3), header=1)
 
 
 def load_demo() -> dict[str, StsSet]:
-    """The demo's test sets and development set, by name: two sentences and a score, between tabs."""
+    """The demo's test sets and development set, by name: two sentences and a score, between
+    tabs."""
     sets = {}
     for name in (*DEMO.tests, DEMO.dev):
         rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))
@@ -152,7 +201,9 @@ def sets_digest(sets: Mapping[str, StsSet]) -> str:
     )
 
 
-def _split(path: Path, name: str, split: str, columns: tuple[int, int, int, int], header: int = 0) -> StsSet:
+def _split(
+    path: Path, name: str, split: str, columns: tuple[int, int, int, int], header: int = 0
+) -> StsSet:
     """A split of STS-B or SICK-R; `columns` are those of `_graded`."""
     file, count = SPLITS[name][split]
     place = senteval_root(path) / file
@@ -162,17 +213,21 @@ def _split(path: Path, name: str, split: str, columns: tuple[int, int, int, int]
 
 
 def _year(root: Path, name: str) -> StsSet:
-    """STS12 … STS16: by subset an input file of two tab-separated sentences and a gold file, by line;
-    unscored lines are left out."""
+    """STS12 … STS16: by subset an input file of two tab-separated sentences and a gold file, by
+    line; unscored lines are left out."""
     labels: list[str] = []
     pairs: list[Pair] = []
     for subset, count in STS_YEARS[name].items():
         text, gold = (root / file for file in year_files(name, subset))
-        lines, scores = numbered_lines(text), numbered_lines(gold)
+        lines = numbered_lines(text)
+        scores = numbered_lines(gold)
         what = f"{len(lines)} lines of text but {len(scores)} of gold scores"
-        refuse(len(lines) != len(scores), f"{name} {subset} has {what} ({gold}); {AGAIN}.")
+        if len(lines) != len(scores):
+            raise UserError(f"{name} {subset} has {what} ({gold}); {AGAIN}.")
         both = zip(lines, scores, strict=True)
-        scored = [(number, f"{score}\t{line}") for (number, line), (_, score) in both if score.strip()]
+        scored = [
+            (number, f"{score}\t{line}") for (number, line), (_, score) in both if score.strip()
+        ]
         pairs += examples(f"{text} with {gold.name}", count, partial(_graded, (3, 1, 2, 0)), scored)
         labels += [subset] * count
     return set_of(name, pairs, labels)
@@ -183,13 +238,14 @@ def examples(
 ) -> list[Example]:
     """What `read` makes of these lines of a file, as many as were published. Raises UserError."""
     rows = list(parsed(f"{where}, line", lines, read))
-    refuse(len(rows) != count, f"{where} has {len(rows)} examples, but {count} are published; {AGAIN}.")
+    if len(rows) != count:
+        raise UserError(f"{where} has {len(rows)} examples, but {count} are published; {AGAIN}.")
     return rows
 
 
 def _graded(columns: tuple[int, int, int, int], line: str) -> Pair:
-    """The pair in a line: `columns` are the number of columns, and those of both sentences and of gold. Some
-    lines of STS-B have more."""
+    """The pair in a line: `columns` are the number of columns, and those of both sentences and of
+    gold. Some lines of STS-B have more."""
     fields, (count, *places) = line.split("\t"), columns
     enough = len(fields) == count or len(fields) > count == WIDE
     expect(enough, f"sentences and gold score in {count} columns between tabs", line)
@@ -199,7 +255,8 @@ def _graded(columns: tuple[int, int, int, int], line: str) -> Pair:
 
 
 def pair(a: str, b: str, score: str) -> Pair:
-    """Two sentences, with white space runs made single blanks, and their score. Raises ValueError."""
+    """Two sentences, with white space runs made single blanks, and their score. Raises
+    ValueError."""
     number = decimal(score)
     if number is None:
         raise ValueError(f"expected a score, but found {score[:40]!r}")

@@ -1,5 +1,5 @@
-"""Text files: a training text, by line or as the released preparation read it, numbered lines of other data,
-and SHA-256 digests."""
+"""Text files: a training text, by line or as the released preparation read it, numbered lines of
+other data, and SHA-256 digests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from core.spec.errors import UserError, refuse, refuse_any, refusing
+from core.spec.errors import UserError, refusing
 from core.spec.run import Data
 from core.store.cache import kept
 from core.store.files import regular
@@ -26,7 +26,9 @@ LONGEST = 100_000  # characters of a line; no text has so long a sentence
 PAIRED = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table
 # Columns of known training sets, which open a table and no text.
-HEADERS = set("text sentence sent sent0 sent1 sent2 hard_neg sentence1 sentence2 score label".split())
+HEADERS = set(
+    "text sentence sent sent0 sent1 sent2 hard_neg sentence1 sentence2 score label".split()
+)
 # How files begin that hold no lines of text.
 FOREIGN = {
     b"\x1f\x8b": "packed by gzip; give it a name that ends in .gz",
@@ -40,7 +42,8 @@ FOREIGN = {
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content, 64 hex digits. Raises UserError if the file cannot be read."""
-    what, hint = f"{path} cannot be read", "check --data-dir and --encoder"
+    what = f"{path} cannot be read"
+    hint = "check --data-dir and --encoder"
     with refusing(what, hint, OSError), open(regular(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -56,8 +59,9 @@ def text_digest(parts: Iterable[str]) -> str:
 
 
 def measure(path: Path, cache: Path) -> tuple[str, int, int]:
-    """SHA-256 of a training text and its numbers of sentences, by line and as the released reader finds them
-    (D36). The folder `cache` keeps the numbers: a million lines take 2 s. Raises UserError."""
+    """SHA-256 of a training text and its numbers of sentences, by line and as the released reader
+    finds them (D36). The folder `cache` keeps the numbers: a million lines take 2 s. Raises
+    UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
 
@@ -73,43 +77,60 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
 
 
 def training_text(data: Data, corpus_path: str | None) -> list[str]:
-    """The sentences of the training text, in file order; None is the demo's own text (scale demo). Raises
-    UserError if the text is missing, is not UTF-8, or has another digest than the configuration."""
+    """The sentences of the training text, in file order; None is the demo's own text (scale demo).
+    Raises UserError if the text is missing, is not UTF-8, or has another digest than the
+    configuration."""
     path = Path(corpus_path) if corpus_path is not None else DEMO_FOLDER / "sentences.txt.gz"
     content = text_bytes(path)
     other = hashlib.sha256(content).hexdigest() != data.digest
-    refuse(other, f"The training text {path} is not the one that this run was planned with; plan it again.")
+    if other:
+        raise UserError(
+            f"The training text {path} is not the one that this run was planned with; plan it "
+            "again."
+        )
     return sentences(content, data.reader, str(path))
 
 
 def text_bytes(path: Path) -> bytes:
-    """The content of a text file, unpacked if its name ends in .gz. Raises UserError, also for no text."""
+    """The content of a text file, unpacked if its name ends in .gz. Raises UserError, also for no
+    text."""
     kinds = OSError, EOFError, zlib.error
     with refusing(f"{path} cannot be read", "correct the file, or name another", *kinds):
         content = regular(path).read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
-    refuse_any({f"{path} is {kind}.": content.startswith(start) for start, kind in FOREIGN.items()})
+    for start, kind in FOREIGN.items():
+        if content.startswith(start):
+            raise UserError(f"{path} is {kind}.")
     return content
 
 
 def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
-    """The text of a file, without byte-order marks, also those within, of files that were put together.
-    Raises UserError with the line that is in another encoding. A NUL is: UTF-16 has one in every letter."""
+    """The text of a file, without byte-order marks, also those within, of files that were put
+    together. Raises UserError with the line that is in another encoding. A NUL is: UTF-16 has one
+    in every letter."""
     try:
-        text, wrong = content.decode(encoding), content.find(b"\0")
+        text = content.decode(encoding)
+        wrong = content.find(b"\0")
     except UnicodeDecodeError as error:
-        text, wrong = "", error.start
+        text = ""
+        wrong = error.start
     line = content.count(b"\n", 0, wrong) + 1
-    refuse(wrong >= 0, f"{name}, line {line} is not {encoding.upper()}; save the file in that encoding.")
+    if wrong >= 0:
+        raise UserError(
+            f"{name}, line {line} is not {encoding.upper()}; save the file in that encoding."
+        )
     if "\r" in text.strip() and "\n" not in text.strip():
-        raise UserError(f"{name} ends its lines with carriage returns alone; save it with Unix line ends.")
+        raise UserError(
+            f"{name} ends its lines with carriage returns alone; save it with Unix line ends."
+        )
     return text.replace("\ufeff", "")
 
 
 def sentences(content: bytes, reader: str, name: str) -> list[str]:
     """The sentences of a text file's content under data.reader (D36).
 
-    Raises UserError if it is not UTF-8, is a table, has a line too long for a sentence, or has no sentence.
+    Raises UserError if it is not UTF-8, is a table, has a line too long for a sentence, or has no
+    sentence.
     """
     text = decoded(content, name)
     rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
@@ -119,13 +140,16 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
     words = [word.strip(' "\r').lower() for word in re.split("[,;\t]", first)]
     problems = {
         "has no sentences": not rows,
-        "begins as JSON does": first.startswith(("{", "[")) and first.endswith(("}", "},", "[", "{")),
+        "begins as JSON does": first.startswith(("{", "["))
+        and first.endswith(("}", "},", "[", "{")),
         f"begins with the columns {', '.join(words)}": len(words) > 1 and HEADERS.issuperset(words),
         "has tabs in every line": len(lines) > 1 and all("\t" in line.strip() for line in lines),
         f"has a line of {longest} characters": longest > LONGEST,
     }
     hint = "give one sentence a line, or a .jsonl or .parquet file"
-    refuse_any({f"The training text {name} {what}; {hint}.": wrong for what, wrong in problems.items()})
+    for what, wrong in problems.items():
+        if wrong:
+            raise UserError(f"The training text {name} {what}; {hint}.")
     return rows
 
 
@@ -135,9 +159,11 @@ def read_lines(text: str) -> list[str]:
 
 
 def read_csv_quoted(text: str) -> list[str]:
-    """As a tab-separated table with quoting, as the released preparation read it: a line that opens with a
-    double quote swallows what follows up to the closing one, and blank lines are skipped (D36, D87)."""
-    before = csv.field_size_limit(len(text) + 1)  # an unclosed quote may swallow the rest of the file
+    """As a tab-separated table with quoting, as the released preparation read it: a line that opens
+    with a double quote swallows what follows up to the closing one, and blank lines are skipped
+    (D36, D87)."""
+    # an unclosed quote may swallow the rest of the file
+    before = csv.field_size_limit(len(text) + 1)
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t")
         return [" ".join(row[0].split()) for row in rows if row and row[0].strip()]
@@ -146,28 +172,36 @@ def read_csv_quoted(text: str) -> list[str]:
 
 
 def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]:
-    """The lines of a text file with their numbers from 1, without their ends. Only a newline ends a line,
-    whatever Unicode says. Raises UserError for a file that cannot be read."""
+    """The lines of a text file with their numbers from 1, without their ends. Only a newline ends a
+    line, whatever Unicode says. Raises UserError for a file that cannot be read."""
     lines = decoded(text_bytes(path), str(path), encoding).removesuffix("\n").split("\n")
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
 
 
-def parsed(where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Example]) -> Iterator[Example]:
-    """What `read` makes of each of these numbered rows or lines; `where` names them up to their number.
+def parsed(
+    where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Example]
+) -> Iterator[Example]:
+    """What `read` makes of each of these numbered rows or lines; `where` names them up to their
+    number.
 
-    Raises UserError with place and number where `read` raises ValueError, which says what was expected.
+    Raises UserError with place and number where `read` raises ValueError, which says what was
+    expected.
     """
     for number, row in rows:
         try:
             yield read(row)
         except ValueError as error:
-            raise UserError(f"{where} {number}: {error}; mend that line, or fetch the file again.") from error
+            raise UserError(
+                f"{where} {number}: {error}; mend that line, or fetch the file again."
+            ) from error
 
 
 def expect(holds: object, what: str, found: object) -> None:
     """Raise ValueError that says what was expected and what was found, unless it holds."""
     if not holds:
-        raise ValueError(f"expected {what}, but found {found[:60] if isinstance(found, str) else found!r}")
+        raise ValueError(
+            f"expected {what}, but found {found[:60] if isinstance(found, str) else found!r}"
+        )
 
 
 def sentence(text: str) -> str:

@@ -1,5 +1,5 @@
-"""Labelled sentences for probing: SentEval's seven transfer tasks (MoCoSE, Table 2), and the demo's own; and
-the digest of all evaluation files. Text and counts are as in `core.data.sts`."""
+"""Labelled sentences for probing: SentEval's seven transfer tasks (MoCoSE, Table 2), and the demo's
+own; and the digest of all evaluation files. Text and counts are as in `core.data.sts`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from core.data.text import DEMO_FOLDER, named_digest, numbered_lines, text_diges
 from core.spec.scale import DEMO, TRANSFER
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-LABELS = {"0": 0, "1": 1, "neg": 0, "pos": 1, **{kind: label for label, kind in enumerate(TREC_KINDS)}}
-# How a line of a task reads, and that in words. Of the other tasks a file is a class, named by its split.
+LABELS = {
+    "0": 0,
+    "1": 1,
+    "neg": 0,
+    "pos": 1,
+    **{kind: label for label, kind in enumerate(TREC_KINDS)},
+}
+# How a line of a task reads, and that in words. Of the other tasks a file is a class, named by its
+# split.
 FORMATS = {
     "SST-2": (r"(?P<first>.*\S.*)\t\s*(?P<label>[01])\s*", "a sentence, a tab and 0 or 1"),
     "TREC": (
@@ -30,7 +37,9 @@ FORMATS = {
 # A sentence, its label, and the second sentence of a pair.
 Row = tuple[str | int, ...]
 # another fit would be another number, and so another run
-_PROBES = "logistic regression by Newton's method in float64, by conjugate gradients above two classes"
+_PROBES = (
+    "logistic regression by Newton's method in float64, by conjugate gradients above two classes"
+)
 
 
 @dataclass(frozen=True)
@@ -44,8 +53,8 @@ class Part:
 
 @dataclass(frozen=True)
 class TransferTask:
-    """A task with its parts, of train, dev and test: train alone is cross-validated, train and test develops
-    on folds of train."""
+    """A task with its parts, of train, dev and test: train alone is cross-validated, train and test
+    develops on folds of train."""
 
     name: str
     parts: dict[str, Part]
@@ -59,34 +68,41 @@ class TransferTask:
 def load_transfer(evaluation_path: Path) -> list[TransferTask]:
     """MR, CR, SUBJ, MPQA, SST-2, TREC and MRPC, in the paper's order.
 
-    `evaluation_path` is SentEval's folder or one that holds it. Raises UserError, naming file and line, for
-    anything missing, malformed, wrongly encoded or of another count than published.
+    `evaluation_path` is SentEval's folder or one that holds it. Raises UserError, naming file and
+    line, for anything missing, malformed, wrongly encoded or of another count than published.
     """
-    root, tasks = senteval_root(evaluation_path), []
+    root = senteval_root(evaluation_path)
+    tasks = []
     for name in TRANSFER:
         rows: dict[str, list[Row]] = {}
         for split, (file, count) in SPLITS[name].items():
             lines = numbered_lines(root / file, "latin-1" if name == "TREC" else "utf-8")
             lines = lines[1:] if name == "MRPC" else lines  # its header
             part = "train" if split in LABELS else split  # class 1, then class 0, as SentEval does
-            rows[part] = rows.get(part, []) + examples(root / file, count, partial(_row, name, split), lines)
+            rows[part] = rows.get(part, []) + examples(
+                root / file, count, partial(_row, name, split), lines
+            )
         tasks.append(TransferTask(name, {part: _part(read) for part, read in rows.items()}))
     return tasks
 
 
 def load_probes() -> list[TransferTask]:
-    """The demo's own tasks, each with train, dev and test. A line has task, part, label and sentence."""
+    """The demo's own tasks, each with train, dev and test. A line has task, part, label and
+    sentence."""
     rows: dict[tuple[str, str], list[Row]] = {}
     for _, line in numbered_lines(DEMO_FOLDER / "probes.tsv.gz"):
         task, part, label, text = line.split("\t")
         rows.setdefault((task, part), []).append((text, int(label)))
     names = ("train", "dev", "test")
-    return [TransferTask(task, {name: _part(rows[task, name]) for name in names}) for task in DEMO.probes]
+    return [
+        TransferTask(task, {name: _part(rows[task, name]) for name in names})
+        for task in DEMO.probes
+    ]
 
 
 def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
-    """SHA-256 of the demo's graded pairs, by their digest, of every labelled sentence, one a line, and of how
-    probes are fitted."""
+    """SHA-256 of the demo's graded pairs, by their digest, of every labelled sentence, one a line,
+    and of how probes are fitted."""
     lines = [
         f"{task.name}\t{name}\t{label}\t{text}\n"
         for task in tasks
@@ -97,9 +113,10 @@ def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
 
 
 def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
-    """SHA-256 over the evaluation files that a run uses (`core.data.sts.used_files`), by name and content.
-    With `transfer` the transfer tasks are among them, and how their probes are fitted. Files that nothing
-    reads (licences, SICK's training split) do not enter. Raises UserError for a missing file."""
+    """SHA-256 over the evaluation files that a run uses (`core.data.sts.used_files`), by name and
+    content. With `transfer` the transfer tasks are among them, and how their probes are fitted.
+    Files that nothing reads (licences, SICK's training split) do not enter. Raises UserError for a
+    missing file."""
     root = senteval_root(evaluation_path)
     digest = named_digest((name, root / name) for name in used_files(transfer))
     return _with_probes(digest) if transfer else digest
@@ -115,8 +132,8 @@ def _part(rows: Sequence[Row]) -> Part:
 
 
 def _row(name: str, split: str, line: str) -> Row:
-    """The example in a line of a task. An empty line of a class (CR has one) is read as a full stop: so do
-    the papers' evaluations, before they encode. Raises ValueError."""
+    """The example in a line of a task. An empty line of a class (CR has one) is read as a full
+    stop: so do the papers' evaluations, before they encode. Raises ValueError."""
     pattern, expected = FORMATS.get(name, ("(?P<first>.*)", "a sentence"))
     match = re.fullmatch(pattern, line)
     if match is None:

@@ -1,8 +1,9 @@
 """Checkpoints of a running training: all that the next step depends on.
 
-Each run has one file, replaced every few minutes. What a model keeps beside its weights is in its state dict.
-The data streams follow from the seed and the number of steps, and `training_batches` winds them forward. On a
-CPU a resumed run equals an undisturbed run bit for bit. The comment of the file, a zip archive, is its seal.
+Each run has one file, replaced every few minutes. What a model keeps beside its weights is in its
+state dict. The data streams follow from the seed and the number of steps, and `training_batches`
+winds them forward. On a CPU a resumed run equals an undisturbed run bit for bit. The comment of the
+file, a zip archive, is its seal.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ SEAL_BYTES = 64
 
 
 class Checkpoint(NamedTuple):
-    """A candidate for selection: its step, its development score, and the weights that scoring reads."""
+    """A candidate for selection: its step, its development score, and the weights that scoring
+    reads."""
 
     step: int
     score: float
@@ -43,8 +45,8 @@ class Checkpoint(NamedTuple):
 
 
 class TrainingState(NamedTuple):
-    """The state of the training loop after `step` steps. `pending` are the losses (scalars) since the last
-    development check, `score` is that check's."""
+    """The state of the training loop after `step` steps. `pending` are the losses (scalars) since
+    the last development check, `score` is that check's."""
 
     step: int = 0
     selected: Checkpoint | None = None
@@ -54,8 +56,8 @@ class TrainingState(NamedTuple):
 
 
 def write(path: Path, content: dict) -> None:
-    """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is full or
-    read-only; the old file stays then."""
+    """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is
+    full or read-only; the old file stays then."""
     with whole(path) as temporary, open(temporary, "w+b") as file:
         try:  # with a path in place of the file, torch would hide the system's errors
             torch.save(tree_map_only(Tensor, lambda tensor: tensor.detach().cpu(), content), file)
@@ -67,7 +69,8 @@ def write(path: Path, content: dict) -> None:
 
 
 def read(path: Path) -> dict:
-    """The content of the file, tensors as views of it. A damaged file raises an error of some kind."""
+    """The content of the file, tensors as views of it. A damaged file raises an error of some
+    kind."""
     with open(regular(path), "rb") as file:
         length = file.seek(0, os.SEEK_END) - SEAL_BYTES
         if length <= 0 or seal(file, length) != file.read():
@@ -76,7 +79,8 @@ def read(path: Path) -> dict:
 
 
 def seal(file: BinaryIO, length: int) -> bytes:
-    """SHA-256 over the first bytes of a file, in hexadecimal digits; the file stands behind these bytes."""
+    """SHA-256 over the first bytes of a file, in hexadecimal digits; the file stands behind these
+    bytes."""
     file.flush()
     with mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ) as content:
         digest = hashlib.sha256(content).hexdigest()
@@ -85,58 +89,78 @@ def seal(file: BinaryIO, length: int) -> bytes:
 
 
 class CheckpointFile:
-    """The checkpoint file of one run, read and written by the process that trains it. A new one restores the
-    model of an earlier attempt.
+    """The checkpoint file of one run, read and written by the process that trains it. A new one
+    restores the model of an earlier attempt.
 
-    A file that is damaged, or belongs to another run, kind of device or code of the method, is set aside, and
-    `note` gets a sentence. Without `checkpoint_minutes` an earlier attempt's file is used, and none is written.
+    A file that is damaged, or belongs to another run, kind of device or code of the method, is set
+    aside, and `note` gets a sentence. Without `checkpoint_minutes` an earlier attempt's file is
+    used, and none is written.
     """
 
     def __init__(
         self, config: RunConfig, execution: Execution, model: nn.Module, note: Callable[[str], None]
     ):
-        self.device, self._note = torch.device(execution.device), note
+        self.device = torch.device(execution.device)
+        self._note = note
         self.rows: list[Row] = []  # of the run so far; the job adds to them
-        self.step, self.earlier_seconds = 0, 0.0  # of earlier attempts
+        # of earlier attempts
+        self.step = 0
+        self.earlier_seconds = 0.0
         self.resumed_at: list[int] = []
         self.codes = {CODE}  # of this and earlier attempts
         self.asked = False  # whether the process was asked to end
         self._owner = {
-            "run_id": run_id(config), "numerics": NUMERICS, "device": self.device.type,
+            "run_id": run_id(config),
+            "numerics": NUMERICS,
+            "device": self.device.type,
             "code of the method": methods.code_digest(config.method),
-        }  # fmt: skip
+        }
         self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()
         self._store = Store(execution.results_dir, None)
-        self._path, self._left = self._store.path("checkpoints", run_id(config)), None
+        self._path = self._store.path("checkpoints", run_id(config))
+        self._left = None
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
             try:
                 content = read(self._path)
-                if differing := [name for name, value in self._owner.items() if content[name] != value]:
+                if differing := [
+                    name for name, value in self._owner.items() if content[name] != value
+                ]:
                     raise ValueError(f"its {differing[0]} is another")
-                rows, step, seconds = content["rows"], content["step"], content["seconds"]
+                rows = content["rows"]
+                step = content["step"]
+                seconds = content["seconds"]
                 model.load_state_dict(_on(self.device, content["model"]))
-                self.rows, self.resumed_at = [Row(*row) for row in rows], [*content["resumed_at"], step]
-                self.step, self.earlier_seconds, self._left = step, seconds, content
+                self.rows = [Row(*row) for row in rows]
+                self.resumed_at = [*content["resumed_at"], step]
+                self.step = step
+                self.earlier_seconds = seconds
+                self._left = content
                 self.codes.update(content["codes"])
             except Exception as error:  # torch and the unpickler have errors of many kinds
                 model.load_state_dict(before)
                 note(f"starts from nothing, since {self._unfit(error)}")
 
     def restored(self, optimiser: torch.optim.Optimizer) -> TrainingState:
-        """Restore the optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint before the
-        process ends, if checkpoints are written."""
+        """Restore the optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint
+        before the process ends, if checkpoints are written."""
         self._began = self._wrote = time.monotonic()
         if self._every < math.inf:
             signal.signal(signal.SIGTERM, self._ask)
         if self._left is None:
             return TrainingState()
-        content, self._left = self._left, None  # some gigabytes that nobody needs any more
+        # some gigabytes that nobody needs any more
+        content = self._left
+        self._left = None
         groups = optimiser.state_dict()["param_groups"]
         try:
-            optimiser.load_state_dict({"state": _on("cpu", content["optimiser"]), "param_groups": groups})
-            selected, pending = (_on(self.device, content[name]) for name in ("selected", "pending"))
+            optimiser.load_state_dict(
+                {"state": _on("cpu", content["optimiser"]), "param_groups": groups}
+            )
+            selected, pending = (
+                _on(self.device, content[name]) for name in ("selected", "pending")
+            )
             selected = selected and Checkpoint(*selected)
             return TrainingState(self.step, selected, content["losses"], pending, content["score"])
         except Exception as error:  # by now the model has the weights of the checkpoint
@@ -153,15 +177,21 @@ class CheckpointFile:
         return self.asked or time.monotonic() - self._wrote >= self._every
 
     def write(self, at: TrainingState, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-        """Write the state of the run. A full disk costs no more than the checkpoint, and `note` gets a
-        sentence. If the process was asked to end, it ends here."""
-        content = self._owner | at._asdict() | {
-            "selected": at.selected and tuple(at.selected),
-            "rows": [(*row[:-1], float(row.value)) for row in self.rows],
-            "model": dict(model.state_dict()), "optimiser": optimiser.state_dict()["state"],
-            "resumed_at": self.resumed_at, "codes": sorted(self.codes),
-            "seconds": self.earlier_seconds + time.monotonic() - self._began,
-        }  # fmt: skip
+        """Write the state of the run. A full disk costs no more than the checkpoint, and `note`
+        gets a sentence. If the process was asked to end, it ends here."""
+        content = (
+            self._owner
+            | at._asdict()
+            | {
+                "selected": at.selected and tuple(at.selected),
+                "rows": [(*row[:-1], float(row.value)) for row in self.rows],
+                "model": dict(model.state_dict()),
+                "optimiser": optimiser.state_dict()["state"],
+                "resumed_at": self.resumed_at,
+                "codes": sorted(self.codes),
+                "seconds": self.earlier_seconds + time.monotonic() - self._began,
+            }
+        )
         try:
             self._store.check_there()
             write(self._path, content)
@@ -172,7 +202,8 @@ class CheckpointFile:
             self.close()
 
     def close(self) -> None:
-        """End listening to SIGTERM. If the process was asked to end, it ends as if by the signal."""
+        """End listening to SIGTERM. If the process was asked to end, it ends as if by the
+        signal."""
         if self._every < math.inf:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self.asked:

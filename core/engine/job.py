@@ -35,7 +35,7 @@ from core.engine.tokens import TokenTable, cached_table, rewritten_table, tokeni
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
 from core.spec import methods
-from core.spec.errors import UserError, refuse, say
+from core.spec.errors import UserError, say
 from core.spec.identity import run_id
 from core.spec.result import Result, Row
 from core.spec.run import Execution, RunConfig
@@ -54,7 +54,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         from core.engine.evaluation import transfer  # few runs need scikit-learn
 
     started = time.monotonic()
-    device, steps, cache = torch.device(execution.device), config.train.steps, Path(execution.cache_dir)
+    device = torch.device(execution.device)
+    steps = config.train.steps
+    cache = Path(execution.cache_dir)
     torch.set_num_threads(execution.threads)
     progress({"phase": "load"})
 
@@ -67,7 +69,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     model = methods.model(config.method).Model(config, encoder, device)
     file = CheckpointFile(config, execution, model, note)
     notes = [unknown(text.table, tokenizer), *slower(config.train, model, device)]
-    notes += [f"goes on after step {file.step} of {steps}, from its checkpoint"] if file.step else []
+    notes += (
+        [f"goes on after step {file.step} of {steps}, from its checkpoint"] if file.step else []
+    )
     for sentence in filter(None, notes):
         note(sentence)
     rows = file.rows
@@ -83,7 +87,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     loaded = time.monotonic()
     with own_stream(device):
         batches = training_batches(config, text, device, file.step)
-        training = train(config, model, batches, partial(scorer.check, model, config, rows), report, file)
+        training = train(
+            config, model, batches, partial(scorer.check, model, config, rows), report, file
+        )
     file.close()
     trained = time.monotonic()
     chosen = training.selected
@@ -91,8 +97,14 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         progress({"note": "no check has a score, so the last checkpoint is selected"})
     rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
     some = [text.table[i] for i in range(min(config.train.batch_size, len(text.table)))]
-    numbers = model.diagnostics(pack(some) if device.type == "cpu" else padded(matrix(some).to(device)))
-    rows += [Row("last", "train", name, steps, value) for name, value in numbers.items() if value is not None]
+    numbers = model.diagnostics(
+        pack(some) if device.type == "cpu" else padded(matrix(some).to(device))
+    )
+    rows += [
+        Row("last", "train", name, steps, value)
+        for name, value in numbers.items()
+        if value is not None
+    ]
     progress({"phase": "evaluate"})
     status, pairs = scorer.final_evaluation(model, config, training, rows)
     if status != "diverged" and training.selected is not None:
@@ -104,10 +116,12 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         if execution.keep_models:
             keep_model(config, execution, model, encoder_folder(config, execution), step)
     seconds = {
-        "load": loaded - started, "train": file.earlier_seconds + trained - loaded,
+        "load": loaded - started,
+        "train": file.earlier_seconds + trained - loaded,
         "evaluate": time.monotonic() - trained,
-    }  # fmt: skip
-    more = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}  # times, so no rows
+    }
+    # times, so no rows
+    more = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}
     recorded = provenance.gather(config, execution, seconds, text.rewritten, file.codes)
     recorded |= {name: value for name, value in more.items() if value}
     return Result(status=status, rows=tuple(rows), pairs=pairs, provenance=recorded)
@@ -116,13 +130,16 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
 def reporter(
     config: RunConfig, execution: Execution, go_on: bool, progress: Callable[[dict], None]
 ) -> Callable[[dict], None]:
-    """What takes the training loop's reports: checks are also written for `tail -f` and TensorBoard.
+    """What takes the training loop's reports: checks are also written for `tail -f` and
+    TensorBoard.
 
-    `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that selects),
-    loss (mean since the last check), seconds. A resumed run appends, and repeats the steps after its
-    checkpoint. If the file cannot be written, the run goes on.
+    `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that
+    selects), loss (mean since the last check), seconds. A resumed run appends, and repeats the
+    steps after its checkpoint. If the file cannot be written, the run goes on.
     """
-    run, began, board = run_id(config), time.monotonic(), None
+    run = run_id(config)
+    began = time.monotonic()
+    board = None
     path = Path(execution.results_dir) / "logs" / f"{run}.jsonl"
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
@@ -133,21 +150,28 @@ def reporter(
 
     def report(message: dict) -> None:
         progress(message)
-        step, score, loss = message["step"], message["dev"], message["loss"]
+        step = message["step"]
+        score = message["dev"]
+        loss = message["loss"]
         if loss is None:
             return
         line = {
-            "run": run, "step": step, "of": config.train.steps,
-            "dev": None if math.isnan(score) else round(score, 4), "loss": round(loss, 4),
+            "run": run,
+            "step": step,
+            "of": config.train.steps,
+            "dev": None if math.isnan(score) else round(score, 4),
+            "loss": round(loss, 4),
             "seconds": round(time.monotonic() - began, 2),
-        }  # fmt: skip
+        }
         with contextlib.suppress(OSError), path.open("a") as file:
             file.write(json.dumps(line) + "\n")
         if board is not None:
             scalars = {
-                "loss": loss, "development score": score,
-                "learning rate": learning_rate(config.train, step), "steps a second": message["rate"],
-            }  # fmt: skip
+                "loss": loss,
+                "development score": score,
+                "learning rate": learning_rate(config.train, step),
+                "steps a second": message["rate"],
+            }
             for name, number in scalars.items():
                 board.add_scalar(name, number, step)
             board.flush()
@@ -157,11 +181,15 @@ def reporter(
 
 def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, Any]:
     """The pretrained encoder with the run's dropout, and its tokenizer."""
-    folder, settings = encoder_folder(config, execution), config.encoder
+    folder = encoder_folder(config, execution)
+    settings = config.encoder
     wrong = encoder_digest(folder) != settings.digest
-    refuse(wrong, f"The encoder in {folder} is not what this run {PLANNED}.")
+    if wrong:
+        raise UserError(f"The encoder in {folder} is not what this run {PLANNED}.")
     loaded = load_checkpoint(folder, pooling="cls")
-    return Encoder(loaded.model, settings.hidden_dropout, settings.attention_dropout), loaded.tokenizer
+    return Encoder(
+        loaded.model, settings.hidden_dropout, settings.attention_dropout
+    ), loaded.tokenizer
 
 
 def encoder_folder(config: RunConfig, execution: Execution) -> Path:
@@ -173,18 +201,24 @@ def encoder_folder(config: RunConfig, execution: Execution) -> Path:
 def training_text_of(
     config: RunConfig, execution: Execution, tokenizer, device: torch.device, note: Note = say
 ) -> TrainingText:
-    """The training text as token ids, as sentences if the method reads words, and rewritten (Table 5). Raises
-    UserError for a text of another length than data.rows."""
-    data, longest, rewriting = config.data, config.data.max_length, config.rewriting
+    """The training text as token ids, as sentences if the method reads words, and rewritten (Table
+    5). Raises UserError for a text of another length than data.rows."""
+    data = config.data
+    longest = config.data.max_length
+    rewriting = config.rewriting
     sentences = training_text(data, execution.corpus_path) if config.reads_words else None
     table = cached_table(
         Path(execution.cache_dir),
         ["training", data.digest, data.reader, longest, config.encoder.digest],
-        lambda: tokenise(tokenizer, sentences or training_text(data, execution.corpus_path), longest),
+        lambda: tokenise(
+            tokenizer, sentences or training_text(data, execution.corpus_path), longest
+        ),
         note,
     )
     if len(table) != data.rows:
-        raise UserError(f"The training text has {len(table)} sentences, not the {data.rows} it {PLANNED}.")
+        raise UserError(
+            f"The training text has {len(table)} sentences, not the {data.rows} it {PLANNED}."
+        )
     if rewriting is None:
         return TrainingText(table, sentences, tokenizer)
     rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device, note=note)
@@ -200,11 +234,12 @@ def scorer_for(
     device: torch.device,
     note: Note = say,
 ) -> Scorer:
-    """The scorer over the run's sets and transfer tasks. Alignment and uniformity are over all of STS-B, or
-    the development set of generated or own pairs (D43). Raises UserError for sets that the configuration does
-    not name."""
+    """The scorer over the run's sets and transfer tasks. Alignment and uniformity are over all of
+    STS-B, or the development set of generated or own pairs (D43). Raises UserError for sets that
+    the configuration does not name."""
     root = None if execution.evaluation_path is None else Path(execution.evaluation_path)
-    tasks, stsb = [], []
+    tasks = []
+    stsb = []
     if config.eval.transfer:
         tasks = load_probes() if root is None else load_transfer(root)
     if own := own_sets([(name, Path(path)) for name, path in execution.pairs]):
@@ -215,9 +250,11 @@ def scorer_for(
         sets = load_demo()
         digest = probes_digest(sets_digest(sets), tasks) if tasks else sets_digest(sets)
     else:
-        sets, digest = load_sts(root), evaluation_digest(root, config.eval.transfer)
+        sets = load_sts(root)
+        digest = evaluation_digest(root, config.eval.transfer)
         stsb = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
-    refuse(digest != config.eval.digest, f"The evaluation data is not what this run {PLANNED}.")
+    if digest != config.eval.digest:
+        raise UserError(f"The evaluation data is not what this run {PLANNED}.")
     scale = with_own_pairs(SCALES[config.scale], list(own))
     scored = {name: sets[name] for name in scale.tests} | {"dev": sets[scale.dev]}
 

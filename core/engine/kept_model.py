@@ -1,4 +1,5 @@
-"""Leaving a run's selected checkpoint as a folder that transformers and sentence-transformers load."""
+"""Leaving a run's selected checkpoint as a folder that transformers and sentence-transformers
+load."""
 
 from __future__ import annotations
 
@@ -28,17 +29,23 @@ A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
 
 `run.json` holds the whole configuration.{warning}
 """
-WARNING = " The run scored disturbed sentences (D20, D21) and the folder does not, so its scores differ."
+WARNING = (
+    " The run scored disturbed sentences (D20, D21) and the folder does not, so its scores differ."
+)
 
 
-def keep_model(config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int) -> None:
+def keep_model(
+    config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int
+) -> None:
     """Write the model's encoder with its present weights, unless the run scores more than [CLS].
 
-    `source` is the folder of the encoder that the run started from. Raises UserError if it cannot be written.
+    `source` is the folder of the encoder that the run started from. Raises UserError if it cannot
+    be written.
     """
     if not config.keepable:
         return
-    kept, run = load_checkpoint(source, pooling="cls"), run_id(config)
+    kept = load_checkpoint(source, pooling="cls")
+    run = run_id(config)
     encoder = Encoder(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
     modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
@@ -49,13 +56,20 @@ def keep_model(config: RunConfig, execution: Execution, model: Contrastive, sour
             for i, (path, kind) in enumerate(modules)
         ],
         "1_Pooling/config.json": pooling | {"pooling_mode_mean_tokens": False},
-        "sentence_bert_config.json": {"max_seq_length": encoder.max_positions, "do_lower_case": False},
+        "sentence_bert_config.json": {
+            "max_seq_length": encoder.max_positions,
+            "do_lower_case": False,
+        },
     }
     card = CARD.format(
-        run=run, method=config.method, scale=config.scale, step=step, steps=config.train.steps,
+        run=run,
+        method=config.method,
+        scale=config.scale,
+        step=step,
+        steps=config.train.steps,
         encoder=printable(execution.encoder_name) or "its encoder",
         warning=WARNING if config.disturbed else "",
-    )  # fmt: skip
+    )
     store = Store(execution.results_dir, None)
     store.check_there()
     with whole(store.path("models", run), folder=True) as folder:

@@ -13,13 +13,16 @@ from core.spec.run import Train
 
 
 def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> torch.optim.Optimizer:
-    """The optimiser of `train.adamw`. On a GPU its rates lie there, so that a CUDA graph can read them."""
+    """The optimiser of `train.adamw`. On a GPU its rates lie there, so that a CUDA graph can read
+    them."""
     groups = parameter_groups(train, model, new_layers)
     device = groups[0]["params"][0].device
     settings: dict[str, Any] = {
-        "lr": train.learning_rate, "betas": (train.beta1, train.beta2), "eps": train.epsilon,
+        "lr": train.learning_rate,
+        "betas": (train.beta1, train.beta2),
+        "eps": train.epsilon,
         "capturable": device.type == "cuda",
-    }  # fmt: skip
+    }
     for group in groups if settings["capturable"] else ():
         group["lr"] = torch.full((), train.learning_rate, device=device)
     if train.adamw == "transformers":
@@ -30,7 +33,8 @@ def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> to
 def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> list[dict]:
     """What is trained, by weight decay and by `factor`, which multiplies the rate of every step.
 
-    Biases and LayerNorm weights are not decayed (D31); new layers have train.new_layer_factor, others 1.
+    Biases and LayerNorm weights are not decayed (D31); new layers have train.new_layer_factor,
+    others 1.
     """
     norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
     new = {id(p) for layer in new_layers for p in layer.parameters()}
@@ -48,15 +52,16 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
 
 
 class TransformersAdamW(torch.optim.Optimizer):
-    """AdamW as `transformers.AdamW` of release 4 has it, the Trainer's own at the papers' time (D84). At step
-    t, for gradient g:
+    """AdamW as `transformers.AdamW` of release 4 has it, the Trainer's own at the papers' time
+    (D84). At step t, for gradient g:
 
         m = b1 m + (1 - b1) g          v = b2 v + (1 - b2) g^2
         p = p - lr * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + eps)
         p = p - lr * weight_decay * p
 
-    torch adds epsilon after v is corrected, so its epsilon is sqrt(1 - b2^t) times this one (0.03 at the
-    first step), and decays the weights before the update. With epsilon 0 and no decay both are the same.
+    torch adds epsilon after v is corrected, so its epsilon is sqrt(1 - b2^t) times this one (0.03
+    at the first step), and decays the weights before the update. With epsilon 0 and no decay both
+    are the same.
     """
 
     @torch.no_grad()
@@ -71,9 +76,12 @@ class TransformersAdamW(torch.optim.Optimizer):
             states = [self.state[p] for p in parameters]
             for p, state in zip(parameters, states, strict=True):
                 if not state:  # the step lies where it is read
-                    state["step"] = torch.zeros((), device=p.device if group["capturable"] else "cpu")
+                    state["step"] = torch.zeros(
+                        (), device=p.device if group["capturable"] else "cpu"
+                    )
                     state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-            means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
+            means = [s["exp_avg"] for s in states]
+            squares = [s["exp_avg_sq"] for s in states]
             torch._foreach_add_([s["step"] for s in states], 1.0)
             torch._foreach_mul_(means, first)
             torch._foreach_add_(means, gradients, alpha=1.0 - first)
@@ -82,7 +90,8 @@ class TransformersAdamW(torch.optim.Optimizer):
             denominators = torch._foreach_sqrt(squares)
             torch._foreach_add_(denominators, group["eps"])
             if group["capturable"]:
-                t = states[0]["step"].double()  # (), on the device; 1 - 0.999 has few digits in float32
+                # (), on the device; 1 - 0.999 has few digits in float32
+                t = states[0]["step"].double()
                 moved = torch._foreach_div(means, denominators)
                 torch._foreach_mul_(moved, -rate * torch.sqrt(1.0 - second**t) / (1.0 - first**t))
                 torch._foreach_add_(parameters, moved)
@@ -95,9 +104,11 @@ class TransformersAdamW(torch.optim.Optimizer):
 
 
 def learning_rate(train: Train, step: int) -> float:
-    """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after the last
-    (D31). Without warm-up the first step has the full rate, as in the released trainers."""
-    done, warmup = step - 1, round(train.warmup_fraction * train.steps)
+    """Rate of optimiser step `step` (1 at the first): linear warm-up, then linear decay to 0 after
+    the last (D31). Without warm-up the first step has the full rate, as in the released
+    trainers."""
+    done = step - 1
+    warmup = round(train.warmup_fraction * train.steps)
     if done < warmup:
         return train.learning_rate * done / warmup
     return train.learning_rate * max(0.0, (train.steps - done) / (train.steps - warmup))

@@ -1,5 +1,5 @@
-"""Which processor this is, as far as it can move a number: make, family and model, and how it multiplies in
-16 bits. No torch, since plans read it."""
+"""Which processor this is, as far as it can move a number: make, family and model, and how it
+multiplies in 16 bits. No torch, since plans read it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # Linux's names of bf16 instructions
 
 
 def processor(source: Path = CPUINFO) -> str:
-    """Name, family and model, and the instructions for bf16; without Linux's list, what Python knows.
+    """Name, family and model, and the instructions for bf16; without Linux's list, what Python
+    knows.
 
     A virtual machine may move between processors of one name, which differ in family and model.
     """
     about = described(source)
     name = about.get("model name") or platform.processor() or platform.machine()
-    numbers = [f"{field.split()[-1]} {about[field]}" for field in ("cpu family", "model") if field in about]
+    numbers = [
+        f"{field.split()[-1]} {about[field]}" for field in ("cpu family", "model") if field in about
+    ]
     return ", ".join([name, *numbers, *(bf16(source) or ["no bf16"])])
 
 
@@ -29,10 +32,12 @@ def bf16(source: Path = CPUINFO) -> list[str]:
 
 
 def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
-    """Whether it multiplies large matrices in bf16 faster than in float32, or Linux's list is missing.
+    """Whether it multiplies large matrices in bf16 faster than in float32, or Linux's list is
+    missing.
 
-    Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and 150
-    GFLOP/s a core, family 6, model 207). Its AMX, AMD's and Arm's instructions do more (Arm's by assumption).
+    Intel's AVX-512 instruction does half as many products a second as those for float32 do (82 and
+    150 GFLOP/s a core, family 6, model 207). Its AMX, AMD's and Arm's instructions do more (Arm's
+    by assumption).
     """
     intel = described(source).get("vendor_id") == "GenuineIntel"
     return "amx_bf16" in bf16(source) if intel else bool(bf16(source))

@@ -1,4 +1,5 @@
-"""What a result records beside its numbers: versions, device, names, seconds. None of it is hashed."""
+"""What a result records beside its numbers: versions, device, names, seconds. None of it is
+hashed."""
 
 from __future__ import annotations
 
@@ -22,19 +23,27 @@ CODE = code.digest()  # of the files that this process imports, which may change
 
 
 def gather(
-    config: RunConfig, execution: Execution, seconds: dict[str, float], rewritten: TokenTable | None,
+    config: RunConfig,
+    execution: Execution,
+    seconds: dict[str, float],
+    rewritten: TokenTable | None,
     codes: Collection[str],
-) -> dict[str, object]:  # fmt: skip
-    """Provenance of the run that just ended in this process. `rewritten` is the target view's own text, if
-    any: a model may write another text on another device. `codes` are digests of the code of this and earlier
-    attempts."""
-    cuda, used = execution.device == "cuda", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+) -> dict[str, object]:
+    """Provenance of the run that just ended in this process. `rewritten` is the target view's own
+    text, if any: a model may write another text on another device. `codes` are digests of the code
+    of this and earlier attempts."""
+    cuda = execution.device == "cuda"
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     name = torch.cuda.get_device_name() if cuda else platform.machine()
     others = {digest: other for digest, _, other in execution.other_encoders}
-    written = {} if rewritten is None else {
-        "rewritten_text": hashlib.sha256(rewritten.ids.data).hexdigest()[:16],
-        "nlpaug": metadata.version("nlpaug"),
-    }  # fmt: skip
+    written = (
+        {}
+        if rewritten is None
+        else {
+            "rewritten_text": hashlib.sha256(rewritten.ids.data).hexdigest()[:16],
+            "nlpaug": metadata.version("nlpaug"),
+        }
+    )
     return written | {
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),

@@ -1,5 +1,6 @@
-"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds a token.
-Steps of SimCSE with random weights are timed once and kept for this processor and version of torch."""
+"""How fast this machine's CPU trains, for plans: `python -m core.engine.speed JSON` prints seconds
+a token. Steps of SimCSE with random weights are timed once and kept for this processor and version
+of torch."""
 
 import json
 import statistics
@@ -18,12 +19,16 @@ def main(asked: dict) -> float:
     """Seconds for each token of the text, from the folder `cache` or timed."""
     cache = Path(asked.pop("cache"))
     key = {**asked, "processor": processor(), "torch": metadata.version("torch")}
-    return kept(cache, key, lambda: seconds(**asked), load=lambda content: float(json.loads(content)))
+    return kept(
+        cache, key, lambda: seconds(**asked), load=lambda content: float(json.loads(content))
+    )
 
 
-def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, length: int) -> float:
-    """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens. `encoder`
-    has sizes by transformers' names."""
+def seconds(
+    encoder: dict[str, int], precision: str, threads: int, batch: int, length: int
+) -> float:
+    """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens.
+    `encoder` has sizes by transformers' names."""
     import numpy as np  # here, since what is kept can be read without torch
     import torch
     from transformers import BertConfig, BertModel
@@ -37,15 +42,19 @@ def seconds(encoder: dict[str, int], precision: str, threads: int, batch: int, l
     from core.spec.vary import vary
 
     torch.set_num_threads(threads)
-    clock = time.process_time if threads == 1 else time.monotonic  # the first does not count other programs
+    # the first does not count other programs
+    clock = time.process_time if threads == 1 else time.monotonic
     config = vary(base("simcse", "paper"), {"train.precision": precision})
-    cpu, drawn = torch.device("cpu"), np.random.default_rng(0)
+    cpu = torch.device("cpu")
+    drawn = np.random.default_rng(0)
     bert = BertModel(BertConfig(**encoder, attn_implementation="eager"))
     wrapped = Encoder(bert, hidden_dropout=0.1, attention_dropout=0.1)
     model = SimCSE(config, wrapped, cpu).train()
-    step, taken = step_for(config.train, model, adamw(config.train, model, model.new_layers()), cpu), [0.0]
+    step = step_for(config.train, model, adamw(config.train, model, model.new_layers()), cpu)
+    taken = [0.0]
     while len(taken) < 4 or sum(taken[2:]) < SECONDS:  # the first step warms up
-        sentences, began = [drawn.integers(0, encoder["vocab_size"], length) for _ in range(batch)], clock()
+        sentences = [drawn.integers(0, encoder["vocab_size"], length) for _ in range(batch)]
+        began = clock()
         step((pack(sentences + sentences),), config.train.learning_rate)
         taken.append(clock() - began)
     return statistics.median(taken[2:]) / (batch * length)

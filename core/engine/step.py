@@ -1,9 +1,11 @@
-"""One training step: loss, gradients, clipping, AdamW and what follows them; on a GPU one CUDA graph.
+"""One training step: loss, gradients, clipping, AdamW and what follows them; on a GPU one CUDA
+graph.
 
-A step of bert-base launches some 1,500 kernels, for which a GPU waits longer than it computes: 122 ms a step
-became 14 on an H100. So batches are padded to a few shapes. The first step of a shape is done as usual, the
-second is captured, and later ones replay it. With `train.precision=bf16` products read bf16 copies of the
-weights, and the weights themselves, moments, averages, LayerNorm's statistics and the loss stay in float32.
+A step of bert-base launches some 1,500 kernels, for which a GPU waits longer than it computes: 122
+ms a step became 14 on an H100. So batches are padded to a few shapes. The first step of a shape is
+done as usual, the second is captured, and later ones replay it. With `train.precision=bf16`
+products read bf16 copies of the weights, and the weights themselves, moments, averages, LayerNorm's
+statistics and the loss stay in float32.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ class Step:
         copied: torch.dtype | None,
         captures: bool,
     ):
-        self.train, self.model, self.optimiser, self.captures = train, model, optimiser, captures
+        self.train = train
+        self.model = model
+        self.optimiser = optimiser
+        self.captures = captures
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.device = self.trained[0].device
         model.copies = _copies(model, copied) if copied is not None else {}
@@ -49,8 +54,8 @@ class Step:
         self._graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
     def __call__(self, batch: tuple[Batch, ...], rate: float) -> Tensor:
-        """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not finite; a
-        CPU then leaves weights and averages alone."""
+        """Do one step at this learning rate. The loss (), or NaN if the loss or a gradient is not
+        finite; a CPU then leaves weights and averages alone."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(group["factor"] * rate)
@@ -70,7 +75,9 @@ class Step:
             self._inputs[shapes] = [(m, places(len(m), m.shape[1] - 1, self.device)) for m in made]
         inputs = self._inputs[shapes]
         for (matrix, _), part in zip(inputs, batch, strict=True):
-            matrix.copy_(part.pin_memory() if self.device.type == "cuda" else part, non_blocking=True)
+            matrix.copy_(
+                part.pin_memory() if self.device.type == "cuda" else part, non_blocking=True
+            )
         key = (shapes, self.model.form())
         if key not in self._graphs and (not self.captures or key not in self._done):
             self._done.add(key)
@@ -82,7 +89,8 @@ class Step:
         return loss.clone()
 
     def _captured(self, inputs: list[tuple[Tensor, Places]]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-        """The graph of a step of these inputs, which does nothing before it is replayed, and its loss."""
+        """The graph of a step of these inputs, which does nothing before it is replayed, and its
+        loss."""
         graph = torch.cuda.CUDAGraph()
         for module in self.model.modules():
             for generator in module.generators[1:] if isinstance(module, DeviceDropout) else ():
@@ -95,7 +103,8 @@ class Step:
 
     def _body(self, batch: tuple[Batch, ...]) -> Tensor:
         """What a graph holds: everything whose operations are the same in each step."""
-        # a CPU's forward pass is in float32, or in bf16 with each weight rounded anew where it is used (D34)
+        # a CPU's forward pass is in float32, or in bf16 with each weight rounded anew where it is
+        # used (D34)
         half = self.device.type == "cpu" and self.train.precision == "bf16"
         try:
             for parameters, name, copy, _ in self._slots:  # the model computes with the copies
@@ -104,7 +113,8 @@ class Step:
                 loss = self.model.loss(*batch)
             loss.backward()
             self._gradients_of_copies()
-            loss = torch.add(loss.detach(), self._clip(), alpha=0.0)  # NaN where the norm is not finite
+            # NaN where the norm is not finite
+            loss = torch.add(loss.detach(), self._clip(), alpha=0.0)
             if self.device.type == "cpu" and not torch.isfinite(loss):
                 return loss
             self.optimiser.step()
@@ -117,7 +127,8 @@ class Step:
         return loss
 
     def _clip(self) -> Tensor:
-        """The gradient's norm () before clipping, which fused AdamW does as it reads the gradients."""
+        """The gradient's norm () before clipping, which fused AdamW does as it reads the
+        gradients."""
         if self.device.type != "cuda" or not isinstance(self.optimiser, torch.optim.AdamW):
             return nn.utils.clip_grad_norm_(self.trained, self.train.clip_norm)
         norm = nn.utils.get_total_norm([p.grad for p in self.trained if p.grad is not None])
@@ -133,19 +144,29 @@ class Step:
             gradients: list[Any] = [torch.empty_like(p) for p, _ in pairs]
             torch._foreach_copy_(gradients, [copy.grad for _, copy in pairs])  # type: ignore[misc]
             for (p, copy), gradient in zip(pairs, gradients, strict=True):
-                p.grad, copy.grad = gradient, None
+                p.grad = gradient
+                copy.grad = None
 
 
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
-    """A copy in this type of every weight outside embeddings, whose sum and LayerNorm stay in float32."""
-    spared = {p for module in model.modules() if isinstance(module, Embeddings) for p in module.parameters()}
+    """A copy in this type of every weight outside embeddings, whose sum and LayerNorm stay in
+    float32."""
+    spared = {
+        p
+        for module in model.modules()
+        if isinstance(module, Embeddings)
+        for p in module.parameters()
+    }
     return {
-        p: nn.Parameter(p.detach().to(dtype), p.requires_grad) for p in model.parameters() if p not in spared
+        p: nn.Parameter(p.detach().to(dtype), p.requires_grad)
+        for p in model.parameters()
+        if p not in spared
     }
 
 
 def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: torch.device) -> Step:
-    """The step of a run, with the arithmetic that `train.precision` names as far as the device has it."""
+    """The step of a run, with the arithmetic that `train.precision` names as far as the device has
+    it."""
     if device.type != "cuda":
         return Step(train, model, optimiser, None, False)
     torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
@@ -163,22 +184,23 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     if device.type != "cuda":
         return []
     sentences = {
-        "Steps are not replayed as a CUDA graph: this method or setting computes with numbers on the CPU.":
-            not model.capturable,
-        f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in float32.":
-            train.precision == "bf16" and not multiplies_bf16(device),
-    }  # fmt: skip
+        "Steps are not replayed as a CUDA graph: this method or setting computes with numbers on "
+        "the CPU.": not model.capturable,
+        f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in "
+        "float32.": train.precision == "bf16" and not multiplies_bf16(device),
+    }
     return [sentence for sentence, holds in sentences.items() if holds]
 
 
 @contextlib.contextmanager
 def own_stream(device: torch.device) -> Iterator[None]:
-    """Within this context a GPU works on a stream of its own: gradients wait for the stream that their
-    weights were first read on, and a capture may not make the legacy stream wait."""
+    """Within this context a GPU works on a stream of its own: gradients wait for the stream that
+    their weights were first read on, and a capture may not make the legacy stream wait."""
     if device.type != "cuda":
         yield
         return
-    usual, own = torch.cuda.current_stream(device), torch.cuda.Stream(device)
+    usual = torch.cuda.current_stream(device)
+    own = torch.cuda.Stream(device)
     own.wait_stream(usual)
     with torch.cuda.stream(own):
         yield

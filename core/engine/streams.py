@@ -1,4 +1,5 @@
-"""Named random streams, one per purpose, so that adding one cannot move another; and batches on threads."""
+"""Named random streams, one per purpose, so that adding one cannot move another; and batches on
+threads."""
 
 from __future__ import annotations
 
@@ -39,9 +40,10 @@ def python_stream(seed: int, purpose: str) -> random.Random:
 
 
 def each(call: Callable[[Batch], Given], batches: Iterable[Batch], device: str) -> list[Given]:
-    """What `call` gives for each batch, in their order: on a CPU as many at once as torch has threads,
-    otherwise in turn. Threads that share a batch wait for each other at every operation, and its sums depend
-    on their number. `call` draws nothing, and enters inference mode itself, which holds for one thread."""
+    """What `call` gives for each batch, in their order: on a CPU as many at once as torch has
+    threads, otherwise in turn. Threads that share a batch wait for each other at every operation,
+    and its sums depend on their number. `call` draws nothing, and enters inference mode itself,
+    which holds for one thread."""
     threads = torch.get_num_threads()
     if device != "cpu" or threads == 1:
         return [call(batch) for batch in batches]

@@ -1,4 +1,5 @@
-"""Token tables: texts tokenised once, kept on disk, shared by all runs; and rewritten text (Table 5)."""
+"""Token tables: texts tokenised once, kept on disk, shared by all runs; and rewritten text (Table
+5)."""
 
 from __future__ import annotations
 
@@ -25,16 +26,20 @@ VERSION = 1  # raised when a change of code is meant to change what is rewritten
 
 
 class TokenTable:
-    """Token ids of many sentences: sentence i is ids[offsets[i]:offsets[i + 1]] of the flat int32 `ids`."""
+    """Token ids of many sentences: sentence i is ids[offsets[i]:offsets[i + 1]] of the flat int32
+    `ids`."""
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray):
-        self.ids, self.offsets = ids, offsets
+        self.ids = ids
+        self.offsets = offsets
         self._held: tuple[Tensor, Tensor] | None = None
 
     def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """`ids` and `offsets` on a GPU, where they stay."""
         if self._held is None:
-            ids, offsets = (torch.from_numpy(np.array(part)).to(device) for part in (self.ids, self.offsets))
+            ids, offsets = (
+                torch.from_numpy(np.array(part)).to(device) for part in (self.ids, self.offsets)
+            )
             self._held = ids, offsets
         return self._held
 
@@ -47,12 +52,15 @@ class TokenTable:
 
 def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> TokenTable:
     """Tokenise with special tokens, cut at `max_length` tokens."""
-    pieces, lengths = [], []
+    pieces = []
+    lengths = []
     for start in range(0, len(texts), CHUNK):
         encoded = _token_ids(tokenizer, list(texts[start : start + CHUNK]), max_length)
         lengths += [len(ids) for ids in encoded]
         pieces.append(np.fromiter(chain.from_iterable(encoded), dtype=np.int32))
-    return TokenTable(np.concatenate(pieces), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+    return TokenTable(
+        np.concatenate(pieces), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    )
 
 
 def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
@@ -62,22 +70,26 @@ def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
     compiled = tokenizer.backend_tokenizer
     compiled.enable_truncation(max_length, direction=tokenizer.truncation_side)
     compiled.no_padding()
-    with refusing("The tokenizer cannot read the text", "copy the encoder's own"):  # it may know no [UNK]
+    # it may know no [UNK]
+    with refusing("The tokenizer cannot read the text", "copy the encoder's own"):
         return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
 
 
 def unknown(table: TokenTable, tokenizer) -> str:
-    """How many of the tokens the tokenizer does not know, in a sentence; "" for fewer than one in twenty."""
+    """How many of the tokens the tokenizer does not know, in a sentence; "" for fewer than one in
+    twenty."""
     share = float((table.ids == tokenizer.unk_token_id).mean())
     hint = "it may be of another language or case than the text"
-    return f"{share:.0%} of the tokens are unknown to the tokenizer; {hint}." if share > 0.05 else ""
+    return (
+        f"{share:.0%} of the tokens are unknown to the tokenizer; {hint}." if share > 0.05 else ""
+    )
 
 
 def cached_table(
     cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable], note: Note = say
 ) -> TokenTable:
-    """The table kept under this key, or the table that `build` makes, which is then kept. `key` names
-    everything that the ids depend on, by content."""
+    """The table kept under this key, or the table that `build` makes, which is then kept. `key`
+    names everything that the ids depend on, by content."""
     folder = cache_dir / "tokens"
     return kept(folder, key, build, note=note, load=_from_bytes, dump=_to_bytes, ending="npz")
 
@@ -105,22 +117,38 @@ def rewritten_table(
     """Token ids of the training text that `text` rewrites for a view, target or online, cut at
     data.max_length.
 
-    The random draws depend on the view and on no seed of the run: the text is rewritten once. Of several
-    processes, one rewrites and the others wait. Raises UserError if the model is missing or lacks a head.
+    The random draws depend on the view and on no seed of the run: the text is rewritten once. Of
+    several processes, one rewrites and the others wait. Raises UserError if the model is missing or
+    lacks a head.
     """
-    data, cache = config.data, Path(execution.cache_dir)
+    data = config.data
+    cache = Path(execution.cache_dir)
     key: list[str | int] = [
-        "text view", VERSION, view, text.kind, repr(text.rate), text.detokenize, text.model or "",
-        data.digest, data.reader, data.max_length, config.encoder.digest,
-    ]  # fmt: skip
+        "text view",
+        VERSION,
+        view,
+        text.kind,
+        repr(text.rate),
+        text.detokenize,
+        text.model or "",
+        data.digest,
+        data.reader,
+        data.max_length,
+        config.encoder.digest,
+    ]
 
     def build() -> TokenTable:
-        from tools.rewriting.rewrite import rewrite  # most runs rewrite nothing, or read a kept table
+        # most runs rewrite nothing, or read a kept table
+        from tools.rewriting.rewrite import rewrite
 
         texts = source_texts(config, text, training_text(data, execution.corpus_path), tokenizer)
         own = Path(execution.encoder_path or DEMO_ENCODER)
         folders = (
-            [own] if text.model == OWN_ENCODER else model_folders(text.model, cache) if text.model else []
+            [own]
+            if text.model == OWN_ENCODER
+            else model_folders(text.model, cache)
+            if text.model
+            else []
         )
         seed = stream_seed(0, f"text view {text.kind} {view}")
         return tokenise(tokenizer, rewrite(text, texts, seed, folders, device), data.max_length)
@@ -131,9 +159,12 @@ def rewritten_table(
 
 
 def source_texts(config: RunConfig, text: TextView, sentences: list[str], tokenizer) -> list[str]:
-    """The rewriter's input: the sentences, or their word pieces, cut at data.max_length without the two
-    special tokens and joined by blanks, "##" included (D26)."""
+    """The rewriter's input: the sentences, or their word pieces, cut at data.max_length without the
+    two special tokens and joined by blanks, "##" included (D26)."""
     if text.detokenize == "original_text":
         return sentences
     table = tokenise(tokenizer, sentences, config.data.max_length)
-    return [" ".join(tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist())) for i in range(len(table))]
+    return [
+        " ".join(tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist()))
+        for i in range(len(table))
+    ]

@@ -27,9 +27,9 @@ NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
 class Training(NamedTuple):
     """What the loop leaves. `losses` are (step, mean training loss since the previous entry).
 
-    `diverged_at` is the first step whose loss or gradient was not finite; `selected` is from before.
-    `step_seconds` is of this attempt: the median of single steps on a CPU, and on a GPU, which works on while
-    the clock is read, of means between two checks.
+    `diverged_at` is the first step whose loss or gradient was not finite; `selected` is from
+    before. `step_seconds` is of this attempt: the median of single steps on a CPU, and on a GPU,
+    which works on while the clock is read, of means between two checks.
     """
 
     selected: Checkpoint | None
@@ -46,25 +46,32 @@ def train(
     progress: Callable[[dict], None],
     file: CheckpointFile | None = None,
 ) -> Training:
-    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores the model.
+    """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores
+    the model.
 
-    Checks come every `eval.every` steps and after the last one (D86), and draw from none of the training's
-    streams. The best score is kept, the earlier one of equals; with select.metric=last the last. `file`
-    writes checkpoints and restores the last one; `batches` must then begin after its step. A run of no steps
-    keeps the model as it is.
+    Checks come every `eval.every` steps and after the last one (D86), and draw from none of the
+    training's streams. The best score is kept, the earlier one of equals; with select.metric=last
+    the last. `file` writes checkpoints and restores the last one; `batches` must then begin after
+    its step. A run of no steps keeps the model as it is.
     """
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
     optimiser = adamw(config.train, model, model.new_layers())
     at = file.restored(optimiser) if file is not None else TrainingState()
-    selected, losses, pending, score = at.selected, list(at.losses), list(at.pending), at.score
-    train_step, diverged_at = step_for(config.train, model, optimiser, device), None
+    selected = at.selected
+    losses = list(at.losses)
+    pending = list(at.pending)
+    score = at.score
+    train_step = step_for(config.train, model, optimiser, device)
+    diverged_at = None
     if config.train.steps == 0:
         selected = _checkpoint(model, 0, math.nan)
     started = reported = time.monotonic()
     model.train()
-    laps: list[float] = []  # seconds a step: batch, loss, backward, optimiser, moving average and queue
-    lap_step, lap_began = at.step, started
+    # seconds a step: batch, loss, backward, optimiser, moving average and queue
+    laps: list[float] = []
+    lap_step = at.step
+    lap_began = started
     for step, batch in enumerate(batches, start=at.step + 1):
         pending.append(train_step(batch, learning_rate(config.train, step)))
         checks = step % config.eval.every == 0 or step == config.train.steps
@@ -87,15 +94,23 @@ def train(
             model.train()
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:
-            reported, rate = now, (step - at.step) / (now - started)
-            progress({
-                "phase": "train", "step": step, "total": config.train.steps,
-                "rate": rate, "dev": score, "loss": losses[-1][1] if checks else None,
-            })  # fmt: skip
+            reported = now
+            rate = (step - at.step) / (now - started)
+            progress(
+                {
+                    "phase": "train",
+                    "step": step,
+                    "total": config.train.steps,
+                    "rate": rate,
+                    "dev": score,
+                    "loss": losses[-1][1] if checks else None,
+                }
+            )
         if due:
             due.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
         if checks or due or at_once:  # neither checks nor checkpoints count
-            lap_step, lap_began = step, time.monotonic()
+            lap_step = step
+            lap_began = time.monotonic()
     return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
 
 
@@ -106,9 +121,10 @@ def _checkpoint(model: Contrastive, step: int, score: float) -> Checkpoint:
 
 
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
-    """Sentence indices of each step, (batch,) or less for a ragged last batch of an epoch (D37), without end.
-    Each epoch is a fresh permutation from the stream `order` of seed.data."""
-    stream, size = numpy_stream(config.seed.data, "order"), config.train.batch_size
+    """Sentence indices of each step, (batch,) or less for a ragged last batch of an epoch (D37),
+    without end. Each epoch is a fresh permutation from the stream `order` of seed.data."""
+    stream = numpy_stream(config.seed.data, "order")
+    size = config.train.batch_size
     while True:
         order = stream.permutation(rows)
         stop = rows - rows % size if config.data.drop_last else rows
@@ -119,11 +135,14 @@ def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
 def training_batches(
     config: RunConfig, text: TrainingText, device: torch.device, done: int = 0
 ) -> Iterator[tuple[Batch, ...]]:
-    """The arguments of `model.loss` for each training step after the first `done` steps. Batches of skipped
-    steps are made, too (0.1 ms each), so that later random draws stay the same."""
-    model, drawing = methods.model(config.method).Model, python_stream(config.seed.data, "augmentation")
+    """The arguments of `model.loss` for each training step after the first `done` steps. Batches of
+    skipped steps are made, too (0.1 ms each), so that later random draws stay the same."""
+    model = methods.model(config.method).Model
+    drawing = python_stream(config.seed.data, "augmentation")
     batcher = functools.partial(batched, device, config.longest)
-    for step, indices in zip(range(config.train.steps), batch_indices(config, len(text.table)), strict=False):
+    for step, indices in zip(
+        range(config.train.steps), batch_indices(config, len(text.table)), strict=False
+    ):
         batch = model.batch(config, text, batcher, drawing, indices)
         if step >= done:
             yield batch

@@ -1,4 +1,5 @@
-"""What the trainer and the job need of a method's model, with what holds unless a method says otherwise."""
+"""What the trainer and the job need of a method's model, with what holds unless a method says
+otherwise."""
 
 from __future__ import annotations
 
@@ -15,16 +16,19 @@ from core.engine.encoder.packing import Packed, pack, rows
 from core.engine.tokens import TokenTable
 from core.spec.result import Row
 
-WIDTHS = 8  # a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
-Batch = Packed | Tensor  # without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
+# a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
+WIDTHS = 8
+# without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
+Batch = Packed | Tensor
 Batches = tuple[Batch, ...]  # the arguments of `loss`
 Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `batched` for a device
 Places = Sequence[int]  # of a step's sentences in the text
 
 
 class TrainingText(NamedTuple):
-    """What batches are made of: token ids of every sentence, the sentences themselves where a method reads
-    words, the tokenizer, and the ids of a second, rewritten text where a run has one."""
+    """What batches are made of: token ids of every sentence, the sentences themselves where a
+    method reads words, the tokenizer, and the ids of a second, rewritten text where a run has
+    one."""
 
     table: TokenTable
     sentences: list[str] | None = None
@@ -40,7 +44,9 @@ class Kept(nn.Module):
     def get_extra_state(self) -> dict[str, Any]:
         """Values by name; of a random generator its state."""
         values = {name: getattr(self, name) for name in self.kept}
-        return {k: v.get_state() if isinstance(v, torch.Generator) else v for k, v in values.items()}
+        return {
+            k: v.get_state() if isinstance(v, torch.Generator) else v for k, v in values.items()
+        }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
@@ -52,28 +58,35 @@ class Kept(nn.Module):
 
 
 class Contrastive(nn.Module):
-    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update`, `after_step`.
+    """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update`,
+    `after_step`.
 
-    `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the same: they
-    read no number back, and use no number of Python's that changes between steps. A GPU then replays them as
-    one CUDA graph.
+    `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the
+    same: they read no number back, and use no number of Python's that changes between steps. A GPU
+    then replays them as one CUDA graph.
     """
 
     encoder: Encoder  # what a kept model's folder holds
     capturable: bool = False
-    scored_by_slot: bool = False  # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
-    draws_when_scored: bool = False  # whether `sentence_vectors` draws: then batches keep their order (D21)
-    copies: Mapping[nn.Parameter, nn.Parameter] = {}  # of weights, in the type that a step's products read
+    # whether `sentence_vectors` looks at a sentence's place in its batch (D20)
+    scored_by_slot: bool = False
+    # whether `sentence_vectors` draws: then batches keep their order (D21)
+    draws_when_scored: bool = False
+    # of weights, in the type that a step's products read
+    copies: Mapping[nn.Parameter, nn.Parameter] = {}
     averaged: tuple[list, list]  # weights that follow others, and those others: `follow` sets them
 
     def form(self) -> Hashable:
-        """What the model's state decides about the shapes of the next step, such as a growing queue."""
+        """What the model's state decides about the shapes of the next step, such as a growing
+        queue."""
         return ()
 
     @classmethod
-    def batch(cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places) -> Batches:
-        """The arguments of `loss` for the sentences at these places of the text. `rng` draws what is random,
-        and `pack` puts token-id arrays together."""
+    def batch(
+        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places
+    ) -> Batches:
+        """The arguments of `loss` for the sentences at these places of the text. `rng` draws what
+        is random, and `pack` puts token-id arrays together."""
         raise NotImplementedError
 
     def before_step(self) -> None:
@@ -90,7 +103,8 @@ class Contrastive(nn.Module):
         """What follows a step, outside its graph."""
 
     def follow(self, pairs: Sequence[tuple[nn.Module | None, nn.Module]]) -> None:
-        """Let the first module of each pair follow the second: `average` moves it, and no gradient does."""
+        """Let the first module of each pair follow the second: `average` moves it, and no gradient
+        does."""
         there = [(target, source) for target, source in pairs if target is not None]
         self.averaged = (
             [p for t, _ in there for p in t.parameters()],
@@ -108,7 +122,8 @@ class Contrastive(nn.Module):
 
     @torch.no_grad()
     def weights_moved(self, weights: list[nn.Parameter]) -> None:
-        """Called where these weights have changed: their copies in another type are brought up to date."""
+        """Called where these weights have changed: their copies in another type are brought up to
+        date."""
         kept = [p for p in weights if p in self.copies]
         if kept:
             torch._foreach_copy_([self.copies[p] for p in kept], [p.detach() for p in kept])
@@ -130,20 +145,22 @@ class Contrastive(nn.Module):
         return {}
 
     def method_rows(self, selected_step: int) -> list[Row]:
-        """Numbers about the method that follow from its configuration and the step that was selected."""
+        """Numbers about the method that follow from its configuration and the step that was
+        selected."""
         return []
 
 
 def placed(entries: Tensor, held: Tensor) -> Tensor:
-    """A queue's new entries, in the memory of those held if they fit there, where a CUDA graph finds them."""
+    """A queue's new entries, in the memory of those held if they fit there, where a CUDA graph
+    finds them."""
     return held.copy_(entries) if held.shape == entries.shape else entries
 
 
 def batched(
     device: torch.device, longest: int, sentences: Sequence[np.ndarray], exact: bool = False
 ) -> Batch:
-    """A batch for this device of token-id arrays, of at most `longest` tokens each. With `exact` a padded
-    batch is as wide as its longest sentence."""
+    """A batch for this device of token-id arrays, of at most `longest` tokens each. With `exact` a
+    padded batch is as wide as its longest sentence."""
     if device.type == "cpu":
         return pack(sentences, device)
     width = max(map(len, sentences))

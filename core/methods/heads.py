@@ -32,8 +32,8 @@ def pooler(encoder: Encoder, generator: Generator) -> nn.Linear:
 
 
 def projection(heads: Heads, encoder: Encoder, generator: Generator) -> nn.Sequential:
-    """MoCoSE's projection, (B, hidden) to (B, out_size), with the tail that `projection_tail` names (D11,
-    D12)."""
+    """MoCoSE's projection, (B, hidden) to (B, out_size), with the tail that `projection_tail` names
+    (D11, D12)."""
     behind = nn.LayerNorm(heads.out_size, encoder.norm_eps), Dropout(heads.dropout)
     tail = behind[: {"linear": 0, "linear_ln": 1, "linear_ln_dropout": 2}[heads.projection_tail]]
     widths = [encoder.hidden] * heads.projection_layers + [heads.out_size]
@@ -44,16 +44,22 @@ def predictor(heads: Heads, encoder: Encoder, generator: Generator) -> nn.Sequen
     """MoCoSE's predictor, (B, out_size) to (B, out_size) (D11, D12, D13)."""
     tail = (nn.Tanh(),) if heads.predictor_tail == "tanh" else ()
     inner = [heads.predictor_hidden or heads.out_size] * (heads.predictor_layers - 1)
-    widths = [heads.out_size, *inner, heads.out_size] if heads.predictor_layers else [heads.out_size]
+    widths = (
+        [heads.out_size, *inner, heads.out_size] if heads.predictor_layers else [heads.out_size]
+    )
     return _blocks(widths, heads.dropout, encoder.norm_eps, generator, tail)
 
 
 def _blocks(
     widths: list[int], dropout: float, eps: float, drawing: Generator, tail: tuple[nn.Module, ...]
 ) -> nn.Sequential:
-    """From (B, first width) to (B, last width): a Linear to each next width, LayerNorm and dropout behind it,
-    and behind the last the tail instead. One width alone is the identity."""
+    """From (B, first width) to (B, last width): a Linear to each next width, LayerNorm and dropout
+    behind it, and behind the last the tail instead. One width alone is the identity."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
-        layers += [new_linear(inputs, outputs, drawing), nn.LayerNorm(outputs, eps), Dropout(dropout)]
+        layers += [
+            new_linear(inputs, outputs, drawing),
+            nn.LayerNorm(outputs, eps),
+            Dropout(dropout),
+        ]
     return nn.Sequential(*layers[:-2], *tail) if layers else nn.Sequential()

@@ -8,14 +8,20 @@ from torch import Tensor
 
 
 def info_nce(
-    query: Tensor, key: Tensor, queue: Tensor | None, *, temperature: float, in_batch_negatives: bool = True
+    query: Tensor,
+    key: Tensor,
+    queue: Tensor | None,
+    *,
+    temperature: float,
+    in_batch_negatives: bool = True,
 ) -> Tensor:
     """Mean cross-entropy (scalar) of each query against its key, the other keys and the queue.
 
-    query, key: (batch, dim); queue: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) / tau,
-    then cos(q_i, queue) / tau (D54), and the correct class is i. With `in_batch_negatives` False only k_i
-    and the queue remain (MoCoSE eq. 3, Algorithm 1; D1). Without a queue it is SimCSE's loss. Autocast would
-    round the logits to bf16, by up to 0.1 at a temperature of 0.05 (D34), so the loss is in float32.
+    query, key: (batch, dim); queue: (width, dim) or None. Row i has the logits cos(q_i, k_1..k_B) /
+    tau, then cos(q_i, queue) / tau (D54), and the correct class is i. With `in_batch_negatives`
+    False only k_i and the queue remain (MoCoSE eq. 3, Algorithm 1; D1). Without a queue it is
+    SimCSE's loss. Autocast would round the logits to bf16, by up to 0.1 at a temperature of 0.05
+    (D34), so the loss is in float32.
     """
     with torch.autocast("cpu", enabled=False):  # a GPU computes without autocast
         query = F.normalize(whole(query), dim=-1)  # (B, d)

@@ -1,1 +1,2 @@
-"""Reading it: statistics, tables and figures from stored runs. Never imports torch or the engine."""
+"""Reading it: statistics, tables and figures from stored runs. Never imports torch or the
+engine."""

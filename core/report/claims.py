@@ -1,4 +1,5 @@
-"""What the runs say of a study's claims, in sentences: verdicts, and below them their comparisons."""
+"""What the runs say of a study's claims, in sentences: verdicts, and below them their
+comparisons."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class Sentence(NamedTuple):
 
 
 def verdict_sentences(result: Judged) -> list[Sentence]:
-    """Each claim's mark and verdict in a sentence, and below it its comparisons, if it has several."""
+    """Each claim's mark and verdict in a sentence, and below it its comparisons, if it has
+    several."""
     comparisons = comparison_frame([result])
     sentences = []
     for row in claim_frame([result]).itertuples():
@@ -38,20 +40,24 @@ def verdict_sentences(result: Judged) -> list[Sentence]:
 
 
 def lists(comparisons: pd.DataFrame) -> bool:
-    """Whether a claim's comparisons are listed below it: several, or one that has to be more than above 0,
-    of which one has run."""
+    """Whether a claim's comparisons are listed below it: several, or one that has to be more than
+    above 0, of which one has run."""
     plain = len(comparisons) == 1 and not required_words(next(comparisons.itertuples()))
     return bool(comparisons["n"].any()) and not plain
 
 
 def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
-    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90."; what is
-    not judged has its estimate, too, and the reason. Where its comparisons are `listed` below, it says how
-    many of them are `needed` in the place of the estimate."""
+    """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90.";
+    what is not judged has its estimate, too, and the reason. Where its comparisons are `listed`
+    below, it says how many of them are `needed` in the place of the estimate."""
     words = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     text = f"{row.claim} {words}{' in full' if row.n and row.verdict == 'not run' else ''}"
     if row.n:
-        seeds = f"at {row.tested_n} of {row.n} seeds" if 0 < row.tested_n < row.n else counted(row.n, "seed")
+        seeds = (
+            f"at {row.tested_n} of {row.n} seeds"
+            if 0 < row.tested_n < row.n
+            else counted(row.n, "seed")
+        )
         text += f" ({seeds})"
     estimate = f"{signed(row.estimate)} {row.unit}".rstrip() if row.n and not listed else ""
     if estimate and np.isfinite(row.ci95_low):
@@ -68,7 +74,8 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
 
 
 def comparison_sentences(rows: pd.DataFrame) -> list[str]:
-    """Each comparison of a claim with its estimate and its printed number; the first ones of many."""
+    """Each comparison of a claim with its estimate and its printed number; the first ones of
+    many."""
     shown = rows.head(MOST_LINES)
     sentences = [f"{comparison_words(row)}: {_numbers_of(row)}." for row in shown.itertuples()]
     if len(rows) > MOST_LINES:

@@ -1,9 +1,9 @@
 """Whether a study's runs can carry the paper's experiment, by their configurations and scores.
 
-A run that is too short, or trained at too high a rate, is another experiment: its queue still holds its first
-entries, its slow branch lags too far behind. A claim on such a cell, or on a method that does not learn here,
-has no verdict; where learning is too close to call, the verdict is provisional. Estimates are shown all the
-same.
+A run that is too short, or trained at too high a rate, is another experiment: its queue still holds
+its first entries, its slow branch lags too far behind. A claim on such a cell, or on a method that
+does not learn here, has no verdict; where learning is too close to call, the verdict is
+provisional. Estimates are shown all the same.
 """
 
 from __future__ import annotations
@@ -56,8 +56,9 @@ def gate(
 ) -> tuple[str, str]:
     """Why a claim has no verdict, and why its verdict is provisional; empty where it is neither.
 
-    `own` are the claim's readings, `learns` comes from `learning`. A claim on collapse does not require its
-    method to learn. A claim on one model's property requires that the untrained encoder does not show it.
+    `own` are the claim's readings, `learns` comes from `learning`. A claim on collapse does not
+    require its method to learn. A claim on one model's property requires that the untrained encoder
+    does not show it.
     """
     scored = [each for each in own if each.contrast.of != "share" and claim.gate != "none"]
     methods = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
@@ -73,8 +74,8 @@ def gate(
 
 
 def before_training(claim: Claim, begun: bool, result: StudyResult) -> str:
-    """Why what a claim says is not owed to training, by the untrained encoder's numbers; empty if it may be.
-    Where these are missing, a claim whose runs have `begun` waits for them."""
+    """Why what a claim says is not owed to training, by the untrained encoder's numbers; empty if
+    it may be. Where these are missing, a claim whose runs have `begun` waits for them."""
     if claim.untrained is None:
         return ""
     untrained = readings(result, claim.untrained.contrasts())
@@ -122,26 +123,46 @@ def passes(run: RunConfig) -> float:
 
 
 LENGTH = (
-    "learning rate × sentences read is {:.2g} times that of the paper's million sentences, at least a third "
+    "learning rate × sentences read is {:.2g} times that of the paper's million sentences, at "
+    "least a third "
     "required"
 )
 # at most, but for the length
 LIMITS: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], ...] = (
-    ("lag", lag, 3.0, "queue and slow branch lag {:.2g} times as far as the paper's, at most 3 allowed"),
+    (
+        "lag",
+        lag,
+        3.0,
+        "queue and slow branch lag {:.2g} times as far as the paper's, at most 3 allowed",
+    ),
     ("length", length, 1 / 3, LENGTH),
-    ("turnover", lambda run, _: turnover(run), 0.05,
-     "the queue turns over once in {:.1%} of a run, at most 5% allowed"),
-    ("initial weights", lambda run, _: initial_share(run), 0.05,
-     "at half of a run {:.1%} of the slow branch are initial weights, at most 5% allowed"),
-)  # fmt: skip
+    (
+        "turnover",
+        lambda run, _: turnover(run),
+        0.05,
+        "the queue turns over once in {:.1%} of a run, at most 5% allowed",
+    ),
+    (
+        "initial weights",
+        lambda run, _: initial_share(run),
+        0.05,
+        "at half of a run {:.1%} of the slow branch are initial weights, at most 5% allowed",
+    ),
+)
 
 
 def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Check]:
-    """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch; then how
-    often the text is read, which bars nothing."""
-    study, setup, checks = result.study, result.setup, list[Check]()
+    """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch;
+    then how often the text is read, which bars nothing."""
+    study = result.study
+    setup = result.setup
+    checks = list[Check]()
     runs = [(cell.name, cell.cell, setup.config(study, cell.cell, 0)) for cell in cells]
-    pairs = {name: (run, study.paper_config(cell, setup.profile)) for name, cell, run in runs if run.memory}
+    pairs = {
+        name: (run, study.paper_config(cell, setup.profile))
+        for name, cell, run in runs
+        if run.memory
+    }
     for kind, number, limit, words in LIMITS if pairs else ():
         numbers = sorted((number(*pair), name) for name, pair in pairs.items())
         value, name = numbers[0] if kind == "length" else numbers[-1]
@@ -160,17 +181,21 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
 def gain(runs: Iterable[RunResult], task: str) -> Estimate:
     """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
     stored = [(run.status, run.rows) for run in runs if run.rows is not None]
-    before, after = ([rows.of(at, ALL).get(task) for _, rows in stored] for at in ("untrained", "selected"))
+    before, after = (
+        [rows.of(at, ALL).get(task) for _, rows in stored] for at in ("untrained", "selected")
+    )
     both = [(status, number) for (status, _), number in zip(stored, after, strict=True)]
     sound = [number for status, number in both if status != "diverged" and number is not None]
     scores = [counted(status, number, SCORED, worst_of(SCORED, sound)) for status, number in both]
     pairs = zip(scores, before, strict=True)
-    return over_seeds([score - start for score, start in pairs if score is not None and start is not None])
+    return over_seeds(
+        [score - start for score, start in pairs if score is not None and start is not None]
+    )
 
 
 def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
-    """The method's gain minus a third of SimCSE's (at least 0), and half of its 95 % interval by Welch; an
-    infinite one where either has one run."""
+    """The method's gain minus a third of SimCSE's (at least 0), and half of its 95 % interval by
+    Welch; an infinite one where either has one run."""
     bar = LEAST_GAIN * max(0.0, simcse.mean)
     weighted = [(1.0, method), (LEAST_GAIN, simcse)] if bar else [(1.0, method)]
     if any(one.n < 2 for _, one in weighted):
@@ -183,8 +208,8 @@ def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
 
 
 def learning(result: StudyResult) -> dict[Method, Check]:
-    """Whether each method and encoder of a study learns: the gain of one of its cells against a third of
-    SimCSE's on that encoder, by the scale's own runs or the study's row."""
+    """Whether each method and encoder of a study learns: the gain of one of its cells against a
+    third of SimCSE's on that encoder, by the scale's own runs or the study's row."""
     by_method: dict[Method, list[CellResult]] = {}
     for cell in trained(result):
         by_method.setdefault(_method(cell, result.study), []).append(cell)
@@ -197,13 +222,17 @@ def learning(result: StudyResult) -> dict[Method, Check]:
 
 
 def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
-    """The cell of a method that has to have learnt: the study's reference, else the best of `must_learn`,
-    else the best of all. Cells with a run come first.
+    """The cell of a method that has to have learnt: the study's reference, else the best of
+    `must_learn`, else the best of all. Cells with a run come first.
 
-    A cell that a claim says collapses must not stand for what a scale can train, or the claim could never
-    hold.
+    A cell that a claim says collapses must not stand for what a scale can train, or the claim could
+    never hold.
     """
-    must = [cell for cell in cells if any(matches(labels, cell.cell.labels) for labels in study.must_learn)]
+    must = [
+        cell
+        for cell in cells
+        if any(matches(labels, cell.cell.labels) for labels in study.must_learn)
+    ]
 
     def order(cell: CellResult) -> tuple[float, ...]:
         stands = cell.cell.labels == study.reference, cell in (must or cells)
@@ -214,12 +243,14 @@ def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
 
 
 def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[CellResult]:
-    """The cells, of these contrasts or all, that run here and of which a number comes from training: not a
-    time, a count of data, or a number without training."""
+    """The cells, of these contrasts or all, that run here and of which a number comes from
+    training: not a time, a count of data, or a number without training."""
     read = [(cell.metric, cell) for cell in result.cells]
     if of is not None:
         read = [(each.contrast.metric or cell.metric, cell) for each in of for cell in each.cells]
-    names = {cell.name for metric, cell in read if metric.checkpoint in ("selected", "last", "curve")}
+    names = {
+        cell.name for metric, cell in read if metric.checkpoint in ("selected", "last", "curve")
+    }
     here = [cell for cell in result.cells if cell.name in names and not cell.unavailable]
     return [cell for cell in here if result.setup.config(result.study, cell.cell, 0).trains]
 
@@ -231,7 +262,8 @@ def _method(cell: CellResult, study: Study) -> Method:
 def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult) -> Check:
     """A cell's gain against a third of SimCSE's."""
     task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
-    own, bar = gain(cell.runs, task), gain(simcse, task)
+    own = gain(cell.runs, task)
+    bar = gain(simcse, task)
     if not own.n or not bar.n:
         name = "SimCSE" if own.n else cell.name
         words = f"{name} has no run: {_command(result.study.name, result.setup)} trains it"
@@ -243,7 +275,8 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     above, half = against_bar(own, bar)
     met = None if abs(above) <= half else above > 0
     where = f"over the untrained [CLS] on {'the test average' if task == 'avg' else task}"
-    words = f"runs of {cell.name} gain {_spoken(own)} {where}, SimCSE {_spoken(bar)}; a third is required"
+    gains = f"gain {_spoken(own)} {where}, SimCSE {_spoken(bar)}"
+    words = f"runs of {cell.name} {gains}; a third is required"
     if math.isinf(half):
         words += ", and one run has no interval"
     elif met is None:

@@ -1,4 +1,5 @@
-"""The comparisons of a claim on the runs, one by one: estimate, printed number, and where each points."""
+"""The comparisons of a claim on the runs, one by one: estimate, printed number, and where each
+points."""
 
 from __future__ import annotations
 
@@ -48,11 +49,11 @@ class Comparison:
 def comparisons_of(
     claim: Claim, readings: Mapping[Contrast, Reading], outcome: Outcome, n: int, claims: int
 ) -> tuple[Comparison, ...]:
-    """Every comparison of a claim, in its order, given the claim's outcome at its check with n seeds
-    in a study of so many claims.
+    """Every comparison of a claim, in its order, given the claim's outcome at its check with n
+    seeds in a study of so many claims.
 
-    The level of a comparison's own verdict is the claim's, divided by the number of its comparisons.
-    On the side on which the claim is settled it is the level that settled the claim.
+    The level of a comparison's own verdict is the claim's, divided by the number of its
+    comparisons. On the side on which the claim is settled it is the level that settled the claim.
     """
     level = alpha_at(n, claims)
     count = len(readings)
@@ -87,8 +88,9 @@ def _own(tested: Estimate, reading: Reading, outcome: Outcome) -> Outcome:
 
 
 def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
-    """Where a claim's estimates point, by the claim's own logic over 95 % intervals: for, if as many
-    comparisons as it needs lie on its side; against, if so many lie on the other that it cannot hold.
+    """Where a claim's estimates point, by the claim's own logic over 95 % intervals: for, if as
+    many comparisons as it needs lie on its side; against, if so many lie on the other that it
+    cannot hold.
     """
     holds = {each.contrast: HOLDS[each.points] for each in comparisons}
     value = truth(predicate, holds.get)
@@ -96,9 +98,9 @@ def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
 
 
 class Line(NamedTuple):
-    """A comparison as people read it: `left` minus `right` (empty: a number stands alone) has to lie above
-    `above` and below `below`, as far as these are given; with both, and above not under below, one is
-    enough. Of two directions of one comparison, that a claim has both makes one line.
+    """A comparison as people read it: `left` minus `right` (empty: a number stands alone) has to
+    lie above `above` and below `below`, as far as these are given; with both, and above not under
+    below, one is enough. Of two directions of one comparison, that a claim has both makes one line.
     """
 
     left: str
@@ -134,7 +136,8 @@ def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Li
     required = sign * contrast.above + 0.0  # + 0.0: no minus zero
     above = required if positive else None
     below = None if positive else required
-    points, outcome = comparison.points, comparison.outcome
+    points = comparison.points
+    outcome = comparison.outcome
     if mirror is not None:
         below = -mirror.contrast.above + 0.0
         pick = max if required >= below else min  # one of both is enough, or both are needed

@@ -1,4 +1,5 @@
-"""The values of a claim's contrasts on a study's runs, seed by seed, and on the paper's printed numbers."""
+"""The values of a claim's contrasts on a study's runs, seed by seed, and on the paper's printed
+numbers."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from core.spec.study import Metric
 
 
 class Reading(NamedTuple):
-    """A contrast on the runs of a study: its cells, the weights of these (cells,), and what their runs count
-    for under the seeds from 0 on that all of them have: `values` (cells, seeds)."""
+    """A contrast on the runs of a study: its cells, the weights of these (cells,), and what their
+    runs count for under the seeds from 0 on that all of them have: `values` (cells, seeds)."""
 
     contrast: Contrast
     cells: tuple[CellResult, ...]
@@ -29,11 +30,13 @@ class Reading(NamedTuple):
         return self.values.shape[1]
 
     def under(self, n: int) -> np.ndarray | None:
-        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them. A contrast
-        of scatters reads each cell's absolute deviations from its median over these n seeds."""
+        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them. A
+        contrast of scatters reads each cell's absolute deviations from its median over these n
+        seeds."""
         if not 0 < n <= self.seeds:
             return None
-        values, above = self.values[:, :n], float(self.contrast.above)
+        values = self.values[:, :n]
+        above = float(self.contrast.above)
         if self.contrast.of == "scatter":
             return scatter_by_seed(values, self.weights, above)
         # in the order of the terms: sums stay to the digit
@@ -41,18 +44,22 @@ class Reading(NamedTuple):
 
     @property
     def printed(self) -> float | None:
-        """The contrast minus its threshold on the paper's printed numbers; None if the paper prints not all
-        of them."""
+        """The contrast minus its threshold on the paper's printed numbers; None if the paper prints
+        not all of them."""
         numbers = [cell.cell.published for cell in self.cells]
         if self.contrast.metric is not None or self.contrast.of != "value" or None in numbers:
             return None
         pairs = zip(self.weights.tolist(), numbers, strict=True)
-        return float(sum(weight * (number or 0.0) for weight, number in pairs) - self.contrast.above)
+        return float(
+            sum(weight * (number or 0.0) for weight, number in pairs) - self.contrast.above
+        )
 
 
-def readings(result: StudyResult, contrasts: Iterable[Contrast] | None = None) -> dict[Contrast, Reading]:
-    """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its weight over
-    the cells that it matches."""
+def readings(
+    result: StudyResult, contrasts: Iterable[Contrast] | None = None
+) -> dict[Contrast, Reading]:
+    """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its
+    weight over the cells that it matches."""
     if contrasts is None:
         contrasts = [each for claim in result.study.claims for each in claim.predicate.contrasts()]
     by_labels = {cell.cell.labels: cell for cell in result.cells}
@@ -76,10 +83,11 @@ def readings(result: StudyResult, contrasts: Iterable[Contrast] | None = None) -
 def _by_seed(
     metric: Metric | None, cells: Sequence[CellResult], result: StudyResult
 ) -> list[dict[int, float]]:
-    """By cell what its runs count for under each seed, in the cell's own metric (None) or in another.
+    """By cell what its runs count for under each seed, in the cell's own metric (None) or in
+    another.
 
-    A time counts only under seeds whose runs of these cells were all on one device, since others compare
-    devices.
+    A time counts only under seeds whose runs of these cells were all on one device, since others
+    compare devices.
     """
     if metric is None:
         return [cell.by_seed for cell in cells]

@@ -15,21 +15,42 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-OURS, DIFFERENT, GREY, PALE = "#0072B2", "#D55E00", "#555555", "#DDDDDD"
-COLOURS = (OURS, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", DIFFERENT)  # Okabe and Ito's
+OURS = "#0072B2"
+DIFFERENT = "#D55E00"
+GREY = "#555555"
+PALE = "#DDDDDD"
+# Okabe and Ito's
+COLOURS = (OURS, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", DIFFERENT)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 RC = {
-    "font.size": 8, "axes.titlesize": 8, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.axisbelow": True, "legend.fontsize": 7, "legend.frameon": False, "text.parse_math": False,
-    "legend.title_fontsize": 7, "axes.titlelocation": "left", "figure.titlesize": 9.5,
-    "figure.titleweight": "bold", "pdf.fonttype": 42, "savefig.dpi": 150,
-    "lines.linewidth": 1.4, "lines.markersize": 4.5, "figure.constrained_layout.use": True,
-    "figure.constrained_layout.w_pad": 0.08, "grid.color": PALE,
-}  # fmt: skip
-WIDTH, LETTERS = 7.2, 84  # of a figure in inches, and of a line of its title
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "text.parse_math": False,
+    "legend.title_fontsize": 7,
+    "axes.titlelocation": "left",
+    "figure.titlesize": 9.5,
+    "figure.titleweight": "bold",
+    "pdf.fonttype": 42,
+    "savefig.dpi": 150,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "figure.constrained_layout.use": True,
+    "figure.constrained_layout.w_pad": 0.08,
+    "grid.color": PALE,
+}
+# of a figure in inches, and of a line of its title
+WIDTH = 7.2
+LETTERS = 84
 LOG_RANGE = 16.0  # largest over smallest label, from which an axis is logarithmic
 CROWDED = 0.05  # of an axis: labels that are nearer stand slanted
-LEGEND_LETTERS, HANDLE = 132, 9  # of a line of a legend, and what a handle takes of them
+# of a line of a legend, and what a handle takes of them
+LEGEND_LETTERS = 132
+HANDLE = 9
 
 
 def drawing():
@@ -47,7 +68,8 @@ def image(figure: Figure, kind: str) -> bytes:
 
 def sheet(title: str, panels: int, height: float, **options) -> tuple[Figure, list[Axes]]:
     """A figure with its finding as title, and axes for so many panels."""
-    deep, lines = -(-panels // 4), textwrap.fill(title, LETTERS)
+    deep = -(-panels // 4)
+    lines = textwrap.fill(title, LETTERS)
     columns = -(-panels // deep)
     figure = Figure(figsize=(WIDTH, deep * height + 0.9 + 0.17 * lines.count("\n")))
     figure.suptitle(lines, x=0.01, ha="left")
@@ -60,9 +82,11 @@ def sheet(title: str, panels: int, height: float, **options) -> tuple[Figure, li
 
 
 def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
-    """One legend below the axes, each label once, under the setting of the runs; at most three columns, fewer
-    for long labels."""
-    pairs = [pair for panel in axes for pair in zip(*panel.get_legend_handles_labels(), strict=True)]
+    """One legend below the axes, each label once, under the setting of the runs; at most three
+    columns, fewer for long labels."""
+    pairs = [
+        pair for panel in axes for pair in zip(*panel.get_legend_handles_labels(), strict=True)
+    ]
     handles = {textwrap.fill(label, LEGEND_LETTERS - HANDLE): handle for handle, label in pairs}
     columns = min(3, LEGEND_LETTERS // (max(map(len, handles)) + HANDLE)) or 1
     look = {"title": textwrap.fill(setting, LEGEND_LETTERS), "alignment": "left", "ncols": columns}

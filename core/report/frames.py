@@ -1,4 +1,5 @@
-"""Results as data frames: cells, runs, curves, claims and checks. Tables, figures and page show nothing else.
+"""Results as data frames: cells, runs, curves, claims and checks. Tables, figures and page show
+nothing else.
 
 Every frame begins with `scale, profile, encoder`. `docs/using.md` explains every column.
 """
@@ -18,7 +19,7 @@ from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, ov
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
 from core.spec.claim import Contrast
-from core.spec.errors import no_formula, refuse, shown
+from core.spec.errors import UserError, no_formula, shown
 from core.spec.registered import changed_after_runs
 from core.spec.result import decimals, unit
 from core.spec.study import Metric, Study
@@ -43,8 +44,10 @@ def _frame(rows: Iterable[Sequence | Row], columns: str, axes: Iterable[str] = (
 
 
 def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, str]:
-    """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never one."""
-    setup, name = result.setup, result.setup.sources.encoder_name
+    """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never
+    one."""
+    setup = result.setup
+    name = result.setup.sources.encoder_name
     if cell is not None:
         encoder = setup.sources.encoder(cell.cell.encoder)
         name = "" if cell.unavailable or encoder is None else encoder.name
@@ -56,7 +59,8 @@ def _axes(result: StudyResult) -> list[str]:
 
 
 def base_pattern(study: Study) -> tuple[str | None, ...] | None:
-    """Labels of the cell that the others are compared with, a None for a cell's own label; or None."""
+    """Labels of the cell that the others are compared with, a None for a cell's own label; or
+    None."""
     return (study.figure and study.figure.base) or study.reference
 
 
@@ -64,10 +68,14 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
-    study, cells = result.study, {cell.cell.labels: cell for cell in result.cells}
-    pattern, tested = base_pattern(study) or (), dict[Labels, Estimate]()
+    study = result.study
+    cells = {cell.cell.labels: cell for cell in result.cells}
+    pattern = base_pattern(study) or ()
+    tested = dict[Labels, Estimate]()
     bases = {
-        labels: tuple(own if fixed is None else fixed for own, fixed in zip(labels, pattern, strict=False))
+        labels: tuple(
+            own if fixed is None else fixed for own, fixed in zip(labels, pattern, strict=False)
+        )
         for labels in cells
     }
     for place in dict.fromkeys(labels for labels in bases.values() if labels in cells):
@@ -94,48 +102,74 @@ def _alike(cell: CellResult, base: CellResult) -> bool:
 
 
 def _numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row:
-    estimate, places, runs = cell.estimate, decimals(cell.metric) + 2, cell.runs
+    estimate = cell.estimate
+    places = decimals(cell.metric) + 2
+    runs = cell.runs
     row = {
-        "mean": estimate.mean, "ci95_low": estimate.low, "ci95_high": estimate.high,
-        "n": estimate.n, "sd": estimate.sd,
+        "mean": estimate.mean,
+        "ci95_low": estimate.low,
+        "ci95_high": estimate.high,
+        "n": estimate.n,
+        "sd": estimate.sd,
         "printed": np.nan if cell.cell.published is None else cell.cell.published,
-        "reference": "" if base is None else base.name, **_compared(cell, base, tested),
+        "reference": "" if base is None else base.name,
+        **_compared(cell, base, tested),
         "values": " ".join("-" if run.value is None else f"{run.value:.{places}f}" for run in runs),
-        "failed_seeds": " ".join(str(run.seed) for run in runs if run.status in ("collapsed", "diverged")),
+        "failed_seeds": " ".join(
+            str(run.seed) for run in runs if run.status in ("collapsed", "diverged")
+        ),
         "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
         "status": cell.status,
         "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
-        "unit": unit(cell.metric), "unavailable": cell.unavailable,
+        "unit": unit(cell.metric),
+        "unavailable": cell.unavailable,
         "source": "+".join(sorted({run.source for run in runs} - {""})),
         "run_ids": " ".join(run.run_id for run in runs),
-    }  # fmt: skip
+    }
     return _rounded(row, places)
 
 
 def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row:
     """The cell minus its base: paired by seed, as printed, and tested."""
-    own, theirs, printed, of_base = cell.by_seed, dict[int, float](), cell.cell.published, None
+    own = cell.by_seed
+    theirs = dict[int, float]()
+    printed = cell.cell.published
+    of_base = None
     if base is not None and _alike(cell, base):
         theirs = base.by_seed
         of_base = None if cell.unavailable and cell.metric != base.metric else base.cell.published
     paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
     return {
-        "paired_difference": paired.mean, "paired_ci95_low": paired.low, "paired_ci95_high": paired.high,
+        "paired_difference": paired.mean,
+        "paired_ci95_low": paired.low,
+        "paired_ci95_high": paired.high,
         "paired_n": paired.n,
         "printed_difference": np.nan if printed is None or of_base is None else printed - of_base,
-        "tested_low": tested.low, "tested_high": tested.high, "tested_n": tested.n,
+        "tested_low": tested.low,
+        "tested_high": tested.high,
+        "tested_n": tested.n,
         "different": "" if not tested.n else "yes" if tested.distinguishable else "no",
-    }  # fmt: skip
+    }
 
 
 def _rounded(row: Row, places: int) -> Row:
-    return {name: round(entry, places) if isinstance(entry, float) else entry for name, entry in row.items()}
+    return {
+        name: round(entry, places) if isinstance(entry, float) else entry
+        for name, entry in row.items()
+    }
 
 
 def value_frame(result: Judged) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
     rows = (
-        (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id, run.status, run.value)
+        (
+            *_setting(result, cell).values(),
+            *cell.cell.labels,
+            run.seed,
+            run.run_id,
+            run.status,
+            run.value,
+        )
         for cell in result.cells
         for run in cell.runs
     )
@@ -143,12 +177,17 @@ def value_frame(result: Judged) -> pd.DataFrame:
 
 
 def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
-    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone, the average over
-    the test sets first. Raises UserError if there is no such pair."""
-    cells, rows = {cell.cell.labels: cell for cell in result.cells}, []
+    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone, the
+    average over the test sets first. Raises UserError if there is no such pair."""
+    cells = {cell.cell.labels: cell for cell in result.cells}
+    rows = []
     for labels in sorted(cells, key=lambda labels: "avg" not in labels):
         cell = cells[labels]
-        partner = tuple(b.split("/")) if cell.name == a else tuple(b if one == a else one for one in labels)
+        partner = (
+            tuple(b.split("/"))
+            if cell.name == a
+            else tuple(b if one == a else one for one in labels)
+        )
         if partner != labels and (base := cells.get(partner)) is not None:
             values = {labels: cell.by_seed, partner: base.by_seed}
             tested = comparisons(values, partner, result.study.claims)[labels]
@@ -156,28 +195,41 @@ def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
             rows.append({"a": cell.name, "b": base.name, **numbers})
     known = ", ".join(dict.fromkeys(itertools.chain(*cells)))
     name = result.study.name
-    refuse(not rows, f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}.")
+    if not rows:
+        raise UserError(
+            f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}."
+        )
     return pd.DataFrame(rows).rename(columns=lambda column: column.removeprefix("paired_"))
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum. A run of several
-    cells stands under the first that reads it after training; one without a result has an empty value."""
+    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum. A run of
+    several cells stands under the first that reads it after training; one without a result has an
+    empty value."""
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
     runs: dict[str, list[tuple]] = {}
-    for cell in sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in ("selected", "last")):
+    for cell in sorted(
+        result.cells, key=lambda cell: cell.metric.checkpoint not in ("selected", "last")
+    ):
         labels = dict(zip(_axes(result), cell.cell.labels, strict=True))
         for run in cell.runs:
-            head = *_setting(result, cell).values(), *(labels[name] for name in axes), run.seed, run.run_id
+            head = (
+                *_setting(result, cell).values(),
+                *(labels[name] for name in axes),
+                run.seed,
+                run.run_id,
+            )
             if run.run_id not in runs:
-                runs[run.run_id] = [(*head, run.status, run.source, *number) for number in _kept(run)]
+                runs[run.run_id] = [
+                    (*head, run.status, run.source, *number) for number in _kept(run)
+                ]
     columns = "seed run_id status source checkpoint task metric step value"
     return _frame(itertools.chain(*runs.values()), columns, axes).astype({"step": "Int64"})
 
 
 def _kept(run: RunResult) -> Iterable[tuple]:
-    """Checkpoint, task, metric, step and value of a run's numbers, in order. Hundreds of singular values stay
-    in the run's own file, as does the curve."""
+    """Checkpoint, task, metric, step and value of a run's numbers, in order. Hundreds of singular
+    values stay in the run's own file, as does the curve."""
     if run.rows is None:
         return [("", "", "", pd.NA, np.nan)]
     table = run.rows.table.to_pandas()[["checkpoint", "task", "metric", "step", "value"]]
@@ -186,13 +238,16 @@ def _kept(run: RunResult) -> Iterable[tuple]:
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a point of a study's curves: development score by step, or singular value over the largest by
-    index from 1; none for a study without curves. Cells that read the same runs stand once."""
+    """One row a point of a study's curves: development score by step, or singular value over the
+    largest by index from 1; none for a study without curves. Cells that read the same runs stand
+    once."""
     kind = result.study.figure.kind if result.study.figure else ""
     rows: dict[tuple, list[tuple]] = {}
     for _, cell, run in _stored([result]) if kind in ("curve", "spectrum") else ():
         at = cell.metric.checkpoint
-        points = run.rows.curve(result.aggregate) if kind == "curve" else _shares(run.rows.spectrum(at))
+        points = (
+            run.rows.curve(result.aggregate) if kind == "curve" else _shares(run.rows.spectrum(at))
+        )
         head = *_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id
         rows.setdefault((at, run.run_id), [(*head, *point) for point in points.items()])
     return _frame(itertools.chain(*rows.values()), "seed run_id x value", _axes(result))
@@ -210,13 +265,20 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
         if run.run_id not in rows:
             of = result.aggregate, result.setup.scale
             rows[run.run_id] = {
-                **_setting(result, cell), "run_id": run.run_id, "study": result.study.name,
-                "cell": cell.name, "method": cell.cell.method or result.study.method, "seed": run.seed,
-                "status": run.status, "source": run.source,
+                **_setting(result, cell),
+                "run_id": run.run_id,
+                "study": result.study.name,
+                "cell": cell.name,
+                "method": cell.cell.method or result.study.method,
+                "seed": run.seed,
+                "status": run.status,
+                "source": run.source,
                 **{name: value(run.rows, metric, *of) for name, metric in SUMMARY.items()},
                 "seconds": seconds(run.provenance),
-            }  # fmt: skip
-    frame = _frame(rows.values(), f"run_id study cell method seed status source {' '.join(SUMMARY)} seconds")
+            }
+    frame = _frame(
+        rows.values(), f"run_id study cell method seed status source {' '.join(SUMMARY)} seconds"
+    )
     return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
 
 
@@ -234,22 +296,41 @@ def seconds(provenance: Mapping[str, object]) -> float | None:
 
 
 def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
-    """One row a claim: its verdict, and the weakest comparison less the claim's threshold (claims.csv)."""
+    """One row a claim: its verdict, and the weakest comparison less the claim's threshold
+    (claims.csv)."""
     rows = []
     for result in results:
         for verdict in result.verdicts:
-            estimate, tested, share = verdict.estimate, verdict.tested, verdict.contrast.of == "share"
-            rows.append((
-                *_setting(result).values(), result.study.name, verdict.claim.key, verdict.claim.text,
-                contrast_here(verdict.contrast, result), _unit_of(verdict.contrast, result.study),
-                verdict.outcome, verdict.points, "yes" if verdict.within_margin else "",
-                "after runs were seen" if changed_after_runs(verdict.claim.key) else "",
-                verdict.reason, estimate.mean, np.nan if share else estimate.low,
-                np.nan if share else estimate.high, estimate.n, tested.low, tested.high, tested.n,
-                np.nan if verdict.printed_effect is None else verdict.printed_effect,
-            ))  # fmt: skip
+            estimate = verdict.estimate
+            tested = verdict.tested
+            share = verdict.contrast.of == "share"
+            rows.append(
+                (
+                    *_setting(result).values(),
+                    result.study.name,
+                    verdict.claim.key,
+                    verdict.claim.text,
+                    contrast_here(verdict.contrast, result),
+                    _unit_of(verdict.contrast, result.study),
+                    verdict.outcome,
+                    verdict.points,
+                    "yes" if verdict.within_margin else "",
+                    "after runs were seen" if changed_after_runs(verdict.claim.key) else "",
+                    verdict.reason,
+                    estimate.mean,
+                    np.nan if share else estimate.low,
+                    np.nan if share else estimate.high,
+                    estimate.n,
+                    tested.low,
+                    tested.high,
+                    tested.n,
+                    np.nan if verdict.printed_effect is None else verdict.printed_effect,
+                )
+            )
     columns = "study claim text comparison unit verdict points within_margin rule_changed reason"
-    return _frame(rows, f"{columns} estimate ci95_low ci95_high n tested_low tested_high tested_n printed")
+    return _frame(
+        rows, f"{columns} estimate ci95_low ci95_high n tested_low tested_high tested_n printed"
+    )
 
 
 def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
@@ -258,32 +339,55 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
     for result in results:
         for verdict in result.verdicts:
             for line in lines_of(verdict.comparisons, result.study):
-                rows.append((
-                    *_setting(result).values(), result.study.name, verdict.claim.key,
-                    needed(verdict.claim.predicate), line.left, line.right, line.above, line.below,
-                    _unit_of(line.contrast, result.study), line.printed, *line.estimate[:4],
-                    line.points, line.outcome,
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        *_setting(result).values(),
+                        result.study.name,
+                        verdict.claim.key,
+                        needed(verdict.claim.predicate),
+                        line.left,
+                        line.right,
+                        line.above,
+                        line.below,
+                        _unit_of(line.contrast, result.study),
+                        line.printed,
+                        *line.estimate[:4],
+                        line.points,
+                        line.outcome,
+                    )
+                )
     columns = "study claim needed left right above below unit printed estimate ci95_low ci95_high n"
     numbers = dict.fromkeys(("above", "below", "printed"), float)
     return _frame(rows, f"{columns} points verdict").astype(numbers)
 
 
 def _unit_of(contrast: Contrast, study: Study) -> str:
-    """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units differ."""
-    metrics = [contrast.metric] if contrast.metric else map(study.metric_of, study.cells_of([contrast]))
+    """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units
+    differ."""
+    metrics = (
+        [contrast.metric] if contrast.metric else map(study.metric_of, study.cells_of([contrast]))
+    )
     units = {"points" if unit(metric) in POINTS else unit(metric) for metric in metrics}
     return units.pop() if len(units) == 1 else ""
 
 
 def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
-    """One row a study and check: whether its runs can carry the paper's experiment (comparability.csv)."""
+    """One row a study and check: whether its runs can carry the paper's experiment
+    (comparability.csv)."""
     known = {True: "yes", False: "no", None: "not known"}
     rows = (
-        (*_setting(result).values(), result.study.name, check.kind, check.value, check.limit,
-         known[check.met], check.words)
-        for result in results for check in result.checks
-    )  # fmt: skip
+        (
+            *_setting(result).values(),
+            result.study.name,
+            check.kind,
+            check.value,
+            check.limit,
+            known[check.met],
+            check.words,
+        )
+        for result in results
+        for check in result.checks
+    )
     return _frame(rows, "study check value limit met words")
 
 

@@ -29,7 +29,7 @@ from core.report.words import (
     outcome_words,
     reading,
     setting,
-)  # fmt: skip
+)
 from core.spec.claim import Claim
 from core.spec.errors import counted
 from core.spec.fields import explanations
@@ -48,7 +48,13 @@ DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
 FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
-ENDINGS = {"CSV": ".csv", "runs": "_runs.csv", "curves": "_curves.csv", "Markdown": ".md", "LaTeX": ".tex"}
+ENDINGS = {
+    "CSV": ".csv",
+    "runs": "_runs.csv",
+    "curves": "_curves.csv",
+    "Markdown": ".md",
+    "LaTeX": ".tex",
+}
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
 Seconds = Callable[[RunConfig], float]  # that a run is expected to take
 
@@ -58,53 +64,76 @@ def page_files(
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `results` has every study. `figures` is where the figures lie, `seconds` what a run at the papers' scale
-    takes. Links are to files that are there.
+    `results` has every study. `figures` is where the figures lie, `seconds` what a run at the
+    papers' scale takes. Links are to files that are there.
     """
     claims = pd.concat(map(frames.claim_frame, results.values()), ignore_index=True)
     checks = pd.concat(map(frames.check_frame, results.values()), ignore_index=True)
     compared = pd.concat(map(frames.comparison_frame, results.values()), ignore_index=True)
     costs = {
         (profile, result.study.name): prospects.of_study(result, seconds)
-        for (scale, profile), found in results.items() if scale == PAPER.name for result in found
-    }  # fmt: skip
+        for (scale, profile), found in results.items()
+        if scale == PAPER.name
+        for result in found
+    }
     words = {
         (*key, result.study.name, verdict.claim.key): _without_run(verdict)
-        for key, judged in results.items() for result in judged for verdict in result.verdicts
+        for key, judged in results.items()
+        for result in judged
+        for verdict in result.verdicts
         if verdict.outcome == "not run"
-    }  # fmt: skip
-    words |= {(PAPER.name, *key, cost.claim): cost.words for key, each in costs.items() for cost in each}
+    }
+    words |= {
+        (PAPER.name, *key, cost.claim): cost.words for key, each in costs.items() for cost in each
+    }
     places = zip(claims["scale"], claims["profile"], claims["study"], claims["claim"], strict=True)
     claims["reason"] = [
         why or words.get(place, "") for why, place in zip(claims["reason"], places, strict=True)
     ]
-    shown, sections = _shown(claims), []
+    shown = _shown(claims)
+    sections = []
     order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
     for study in studies:
-        mine = [result for key in order for result in results[key] if result.study.name == study.name]
+        mine = [
+            result for key in order for result in results[key] if result.study.name == study.name
+        ]
         rows = shown[shown["study"] == study.name]
         cards = [
             _card(
-                claim, rows[rows["claim"] == claim.key].to_dict("records"),
+                claim,
+                rows[rows["claim"] == claim.key].to_dict("records"),
                 _comparisons(compared[compared["claim"] == claim.key]),
             )
             for claim in study.claims
-        ]  # fmt: skip
+        ]
         at_paper = [
-            result for result in results.get((PAPER.name, DEFAULT), ()) if result.study.name == study.name
+            result
+            for result in results.get((PAPER.name, DEFAULT), ())
+            if result.study.name == study.name
         ]
         cost = _cost(at_paper[0], costs[DEFAULT, study.name], seconds) if at_paper else ""
         axes = [text for axis in study.axes for text in (axis.name, axis.title)]
         tables = [_table(result, folder, figures) for result in mine if result.begun]
-        sections.append({
-            "study": study, "cards": cards, "summary": _summary(cards, cost),
-            "tables": [table for table in tables if table["files"]],  # others have not been drawn
-            "words": " ".join((study.paper_name, study.title, study.name, study.caption, *axes)),
-        })  # fmt: skip
+        sections.append(
+            {
+                "study": study,
+                "cards": cards,
+                "summary": _summary(cards, cost),
+                "tables": [
+                    table for table in tables if table["files"]
+                ],  # others have not been drawn
+                "words": " ".join(
+                    (study.paper_name, study.title, study.name, study.caption, *axes)
+                ),
+            }
+        )
     files = {"claims.csv": claims, "comparisons.csv": compared, "comparability.csv": checks}
     given = {
         "papers": list({study.paper: study.source for study in studies}.values()),
-        "sections": sections, "columns": COLUMNS, "csv_files": list(files), "lede": _lede(claims),
+        "sections": sections,
+        "columns": COLUMNS,
+        "csv_files": list(files),
+        "lede": _lede(claims),
         "scatters": {
             f"{COLUMNS[scale]}, profile {profile}": _links(
                 {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}, folder
@@ -113,7 +142,7 @@ def page_files(
         },
         "links": _links({name: HOME / name for name in DOCS}, folder),
         "older": _links({"archive": folder / "archive" / "README.md"}, folder).get("archive", ""),
-    }  # fmt: skip
+    }
     pages = "index.html", "README.md"
     texts = {name: _templates().get_template(f"{name}.jinja").render(given) for name in pages}
     return texts | {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
@@ -132,7 +161,9 @@ def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     tested = list(map(interval, claims["tested_low"], claims["tested_high"]))
     labels = [_label(row) for row in claims.itertuples()]
     shown = claims.assign(estimate=estimates, tested=tested, label=labels)
-    shown = shown.sort_values("scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable")
+    shown = shown.sort_values(
+        "scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable"
+    )
     alike = ["study", "claim", "scale", "verdict", "points", "reason", "estimate", "tested", "n"]
     each = {"profile": list, "rule_changed": "first", "label": "first"}
     return shown.groupby(alike, sort=False, as_index=False).agg(each)
@@ -165,7 +196,8 @@ def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict]) -> di
 
 
 def _comparisons(rows: pd.DataFrame) -> list[dict]:
-    """A claim's comparisons under the table's profile: in words, as printed, and by scale the estimate."""
+    """A claim's comparisons under the table's profile: in words, as printed, and by scale the
+    estimate."""
     comparisons: dict[str, dict] = {}
     for row in rows[rows["profile"] == DEFAULT].itertuples():
         words = comparison_words(row)
@@ -204,27 +236,36 @@ def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
     cells = {cell.runs[0].run_id: cell.cell for cell in result.cells if cell.runs}
     if costs or not cells:
         return prospects.summary(costs) if costs else "cannot be run"
-    hours = sum(seconds(result.setup.config(result.study, cell, 0)) for cell in cells.values()) / 3600
+    hours = (
+        sum(seconds(result.setup.config(result.study, cell, 0)) for cell in cells.values()) / 3600
+    )
     runs = f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(cells)} runs"
     return f"{runs}, {prospects.gpu_time(FIRST_SEEDS * hours)}"
 
 
 def _table(result: Judged, folder: Path, figures: Path) -> dict:
     """A study's table at one scale and profile, with its figures and the files beside it."""
-    scale, profile, name = result.setup.scale.name, result.setup.profile, result.study.name
+    scale = result.setup.scale.name
+    profile = result.setup.profile
+    name = result.study.name
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
     cautions = [caution(result)] if caution(result) else []
     pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}
     return {
-        "scale": scale, "profile": profile, "name": f"{COLUMNS[scale]}, profile {profile}", "grid": table,
+        "scale": scale,
+        "profile": profile,
+        "name": f"{COLUMNS[scale]}, profile {profile}",
+        "grid": table,
         "notes": (setting(result), reading(result), *marks(table), *cautions, *of_runs(result)),
-        "figures": _links(pictures, folder), "files": _links(files, folder),
-    }  # fmt: skip
+        "figures": _links(pictures, folder),
+        "files": _links(files, folder),
+    }
 
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
-    """The paths of files that are there, as links from a page in `folder`, with no letter that is syntax."""
+    """The paths of files that are there, as links from a page in `folder`, with no letter that is
+    syntax."""
     there = {name: path.resolve() for name, path in paths.items() if path.is_file()}
     return {name: quote(os.path.relpath(path, folder.resolve())) for name, path in there.items()}
 
@@ -238,7 +279,9 @@ def _lede(claims: pd.DataFrame) -> str:
         here = claims[(claims["scale"] == scale) & (claims["profile"] == DEFAULT)]
         counts = here["verdict"].value_counts()
         if len(counts):
-            texts = {outcome: f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome in counts}
+            texts = {
+                outcome: f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome in counts
+            }
             if pointing := _pointing(here):
                 texts["undecided"] += f" ({pointing})"
             words.append(f"{place}: {', '.join(texts.values())}.")
@@ -258,8 +301,10 @@ def _templates() -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     made.filters |= {"slug": slug, "markdown": lambda text: md(str(text)), "explained": explained}
     made.globals |= {"MARKS": MARKS, "POINTING": POINTING, "READING": READING, "mark": mark}
     return made
@@ -267,7 +312,8 @@ def _templates() -> jinja2.Environment:
 
 def explained(text: str) -> markupsafe.Markup:
     """Text with each D-number's meaning as its title."""
-    known, escape = explanations(), markupsafe.escape
+    known = explanations()
+    escape = markupsafe.escape
     return markupsafe.Markup(
         re.sub(
             rf"\b({'|'.join(known)})\b",

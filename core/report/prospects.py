@@ -1,9 +1,10 @@
-"""What it takes to settle a claim: the power of the verdicts' own test, by the paper's numbers or by ours.
+"""What it takes to settle a claim: the power of the verdicts' own test, by the paper's numbers or
+by ours.
 
-`of_study` answers by the printed numbers: it takes the printed effects as true, and a spread over seeds with
-its source. `chances` orders the work of `--resolve`: it draws further seeds around the stored ones. No
-verdict uses either. In `power` parts of a claim count as independent; parts that share a cell move together,
-so the power of "all of them" is a lower bound.
+`of_study` answers by the printed numbers: it takes the printed effects as true, and a spread over
+seeds with its source. `chances` orders the work of `--resolve`: it draws further seeds around the
+stored ones. No verdict uses either. In `power` parts of a claim count as independent; parts that
+share a cell move together, so the power of "all of them" is a lower bound.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ UNPRINTED = 1.0  # effect without a printed number, in spreads of the comparison
 UNPRINTED_SHARE = 0.75  # of the runs of a cell
 HOUR = 3600
 
-Normal = tuple[float, float]  # a contrast's mean over the threshold and its SD over seeds, taken as true
+# a contrast's mean over the threshold and its SD over seeds, taken as true
+Normal = tuple[float, float]
 
 
 class Spread(NamedTuple):
@@ -52,8 +54,9 @@ SIMCSE_SPREAD = Spread(0.84, "hppRC's 50 seeds of SimCSE")
 
 
 class Price(NamedTuple):
-    """What settling a claim takes at a spread: `seeds` for 80 % power to show what the paper prints, and the
-    hours of the `runs` of its cells up to there. No check has that power: None, and no runs."""
+    """What settling a claim takes at a spread: `seeds` for 80 % power to show what the paper
+    prints, and the hours of the `runs` of its cells up to there. No check has that power: None, and
+    no runs."""
 
     spread: Spread
     seeds: int | None
@@ -82,7 +85,9 @@ class Cost(NamedTuple):
             least = "at least " if self.highest.seeds is None else ""
             parts.append(f"{least}{_range(str(len(runs)) for runs in able)} runs")
             parts.append(gpu_time(*(sum(runs.values()) for runs in able)))
-        spreads = _range(f"{spread.sd:.2f} points ({spread.source})" for spread, _, _ in self.prices)
+        spreads = _range(
+            f"{spread.sd:.2f} points ({spread.source})" for spread, _, _ in self.prices
+        )
         return f"{', '.join(parts)}; spread {spreads}"
 
 
@@ -112,13 +117,18 @@ def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> d
 def _chance(
     predicate: Predicate, of: Mapping[Contrast, Normal], n: int, level: float, support: bool
 ) -> float:
-    """The chance that a predicate's p is at most a level, as `core.report.statistics.p_values` joins its
-    parts."""
+    """The chance that a predicate's p is at most a level, as `core.report.statistics.p_values`
+    joins its parts."""
     if isinstance(predicate, Contrast):
         mean, sd = of[predicate]
         mean = mean if support else -mean
-        return _of_share(mean + HALF, n, level) if predicate.of == "share" else one_sided(mean, sd, n, level)
-    m, u = len(predicate.parts), predicate.needed
+        return (
+            _of_share(mean + HALF, n, level)
+            if predicate.of == "share"
+            else one_sided(mean, sd, n, level)
+        )
+    m = len(predicate.parts)
+    u = predicate.needed
     needed, divisor = (u, m - u + 1) if support else (m - u + 1, u)
     counts = np.array([1.0])  # the chance of each number of parts below the level
     for part in predicate.parts:
@@ -128,9 +138,9 @@ def _chance(
 
 
 def one_sided(mean: float, sd: float, n: int, level: float) -> float:
-    """The power of Student's one-sided t test of n seeds against "not above zero": over the quantiles of the
-    sample's SD, the chance that the mean exceeds t times its error (scipy's noncentral t fails where the mean
-    is many errors)."""
+    """The power of Student's one-sided t test of n seeds against "not above zero": over the
+    quantiles of the sample's SD, the chance that the mean exceeds t times its error (scipy's
+    noncentral t fails where the mean is many errors)."""
     if sd <= 0.0:
         return float(mean > 0)
     return float(ndtr(mean / sd * math.sqrt(n) + stdtrit(n - 1, level) * _errors(n)).mean())
@@ -143,7 +153,8 @@ def _errors(n: int) -> np.ndarray:
 
 
 def _of_share(share: float, n: int, level: float) -> float:
-    """The same of the binomial test that more than half of the runs do something, if such a share does."""
+    """The same of the binomial test that more than half of the runs do something, if such a share
+    does."""
     least = next((k for k in range(n + 1) if bdtrc(k - 1, n, HALF) <= level), None)
     return 0.0 if least is None else float(bdtrc(least - 1, n, min(1.0, max(0.0, share))))
 
@@ -151,8 +162,9 @@ def _of_share(share: float, n: int, level: float) -> float:
 def spreads(cells: Iterable[Cell]) -> tuple[Spread, ...]:
     """The spread of a comparison of these cells: that of their printed single runs, pooled.
 
-    With fewer than twelve degrees of freedom, or without single runs of some cells, it is at least SimCSE's.
-    Where few runs of every cell say less than SimCSE's, both are given: the smaller is not to be relied on.
+    With fewer than twelve degrees of freedom, or without single runs of some cells, it is at least
+    SimCSE's. Where few runs of every cell say less than SimCSE's, both are given: the smaller is
+    not to be relied on.
     """
     runs = [cell.published_runs if not cell.copied else () for cell in cells]
     several = [scores for scores in runs if len(scores) > 1]
@@ -206,9 +218,13 @@ def _as_printed(verdict: Verdict, spread: Spread) -> dict[Contrast, Normal]:
     }
 
 
-def _price(verdict: Verdict, spread: Spread, result: Judged, seconds: Callable[[RunConfig], float]) -> Price:
+def _price(
+    verdict: Verdict, spread: Spread, result: Judged, seconds: Callable[[RunConfig], float]
+) -> Price:
     """What settling a claim takes at a spread."""
-    claim, study, of = verdict.claim, result.study, _as_printed(verdict, spread)
+    claim = verdict.claim
+    study = result.study
+    of = _as_printed(verdict, spread)
     above = {contrast: effect > 0 for contrast, (effect, _) in of.items()}
     outcome = "supported" if truth(claim.predicate, above.get) else "contradicted"
     powers = ((n, power(claim, of, n, len(study.claims))[outcome]) for n in LOOKS)
@@ -225,14 +241,16 @@ def summary(costs: Sequence[Cost]) -> str:
     if not able:
         return f"{LOOKS[-1]} seeds would {ending}"
     hours = {run: spent for price in able for run, spent in price.runs.items()}
-    seeds, time = max(price.seeds or 0 for price in able), gpu_time(sum(hours.values()))
+    seeds = max(price.seeds or 0 for price in able)
+    time = gpu_time(sum(hours.values()))
     return f"up to {seeds} seeds, {counted(len(hours), 'run')}, {time} would {ending}"
 
 
 def lines(
     studies: Iterable[Study], setup: Setup, seconds: Callable[[RunConfig], float], devices: int
 ) -> list[str]:
-    """What `--plan` prints: seeds, runs, hours and spread by claim, and of all affordable claims together."""
+    """What `--plan` prints: seeds, runs, hours and spread by claim, and of all affordable claims
+    together."""
     costs = {(one := study_result(study, setup)).study: of_study(one, seconds) for study in studies}
     every = [cost for own in costs.values() for cost in own]
     if not every:
@@ -245,12 +263,13 @@ def lines(
 
 
 def chances(verdict: Verdict, claims: int) -> dict[int, float]:
-    """The chance that an undecided claim, of so many in its study, is settled by each of its next checks, by
-    seeds.
+    """The chance that an undecided claim, of so many in its study, is settled by each of its next
+    checks, by seeds.
 
-    From the first check on it is the share of draws of further seeds that the verdict's own test settles.
-    Before, it takes the printed effect as true, with the claim's larger spread. An effect that is not printed
-    counts as one spread of the comparison, and a share of runs that is not as three quarters.
+    From the first check on it is the share of draws of further seeds that the verdict's own test
+    settles. Before, it takes the printed effect as true, with the claim's larger spread. An effect
+    that is not printed counts as one spread of the comparison, and a share of runs that is not as
+    three quarters.
     """
     later = [n for n in LOOKS if n > verdict.seeds][:AHEAD]
     if verdict.seeds < LOOKS[0]:
@@ -258,10 +277,12 @@ def chances(verdict: Verdict, claims: int) -> dict[int, float]:
         each = [min(1.0, sum(power(verdict.claim, of, n, claims).values())) for n in later]
         return dict(zip(later, itertools.accumulate(each, max), strict=True))
     drawn = _drawn(verdict, later[-1]) if later else {}
-    done, by_check = np.zeros(DRAWS, dtype=bool), dict[int, float]()
+    done = np.zeros(DRAWS, dtype=bool)
+    by_check = dict[int, float]()
     for n in later:
         values = {
-            contrast: _under(verdict.readings[contrast], runs[..., :n]) for contrast, runs in drawn.items()
+            contrast: _under(verdict.readings[contrast], runs[..., :n])
+            for contrast, runs in drawn.items()
         }
         done |= settled(claim_p(verdict.claim, values), alpha_at(n, claims)) > 0
         by_check[n] = float(done.mean())
@@ -280,14 +301,16 @@ def _drawn(verdict: Verdict, seeds: int) -> dict[Contrast, np.ndarray]:
     """The stored seeds of a claim's cells, by contrast, followed by draws of the others:
     (draws, cells, seeds).
 
-    A draw's mean and SD are Student's predictive ones: the SD of few seeds is itself uncertain. Cells keep
-    their correlation over the stored seeds.
+    A draw's mean and SD are Student's predictive ones: the SD of few seeds is itself uncertain.
+    Cells keep their correlation over the stored seeds.
     """
-    stored, random = verdict.seeds, np.random.default_rng(0)
+    stored = verdict.seeds
+    random = np.random.default_rng(0)
     free = stored - 1
     error = random.normal(size=(DRAWS, stored, 1)) / math.sqrt(stored)  # of the stored mean
     noise = error + random.normal(size=(DRAWS, stored, seeds - stored))
-    squares = chdtri(free, (np.arange(DRAWS) + 0.5) / DRAWS)  # all quantiles: fewer draws are enough
+    # all quantiles: fewer draws are enough
+    squares = chdtri(free, (np.arange(DRAWS) + 0.5) / DRAWS)
     noise *= np.sqrt(free / squares)[:, None, None]
     drawn = {}
     for contrast, reading in verdict.readings.items():
@@ -299,7 +322,9 @@ def _drawn(verdict: Verdict, seeds: int) -> dict[Contrast, np.ndarray]:
         else:
             mean = values.mean(-1, keepdims=True)
             further = mean + (values - mean) / math.sqrt(free) @ noise
-        drawn[contrast] = np.concatenate((np.broadcast_to(values, (DRAWS, *values.shape)), further), axis=-1)
+        drawn[contrast] = np.concatenate(
+            (np.broadcast_to(values, (DRAWS, *values.shape)), further), axis=-1
+        )
     return drawn
 
 

@@ -16,7 +16,9 @@ from core.spec.study import Metric
 
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 LATE = 2 / 3  # of a run: from here on it is late
-SAME, FLAT = 0.95, 2.0  # mean cosine above, effective rank below: vectors that have collapsed
+# mean cosine above, effective rank below: vectors that have collapsed
+SAME = 0.95
+FLAT = 2.0
 # The worst value of other numbers. Vectors without a direction are as good as one vector.
 WORST = {"mean_cosine": 1.0, "effective_rank": 1.0}
 COLLAPSED = {"diverged": 0.5, "collapsed": 1.0}  # failed runs among those that collapse
@@ -28,9 +30,9 @@ SPECTRUM = "singular_value_"  # and an index: singular values of the development
 class Rows:
     """A run's numbers; `table` has the columns of `core.spec.result.Row`.
 
-    A report asks each run for some hundred numbers, and a search of the table takes a millisecond, so they
-    are indexed when the first is asked for. `time` is one more checkpoint, from the run's provenance: task
-    train, metric step_seconds (the median of a training step).
+    A report asks each run for some hundred numbers, and a search of the table takes a millisecond,
+    so they are indexed when the first is asked for. `time` is one more checkpoint, from the run's
+    provenance: task train, metric step_seconds (the median of a training step).
     """
 
     def __init__(self, table: pa.Table, provenance: Mapping[str, object]):
@@ -41,7 +43,10 @@ class Rows:
     def _numbers(self) -> dict[tuple[str, str], dict[tuple[str, int], float]]:
         """By checkpoint and metric, then by task and step."""
         numbers: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
-        columns = [self.table[name].to_pylist() for name in ("checkpoint", "metric", "task", "step", "value")]
+        columns = [
+            self.table[name].to_pylist()
+            for name in ("checkpoint", "metric", "task", "step", "value")
+        ]
         for checkpoint, metric, task, step, number in zip(*columns, strict=True):
             numbers.setdefault((checkpoint, metric), {})[task, step] = number
         if isinstance(self._seconds, int | float):
@@ -60,14 +65,17 @@ class Rows:
         return pd.Series(points, dtype=float).sort_index()
 
     def spectrum(self, checkpoint: str = "selected") -> np.ndarray:
-        """Singular values of the development sentences' vectors, largest first; empty if none were kept."""
-        kept = [key for key in self._numbers if key[0] == checkpoint and key[1].startswith(SPECTRUM)]
+        """Singular values of the development sentences' vectors, largest first; empty if none were
+        kept."""
+        kept = [
+            key for key in self._numbers if key[0] == checkpoint and key[1].startswith(SPECTRUM)
+        ]
         values = [number for key in kept for number in self._numbers[key].values()]
         return np.sort(np.array(values, dtype=float))[::-1]
 
 
-# Numbers that are a sum of two others of the same run: by sign, quantity and checkpoint ("": the metric's
-# own).
+# Numbers that are a sum of two others of the same run: by sign, quantity and checkpoint ("": the
+# metric's own).
 SUMS: Mapping[str, tuple[tuple[int, str, str], ...]] = {
     # score on pairs that differ by at most 3 words minus score on the others
     "length_gap": ((1, "spearman_gap_le3", ""), (-1, "spearman_gap_gt3", "")),
@@ -84,16 +92,19 @@ CURVE: Mapping[str, Callable[[pd.Series], float]] = {  # of the development scor
     "curve_last": lambda scores: scores.iloc[-1],
     "curve_late_range": lambda scores: np.ptp(scores[scores.index >= LATE * scores.index[-1]]),
 }
-OVER_SETS = ("length_gap", EXCESS)  # their average is the mean over the test sets that have the number
+# their average is the mean over the test sets that have the number
+OVER_SETS = ("length_gap", EXCESS)
 
 
 def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
-    """The metric of a run, in its own unit; None if absent, not a number, or an average with a part missing.
+    """The metric of a run, in its own unit; None if absent, not a number, or an average with a part
+    missing.
 
-    `spearman` is x 100 in the run's aggregation. Derived numbers: SUMS and CURVE above; collapsed (1 for a
-    run with collapsed vectors, by mean cosine or effective rank, else 0); spectrum_N (the singular value at
-    index N of 768, or at that share of another width, over the largest); singular_N (the same, not divided).
-    An average of transfer tasks that no row has is the mean over the scale's tasks.
+    `spearman` is x 100 in the run's aggregation. Derived numbers: SUMS and CURVE above; collapsed
+    (1 for a run with collapsed vectors, by mean cosine or effective rank, else 0); spectrum_N (the
+    singular value at index N of 768, or at that share of another width, over the largest);
+    singular_N (the same, not divided). An average of transfer tasks that no row has is the mean
+    over the scale's tasks.
     """
     number = _number(rows, metric, aggregate, scale)
     return float(number) if np.isfinite(number) else None
@@ -112,14 +123,18 @@ def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
         return sum(parts) / len(parts) if parts else np.nan
     if name in SUMS:
         return sum(
-            sign * read(quantity=part, checkpoint=at or metric.checkpoint) for sign, part, at in SUMS[name]
+            sign * read(quantity=part, checkpoint=at or metric.checkpoint)
+            for sign, part, at in SUMS[name]
         )
     if name in CURVE:
         scores = rows.curve(aggregate)
         return CURVE[name](scores) if len(scores) > 1 else np.nan
     if name == "collapsed":
-        cosine, rank = read(quantity="mean_cosine"), read(quantity="effective_rank")
-        return np.nan if np.isnan(cosine) and np.isnan(rank) else float(cosine > SAME or rank < FLAT)
+        cosine = read(quantity="mean_cosine")
+        rank = read(quantity="effective_rank")
+        return (
+            np.nan if np.isnan(cosine) and np.isnan(rank) else float(cosine > SAME or rank < FLAT)
+        )
     if kind in ("spectrum", "singular") and index.isdigit():
         values = rows.spectrum(metric.checkpoint)
         place = min(len(values) - 1, round(int(index) * len(values) / PAPER_WIDTH))
@@ -131,7 +146,8 @@ def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
 def _stored(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     """A number that has a row of its own, or the mean over transfer tasks."""
     column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
-    numbers, task = rows.of(metric.checkpoint, column), metric.task
+    numbers = rows.of(metric.checkpoint, column)
+    task = metric.task
     if task == "avg_transfer" and task not in numbers:
         numbers[task] = sum(numbers.get(name, np.nan) for name in scale.probes) / len(scale.probes)
     if metric.quantity.startswith(GEOMETRY) and numbers:
@@ -142,31 +158,31 @@ def _stored(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
 
 
 def worst_value(metric: Metric) -> float | None:
-    """0 for scores and accuracies, 1 for mean cosine and effective rank; None for a quantity without a worst
-    value.
+    """0 for scores and accuracies, 1 for mean cosine and effective rank; None for a quantity
+    without a worst value.
 
-    Constant vectors order nothing and class nothing: a correlation and an accuracy of 0. A correlation of -1
-    would take an encoder that knows the order and turns it round; one such run would outweigh fifty healthy
-    runs.
+    Constant vectors order nothing and class nothing: a correlation and an accuracy of 0. A
+    correlation of -1 would take an encoder that knows the order and turns it round; one such run
+    would outweigh fifty healthy runs.
     """
     scored = unit(metric) in (SCORE, ACCURACY) and metric.quantity != UNBOUNDED
     return WORST.get(metric.quantity, 0.0 if scored else None)
 
 
 def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
-    """The worst value beside the numbers of a table: the lowest score, where one is below 0. So no failed
-    run stands above another run."""
+    """The worst value beside the numbers of a table: the lowest score, where one is below 0. So no
+    failed run stands above another run."""
     worst = worst_value(metric)
     return worst if worst is None or metric.quantity in WORST else min([worst, *numbers])
 
 
 def counted(status: str, number: float | None, metric: Metric, worst: float | None) -> float | None:
-    """What a run counts for, in tables, figures and verdicts alike, given its own number; None if it has
-    nothing to count.
+    """What a run counts for, in tables, figures and verdicts alike, given its own number; None if
+    it has nothing to count.
 
-    A diverged run counts as the worst value, and so does a collapsed run without a number of its own: left
-    out, it would make its cell look better than it is. Of collapse itself a diverged run says neither yes nor
-    no.
+    A diverged run counts as the worst value, and so does a collapsed run without a number of its
+    own: left out, it would make its cell look better than it is. Of collapse itself a diverged run
+    says neither yes nor no.
     """
     if status == "diverged" or (status == "collapsed" and number is None):
         return COLLAPSED[status] if metric.quantity == "collapsed" else worst

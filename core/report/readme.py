@@ -19,14 +19,17 @@ CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a compa
 
 
 def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
-    """A README with claims' rows and times between its marks: rows as the CSV files in `folder` have them at
-    scale mini and profile paper, and how long a run takes by scale.
+    """A README with claims' rows and times between its marks: rows as the CSV files in `folder`
+    have them at scale mini and profile paper, and how long a run takes by scale.
 
-    `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->` ends both.
+    `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->`
+    ends both.
     """
     claims, comparisons = (
         table[(table["scale"] == "mini") & (table["profile"] == "paper")]
-        for table in (pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in CLAIM_FILES)
+        for table in (
+            pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in CLAIM_FILES
+        )
     )
     claims = claims.fillna({"points": "", "within_margin": "", "right": ""})
 
@@ -48,7 +51,8 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
 
 
 def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
-    """The rows of a claim in README's table: the claim, and below it its comparisons, if it has several."""
+    """The rows of a claim in README's table: the claim, and below it its comparisons, if it has
+    several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
     numbers = [_readme_numbers(each) for each in comparisons.itertuples()]

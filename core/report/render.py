@@ -1,4 +1,5 @@
-"""Every file of a report: CSV, Markdown, LaTeX, PNG and PDF by study, and the page; whole or not at all."""
+"""Every file of a report: CSV, Markdown, LaTeX, PNG and PDF by study, and the page; whole or not at
+all."""
 
 from __future__ import annotations
 
@@ -26,24 +27,38 @@ PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
 def render(
-    studies: Sequence[Study], setup: Setup, store, results_dir: Path, figures_dir: Path, small: bool = False
+    studies: Sequence[Study],
+    setup: Setup,
+    store,
+    results_dir: Path,
+    figures_dir: Path,
+    small: bool = False,
 ) -> tuple[list[str], list[Judged]]:
-    """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line for each
-    study and for missing and published runs, and the results that were drawn.
+    """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
+    for each study and for missing and published runs, and the results that were drawn.
 
-    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is left out.
+    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
+    left out.
     """
-    tables, pictures = (Path(root) / setup.scale.name / setup.profile for root in (results_dir, figures_dir))
-    results, lines = gathered(studies, setup, store), []
+    tables, pictures = (
+        Path(root) / setup.scale.name / setup.profile for root in (results_dir, figures_dir)
+    )
+    results = gathered(studies, setup, store)
+    lines = []
     for result in results:
-        name, absent = result.study.name, f", {result.missing} missing" if result.missing else ""
-        absent += f", {numberless} without a number" if (numberless := result.count("no number")) else ""
-        head = f"{name}: {len(result.runs) - result.missing} of {counted(len(result.runs), 'run')}{absent}"
+        name = result.study.name
+        absent = f", {result.missing} missing" if result.missing else ""
+        absent += (
+            f", {numberless} without a number" if (numberless := result.count("no number")) else ""
+        )
+        stored = len(result.runs) - result.missing
+        head = f"{name}: {stored} of {counted(len(result.runs), 'run')}{absent}"
         if not result.begun:
             lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
             continue
         lines.append(f"{head}; {tables / name}.md")
-        cells, curves = frames.cell_frame(result), frames.curve_frame(result)
+        cells = frames.cell_frame(result)
+        curves = frames.curve_frame(result)
         texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
         texts |= {"_curves.csv": frames.csv_text(curves, digits=6)} if len(curves) else {}
         if not small:
@@ -64,7 +79,8 @@ def render(
 
 
 def remove(study: str, tables: Path, pictures: Path, but: Collection[str] = ()) -> None:
-    """Remove the files of a study that earlier drawings wrote, but for those with the names `but`."""
+    """Remove the files of a study that earlier drawings wrote, but for those with the names
+    `but`."""
     names = [tables / f"{study}{ending}" for ending in ENDINGS.values()]
     names += [pictures / f"{study}{ending}" for ending in PICTURES]
     for path in names:
@@ -79,7 +95,8 @@ def gathered(studies: Sequence[Study], setup: Setup, store) -> list[Judged]:
 
 
 def _heading(result: Judged) -> tuple[str, bool]:
-    """The title of figures that state no finding, what is drawn first, and whether they may state one."""
+    """The title of figures that state no finding, what is drawn first, and whether they may state
+    one."""
     counts = Counter(verdict.outcome for verdict in result.verdicts)
     verdicts = ", ".join(f"{counted(n, 'claim')} {outcome}" for outcome, n in counts.items())
     unmarked = re.sub(f"{TOO_SHORT}: |, at (most|least) [^;]*", "", why_unmarked(result))
@@ -87,15 +104,21 @@ def _heading(result: Judged) -> tuple[str, bool]:
 
 
 def _images(made: Mapping[str, Figure], kinds: Sequence[str]) -> dict[str, bytes]:
-    return {f"{name}.{kind}": image(figure, kind) for name, figure in made.items() for kind in kinds}
+    return {
+        f"{name}.{kind}": image(figure, kind) for name, figure in made.items() for kind in kinds
+    }
 
 
 def render_index(
-    studies: Sequence[Study], known: Results, setups: Sequence[Setup], results_dir: Path, figures_dir: Path,
+    studies: Sequence[Study],
+    known: Results,
+    setups: Sequence[Setup],
+    results_dir: Path,
+    figures_dir: Path,
     seconds: Seconds,
-) -> list[str]:  # fmt: skip
-    """Write the page over all scales and profiles, its README.md and CSV files; what was written. `known` are
-    the results with a run."""
+) -> list[str]:
+    """Write the page over all scales and profiles, its README.md and CSV files; what was written.
+    `known` are the results with a run."""
     if not any(known.values()):
         return []
     results: dict[tuple[str, str], list[Judged]] = {}
@@ -103,10 +126,14 @@ def render_index(
         key = setup.scale.name, setup.profile
         by_name = {result.study.name: result for result in known.get(key, ())}
         if by_name or setup.profile == setups[0].profile:
-            results[key] = [by_name.get(study.name) or study_result(study, setup) for study in studies]
+            results[key] = [
+                by_name.get(study.name) or study_result(study, setup) for study in studies
+            ]
         if by_name:
             runs = frames.summary_frame(by_name.values())
-            _write_all(results_dir.joinpath(*key), {"runs.csv": frames.csv_text(runs, digits=6).encode()})
+            _write_all(
+                results_dir.joinpath(*key), {"runs.csv": frames.csv_text(runs, digits=6).encode()}
+            )
             with drawing():
                 _write_all(figures_dir.joinpath(*key), _images(scatters(runs), ("png",)))
     texts = page_files(studies, results, results_dir, figures_dir, seconds)

@@ -19,12 +19,13 @@ RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """One run of a cell. `value` is what it counts for, in means and verdicts alike; None: nothing to count.
+    """One run of a cell. `value` is what it counts for, in means and verdicts alike; None: nothing
+    to count.
 
-    `missing` has no run yet. `no number`: the run is stored, but its rows have no number for the cell. A
-    failed run counts as `core.report.quantities.counted` says. `rows` is everything that was stored; None if
-    missing. `source` is own, published or empty. `trouble` says why a stored run cannot be read; such a run
-    counts as missing.
+    `missing` has no run yet. `no number`: the run is stored, but its rows have no number for the
+    cell. A failed run counts as `core.report.quantities.counted` says. `rows` is everything that
+    was stored; None if missing. `source` is own, published or empty. `trouble` says why a stored
+    run cannot be read; such a run counts as missing.
     """
 
     seed: int
@@ -37,8 +38,8 @@ class RunResult:
     trouble: str = ""
 
     def read(self, metric: Metric, aggregate: str, scale: Scale) -> float | None:
-        """The run's own number in a metric; None without one. What a run scored before it diverged is not
-        what the method leads to."""
+        """The run's own number in a metric; None without one. What a run scored before it diverged
+        is not what the method leads to."""
         if self.rows is None or self.status == "diverged":
             return None
         return value(self.rows, metric, aggregate, scale)
@@ -49,7 +50,8 @@ Loaded = dict[str, RunResult]  # by run id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One entry of a table over its seeds; `unavailable` says why a cell without runs cannot be run."""
+    """One entry of a table over its seeds; `unavailable` says why a cell without runs cannot be
+    run."""
 
     cell: Cell
     metric: Metric
@@ -77,13 +79,15 @@ class CellResult:
 
     @property
     def status(self) -> str:
-        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed, no number (some
-        runs have none) or ok."""
+        """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed, no
+        number (some runs have none) or ok."""
         if self.unavailable:
             return "copied" if self.cell.copied else "unavailable"
         if absent := self.count("missing"):
             return "missing" if absent == len(self.runs) else "partial"
-        return next((one for one in ("diverged", "collapsed", "no number") if self.count(one)), "ok")
+        return next(
+            (one for one in ("diverged", "collapsed", "no number") if self.count(one)), "ok"
+        )
 
     @property
     def begun(self) -> bool:
@@ -95,8 +99,8 @@ class CellResult:
 class StudyResult:
     """A study as far as it has been run, under a scale and profile.
 
-    `simcse` are SimCSE's own runs on the scale's encoder, the bar for "learns". `by_value` has the result at
-    each combination of values of `--vary`; empty if nothing is varied.
+    `simcse` are SimCSE's own runs on the scale's encoder, the bar for "learns". `by_value` has the
+    result at each combination of values of `--vary`; empty if nothing is varied.
     """
 
     study: Study
@@ -108,7 +112,8 @@ class StudyResult:
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
-        """Every distinct run, in table order; cells that read different numbers from one run share it."""
+        """Every distinct run, in table order; cells that read different numbers from one run share
+        it."""
         runs: dict[str, RunResult] = {}
         for run in (run for cell in self.cells for run in cell.runs):
             runs.setdefault(run.run_id, run)
@@ -130,22 +135,29 @@ class StudyResult:
 
 
 def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> StudyResult:
-    """A study with every run that the store holds under the setup's seeds, the user's own runs first; without
-    a store its configurations alone. `loaded` keeps what was read for studies that share runs.
+    """A study with every run that the store holds under the setup's seeds, the user's own runs
+    first; without a store its configurations alone. `loaded` keeps what was read for studies that
+    share runs.
 
-    If all seeds of a cell are stored, the cell also has the stored seeds beyond, up to the first that is not
-    stored: runs go where they decide a claim.
+    If all seeds of a cell are stored, the cell also has the stored seeds beyond, up to the first
+    that is not stored: runs go where they decide a claim.
     """
-    loaded, study, results = {} if loaded is None else loaded, study.at(setup.scale), []
+    loaded = {} if loaded is None else loaded
+    study = study.at(setup.scale)
+    results = []
     learnt = _cells(SIMCSE, SIMCSE.cells[:1], replace(setup, seeds=1), store, loaded)
     simcse = _counting(learnt, worst_values(learnt))[0].runs
     read = [(part, _cells(part, part.cells, setup, store, loaded)) for part in parts(study)]
     worst = worst_values([cell for _, cells in read for cell in cells])  # of the whole table
     for part, cells in read:
-        here = (setup.config(part, cell.cell, 0).sts.aggregate for cell in cells if not cell.unavailable)
+        here = (
+            setup.config(part, cell.cell, 0).sts.aggregate for cell in cells if not cell.unavailable
+        )
         of = next(here, "all")
         cells = _counting(cells, worst)
-        results.append(StudyResult(study=part, setup=setup, aggregate=of, cells=tuple(cells), simcse=simcse))
+        results.append(
+            StudyResult(study=part, setup=setup, aggregate=of, cells=tuple(cells), simcse=simcse)
+        )
     if not study.varied:
         return results[0]
     every = tuple(cell for result in results for cell in result.cells)
@@ -160,17 +172,23 @@ def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
     return {metric: worst_of(metric, own) for metric, own in numbers.items()}
 
 
-def _counting(cells: Iterable[CellResult], worst: Mapping[Metric, float | None]) -> list[CellResult]:
+def _counting(
+    cells: Iterable[CellResult], worst: Mapping[Metric, float | None]
+) -> list[CellResult]:
     """The cells with what their failed runs count for, beside the runs' own numbers."""
     made = []
     for cell in cells:
-        numbers = [counted(run.status, run.value, cell.metric, worst[cell.metric]) for run in cell.runs]
+        numbers = [
+            counted(run.status, run.value, cell.metric, worst[cell.metric]) for run in cell.runs
+        ]
         pairs = zip(cell.runs, numbers, strict=True)
         made.append(replace(cell, runs=tuple(replace(run, value=number) for run, number in pairs)))
     return made
 
 
-def _cells(study: Study, cells: Iterable[Cell], setup: Setup, store, loaded: Loaded) -> list[CellResult]:
+def _cells(
+    study: Study, cells: Iterable[Cell], setup: Setup, store, loaded: Loaded
+) -> list[CellResult]:
     """Cells with their runs' own numbers."""
     made = []
     for cell in cells:
@@ -182,7 +200,9 @@ def _cells(study: Study, cells: Iterable[Cell], setup: Setup, store, loaded: Loa
 
 def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tuple[RunResult, ...]:
     """A cell's runs as the cell reads them: those of the setup's seeds, and stored seeds beyond."""
-    runs, metric, seeds = list[RunResult](), study.metric_of(cell), setup.seeds_of(study)
+    runs = list[RunResult]()
+    metric = study.metric_of(cell)
+    seeds = setup.seeds_of(study)
     while len(runs) < seeds or all(run.status != "missing" for run in runs):
         config = setup.config(study, cell, len(runs))
         identity = run_id(config)
@@ -204,4 +224,6 @@ def _load(store, identity: str, seed: int) -> RunResult:
     except UserError as error:  # a damaged file: the other runs can still be shown
         return replace(missing, trouble=str(error))
     rows = Rows(run.table, run.provenance)
-    return replace(missing, status=run.status, source=run.source, provenance=run.provenance, rows=rows)
+    return replace(
+        missing, status=run.status, source=run.source, provenance=run.provenance, rows=rows
+    )

@@ -1,16 +1,16 @@
 """Means with intervals, and tests of claims at fixed numbers of seeds: pure functions of numbers.
 
-A contrast's value under a seed is its weighted sum of cells minus the threshold, so the claim says "above
-zero". Functions take values along the last axis, seeds 0 … n-1 in order, with any axes before (many made-up
-studies at once, in the simulation). A study is checked at 3, 5, 8, … seeds and nowhere else. The check at n
-seeds spends SHARES[n] of 5 % on the claims of the study together (Bonferroni over claims and checks),
-whatever else has run. A seed that is missing makes a p of 1, so no choice of runs can make an error more
-likely.
+A contrast's value under a seed is its weighted sum of cells minus the threshold, so the claim says
+"above zero". Functions take values along the last axis, seeds 0 … n-1 in order, with any axes
+before (many made-up studies at once, in the simulation). A study is checked at 3, 5, 8, … seeds and
+nowhere else. The check at n seeds spends SHARES[n] of 5 % on the claims of the study together
+(Bonferroni over claims and checks), whatever else has run. A seed that is missing makes a p of 1,
+so no choice of runs can make an error more likely.
 
-Student's t requires means of a few seeds to be about normal. Rare failures break that: where a cell fails
-outright now and then, its mean lies far from what healthy seeds say. `benchmarks/simulation.py` has that
-world: a failure in one run of fifty makes three studies of four wrong, in one of ten one of five, in three of
-ten one of eighty.
+Student's t requires means of a few seeds to be about normal. Rare failures break that: where a cell
+fails outright now and then, its mean lies far from what healthy seeds say.
+`benchmarks/simulation.py` has that world: a failure in one run of fifty makes three studies of four
+wrong, in one of ten one of five, in three of ten one of eighty.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit  # scipy.stats takes two seconds
+
+# scipy.stats takes two seconds
+from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
 
 from core.spec.claim import HALF, ROUNDING, Claim, Contrast, Predicate, greater
 
@@ -42,7 +44,8 @@ Tails = tuple[np.ndarray, np.ndarray]
 
 
 class Estimate(NamedTuple):
-    """The mean of n values with its bounds and SD, in the unit of the values; NaN where they are unknown."""
+    """The mean of n values with its bounds and SD, in the unit of the values; NaN where they are
+    unknown."""
 
     mean: float
     low: float
@@ -57,13 +60,18 @@ class Estimate(NamedTuple):
 
 
 def over_seeds(
-    values: Sequence[float] | np.ndarray | None, low: float = 0.025, high: float = 0.025, share: bool = False
+    values: Sequence[float] | np.ndarray | None,
+    low: float = 0.025,
+    high: float = 0.025,
+    share: bool = False,
 ) -> Estimate:
-    """The mean of values (n,) with the bounds of one-sided tests at these levels; by default its 95 %
-    interval. Bounds lie t.isf(level, n - 1) * sd / sqrt(n) to each side, where sd has n - 1 below; those of
-    a share of runs are Clopper and Pearson's. One value has no bounds; None stands for no values."""
+    """The mean of values (n,) with the bounds of one-sided tests at these levels; by default its 95
+    % interval. Bounds lie t.isf(level, n - 1) * sd / sqrt(n) to each side, where sd has n - 1
+    below; those of a share of runs are Clopper and Pearson's. One value has no bounds; None stands
+    for no values."""
     values = np.asarray(() if values is None else values, dtype=float)
-    n, mean = len(values), float(values.mean()) if len(values) else np.nan
+    n = len(values)
+    mean = float(values.mean()) if len(values) else np.nan
     if n < 2:
         return Estimate(mean, np.nan, np.nan, n, np.nan)
     sd = float(values.std(ddof=1))
@@ -77,17 +85,17 @@ NOT_TESTED = over_seeds(())
 
 
 def alpha_at(n: int, claims: int) -> float:
-    """The level of a claim's p at the check with n seeds, in a study of so many claims: 0.05 * share /
-    claims. At other numbers of seeds it is 0."""
+    """The level of a claim's p at the check with n seeds, in a study of so many claims: 0.05 *
+    share / claims. At other numbers of seeds it is 0."""
     return ALPHA * SHARES.get(n, 0.0) / claims
 
 
 def tails(contrast: Contrast, values: np.ndarray, shift: float = 0.0) -> Tails:
-    """The tails of values plus a shift, over the last axis: Student's t with n - 1 degrees of freedom, or of
-    a share of runs the binomial distribution.
+    """The tails of values plus a shift, over the last axis: Student's t with n - 1 degrees of
+    freedom, or of a share of runs the binomial distribution.
 
-    1 and 1 with a NaN among the values, or if all are zero. The sign alone decides on values that do not
-    scatter: 0 and 1.
+    1 and 1 with a NaN among the values, or if all are zero. The sign alone decides on values that
+    do not scatter: 0 and 1.
     """
     if contrast.of == "share":
         return share_tails(values + shift)
@@ -101,21 +109,24 @@ def tails(contrast: Contrast, values: np.ndarray, shift: float = 0.0) -> Tails:
 
 
 def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
-    """(p_sup, p_con) of a predicate, given the tails of its contrasts; where u of m parts are needed,
-    recursively
+    """(p_sup, p_con) of a predicate, given the tails of its contrasts; where u of m parts are
+    needed, recursively
 
-        p_sup = (m - u + 1) * (u-th smallest p_sup of the parts)        all of them: the largest
-        p_con = u * ((m - u + 1)-th smallest p_con of the parts)        all of them: m times the smallest
+        p_sup = (m - u + 1) * (u-th smallest p_sup of the parts)    all of them: the largest
+        p_con = u * ((m - u + 1)-th smallest p_con of the parts)    all of them: m times the smallest
 
-    If fewer than u parts hold, at least m - u + 1 do not; u small p_sup then need one of these small, which
-    Bonferroni over any m - u + 1 of them bounds, whatever their dependence. Contradiction is the mirror
-    image.
+    If fewer than u parts hold, at least m - u + 1 do not; u small p_sup then need one of these
+    small, which Bonferroni over any m - u + 1 of them bounds, whatever their dependence.
+    Contradiction is the mirror image.
     """
     if isinstance(predicate, Contrast):
         return of(predicate)
     sides = zip(*(p_values(part, of) for part in predicate.parts), strict=True)  # each (parts, ...)
-    support, contradiction = (np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in sides)
-    m, u = len(predicate.parts), predicate.needed
+    support, contradiction = (
+        np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in sides
+    )
+    m = len(predicate.parts)
+    u = predicate.needed
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
 
 
@@ -123,21 +134,25 @@ def leaves(predicate: Predicate, sup: int = 1, con: int = 1) -> list[tuple[Contr
     """Every contrast of a predicate with what its level is divided by there, as in `p_values`."""
     if isinstance(predicate, Contrast):
         return [(predicate, sup, con)]
-    m, u = len(predicate.parts), predicate.needed
+    m = len(predicate.parts)
+    u = predicate.needed
     return [leaf for part in predicate.parts for leaf in leaves(part, sup * (m - u + 1), con * u)]
 
 
 def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple[np.ndarray, ...]:
-    """p of a claim's support, its contradiction and its equivalence (1 for a claim with a margin of its own),
-    given the values of its contrasts; None stands for missing seeds.
+    """p of a claim's support, its contradiction and its equivalence (1 for a claim with a margin of
+    its own), given the values of its contrasts; None stands for missing seeds.
 
-    p_eq = max(p_sup with every threshold lowered by the margin, p_con with every threshold raised by it):
-    that the claim misses its threshold by no more than the margin is shown from both sides.
+    p_eq = max(p_sup with every threshold lowered by the margin, p_con with every threshold raised
+    by it): that the claim misses its threshold by no more than the margin is shown from both sides.
     """
 
     def shifted(by: float) -> Tails:
         one = np.ones(())
-        of = {each: (one, one) if own is None else tails(each, own, by) for each, own in values.items()}
+        of = {
+            each: (one, one) if own is None else tails(each, own, by)
+            for each, own in values.items()
+        }
         return p_values(claim.predicate, of.__getitem__)
 
     sup, con = shifted(0.0)
@@ -147,17 +162,17 @@ def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple
 
 
 def settled(p: Sequence[np.ndarray], level: float) -> np.ndarray:
-    """The outcome at a level, as an index into SETTLED: supported, else contradicted, else equivalent, else
-    undecided."""
+    """The outcome at a level, as an index into SETTLED: supported, else contradicted, else
+    equivalent, else undecided."""
     return np.select([side <= level for side in p], [1, 2, 3], 0)
 
 
 def decide(
     claim: Claim, samples: Callable[[Contrast, int], np.ndarray | None], claims: int
 ) -> tuple[Settled, int]:
-    """The outcome of a claim, of so many in its study, and the number of seeds at its check. The first
-    verdict on the way through the checks stays; an undecided claim has the latest check that all its cells
-    have reached (0: none).
+    """The outcome of a claim, of so many in its study, and the number of seeds at its check. The
+    first verdict on the way through the checks stays; an undecided claim has the latest check that
+    all its cells have reached (0: none).
 
     `samples` gives a contrast's values under seeds 0 … n-1; None if one is missing.
     """
@@ -177,17 +192,20 @@ def decide(
 def comparisons(
     cells: Mapping[Labels, Mapping[int, float]], reference: Labels, claims: Sequence[Claim]
 ) -> dict[Labels, Estimate]:
-    """Each other cell's difference to the reference, paired by seed, at the latest check that both have
-    reached, with its tested interval.
+    """Each other cell's difference to the reference, paired by seed, at the latest check that both
+    have reached, with its tested interval.
 
-    Where a claim compares the two cells, the interval is the claim's own (the widest, where several claims
-    do), so a figure and a verdict agree on whether zero lies inside. Other cells share 5 % among the table:
-    at most one table in twenty has an interval that misses, at all checks together. Fewer than five seeds
-    have an interval only where a claim's own leaves zero out.
+    Where a claim compares the two cells, the interval is the claim's own (the widest, where several
+    claims do), so a figure and a verdict agree on whether zero lies inside. Other cells share 5 %
+    among the table: at most one table in twenty has an interval that misses, at all checks
+    together. Fewer than five seeds have an interval only where a claim's own leaves zero out.
     """
-    tested, others = {}, [labels for labels in cells if labels != reference]
+    tested = {}
+    others = [labels for labels in cells if labels != reference]
     for labels in others:
-        own, other, sides = cells[labels], cells[reference], divisors(labels, reference, claims)
+        own = cells[labels]
+        other = cells[reference]
+        sides = divisors(labels, reference, claims)
         seeds = next(seed for seed in itertools.count() if seed not in own or seed not in other)
         n = max((n for n in LOOKS if n <= seeds), default=0)
         level = alpha_at(n, len(claims) if sides else len(others))
@@ -199,9 +217,10 @@ def comparisons(
 
 
 def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tuple[int, int] | None:
-    """By what the claims that compare a pair in what the table shows divide its level, for the lower and the
-    upper bound: the largest of each side. None if no claim compares it."""
-    above, below = greater(labels, reference).terms, greater(reference, labels).terms
+    """By what the claims that compare a pair in what the table shows divide its level, for the
+    lower and the upper bound: the largest of each side. None if no claim compares it."""
+    above = greater(labels, reference).terms
+    below = greater(reference, labels).terms
     sides = [
         (sup, con) if contrast.terms == above else (con, sup)
         for contrast, sup, con in (leaf for claim in claims for leaf in leaves(claim.predicate))
@@ -210,41 +229,46 @@ def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tupl
     return (max(low for low, _ in sides), max(high for _, high in sides)) if sides else None
 
 
-# Shares of runs that do something, such as collapse. A number of two kinds of runs has no normal mean: with
-# three to five seeds of one kind Student's t sees no scatter at all. A value is above zero for a run that
-# does what the claim says, below zero for a run that does not, and zero for a run that shows neither and
-# counts against both sides.
+# Shares of runs that do something, such as collapse. A number of two kinds of runs has no normal
+# mean: with three to five seeds of one kind Student's t sees no scatter at all. A value is above
+# zero for a run that does what the claim says, below zero for a run that does not, and zero for a
+# run that shows neither and counts against both sides.
 
 
 def share_tails(values: np.ndarray) -> Tails:
-    """One-sided p over the last axis that not more than half of the values lie above zero, and not fewer than
-    half: P(B >= those above) and P(B <= those not below), B binomial of n and a half."""
-    n, more, less = values.shape[-1], (values > ROUNDING).sum(-1), (values < -ROUNDING).sum(-1)
+    """One-sided p over the last axis that not more than half of the values lie above zero, and not
+    fewer than half: P(B >= those above) and P(B <= those not below), B binomial of n and a half."""
+    n = values.shape[-1]
+    more = (values > ROUNDING).sum(-1)
+    less = (values < -ROUNDING).sum(-1)
     return bdtrc(more - 1, n, HALF), bdtr(n - less, n, HALF)
 
 
 def share_bounds(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
-    """Clopper and Pearson's bounds of the share above zero, less a half, each at its own level; values
-    (n,)."""
-    n, more, less = len(values), int((values > ROUNDING).sum()), int((values < -ROUNDING).sum())
+    """Clopper and Pearson's bounds of the share above zero, less a half, each at its own level;
+    values (n,)."""
+    n = len(values)
+    more = int((values > ROUNDING).sum())
+    less = int((values < -ROUNDING).sum())
     least = float(betaincinv(more, n - more + 1, low)) if more else 0.0
     most = float(betaincinv(n - less + 1, less, 1 - high)) if less else 1.0
     return least - HALF, most - HALF
 
 
-# Scatter over seeds, as the mean absolute deviation from the median (Brown and Forsythe). Deviations from a
-# sample's own median are too small in the mean (by 0.71 with three normal values), and where a cell scatters
-# less than the claim's limit says, so does the error of its mean. Both would contradict claims too often;
-# `scatter_by_seed` mends both, and `benchmarks/simulation.py` says how often they are wrong then.
+# Scatter over seeds, as the mean absolute deviation from the median (Brown and Forsythe).
+# Deviations from a sample's own median are too small in the mean (by 0.71 with three normal
+# values), and where a cell scatters less than the claim's limit says, so does the error of its
+# mean. Both would contradict claims too often; `scatter_by_seed` mends both, and
+# `benchmarks/simulation.py` says how often they are wrong then.
 
 
 @functools.cache
 def correction(n: int) -> float:
-    """What the mean absolute deviation of n normal values from their own median is multiplied with, to be the
-    normal distribution's on the average; 1 for a single value.
+    """What the mean absolute deviation of n normal values from their own median is multiplied with,
+    to be the normal distribution's on the average; 1 for a single value.
 
-    The sum of n values' deviations is the sum of their upper half less that of the lower; so its mean over n
-    is 2 * integral of z phi(z) P(at least ceil(n / 2) of n - 1 others are below z).
+    The sum of n values' deviations is the sum of their upper half less that of the lower; so its
+    mean over n is 2 * integral of z phi(z) P(at least ceil(n / 2) of n - 1 others are below z).
     """
     if n < 2:
         return 1.0
@@ -256,12 +280,14 @@ def correction(n: int) -> float:
 def scatter_by_seed(values: np.ndarray, weights: np.ndarray, above: float) -> np.ndarray:
     """The weighted sum of cells' absolute deviations from their medians less `above`, by seed.
 
-    values (..., cells, seeds) and weights (cells,) give (..., seeds). The mean is the contrast of scatters.
-    The values lie around it so that its error is no smaller than that of normal values of which the contrast
-    is 0: cells of the side that scatters too little get what is lacking, and cells of one side, which share
-    seeds, count as moving together.
+    values (..., cells, seeds) and weights (cells,) give (..., seeds). The mean is the contrast of
+    scatters. The values lie around it so that its error is no smaller than that of normal values of
+    which the contrast is 0: cells of the side that scatters too little get what is lacking, and
+    cells of one side, which share seeds, count as moving together.
     """
-    deviations = correction(values.shape[-1]) * np.abs(values - np.median(values, axis=-1, keepdims=True))
+    deviations = correction(values.shape[-1]) * np.abs(
+        values - np.median(values, axis=-1, keepdims=True)
+    )
     sums = np.einsum("c,...cn->...n", weights, deviations) - above  # (..., seeds)
     mean = sums.mean(-1, keepdims=True)  # (..., 1)
     least = np.zeros_like(mean)  # the smallest variance

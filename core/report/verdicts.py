@@ -1,8 +1,8 @@
 """Verdicts: what the runs say of each claim of a study, and what the paper's own numbers say of it.
 
-A claim comes down to contrasts (`core.spec.claim`), each paired by seed with its own scatter over seeds.
-Claims are checked at fixed numbers of seeds (`core.report.statistics`); the interval beside a verdict is the
-tested one.
+A claim comes down to contrasts (`core.spec.claim`), each paired by seed with its own scatter over
+seeds. Claims are checked at fixed numbers of seeds (`core.report.statistics`); the interval beside
+a verdict is the tested one.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ AS_PRINTED = "as printed, no difference above the margin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome for a claim, the readings of its contrasts, and each as a comparison. The numbers are those
-    of `contrast`, the weakest that the claim needs; they lie above the claim's threshold, or below it if
-    negative.
+    """The outcome for a claim, the readings of its contrasts, and each as a comparison. The numbers
+    are those of `contrast`, the weakest that the claim needs; they lie above the claim's threshold,
+    or below it if negative.
 
-    `tested` is the effect with its tested bounds at the check that settled the claim, or the latest that all
-    its cells have reached (n is 0 before the first). `estimate` is over all seeds, with its 95 % interval.
-    `reason` says why there is no verdict, why it is provisional, or that the paper prints no difference above
-    an equivalent claim's margin; `provisional` why it would be. `printed_effect` is the same contrast on the
-    paper's numbers.
+    `tested` is the effect with its tested bounds at the check that settled the claim, or the latest
+    that all its cells have reached (n is 0 before the first). `estimate` is over all seeds, with
+    its 95 % interval. `reason` says why there is no verdict, why it is provisional, or that the
+    paper prints no difference above an equivalent claim's margin; `provisional` why it would be.
+    `printed_effect` is the same contrast on the paper's numbers.
     """
 
     claim: Claim
@@ -57,8 +57,8 @@ class Verdict:
 
     @property
     def within_margin(self) -> bool:
-        """Whether a claim is settled by an effect smaller than its margin: with every threshold moved by the
-        margin, the estimates would not say so."""
+        """Whether a claim is settled by an effect smaller than its margin: with every threshold
+        moved by the margin, the estimates would not say so."""
         side = {"supported": 1, "contradicted": -1}.get(self.outcome)
         if side is None or self.claim.margin is None:
             return False
@@ -74,8 +74,8 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(StudyResult):
-    """A study with its checks and its verdicts, in the claims' order; with `--vary`, those of each part in
-    turn, and no checks of the whole. `checks` has the worst cell of each kind."""
+    """A study with its checks and its verdicts, in the claims' order; with `--vary`, those of each
+    part in turn, and no checks of the whole. `checks` has the worst cell of each kind."""
 
     checks: tuple[Check, ...]
     verdicts: tuple[Verdict, ...]
@@ -93,7 +93,8 @@ def judge(result: StudyResult) -> Judged:
         parts = tuple(map(judge, result.by_value))
         verdicts = tuple(verdict for part in parts for verdict in part.verdicts)
         return Judged(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
-    learns, read = learning(result), readings(result)
+    learns = learning(result)
+    read = readings(result)
     worst = sorted(learns.values(), key=lambda check: (False, None, True).index(check.met))[:1]
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
     checks = (*configurations(trained(result), result), *worst)
@@ -101,43 +102,64 @@ def judge(result: StudyResult) -> Judged:
 
 
 def study_result(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> Judged:
-    """A study on its stored runs, judged; `store` and `loaded` as in `core.report.results.gather`."""
+    """A study on its stored runs, judged; `store` and `loaded` as in
+    `core.report.results.gather`."""
     return judge(gather(study, setup, store, loaded=loaded))
 
 
 def _verdict(
-    claim: Claim, every: Mapping[Contrast, Reading], learns: Mapping[Method, Check], result: StudyResult
+    claim: Claim,
+    every: Mapping[Contrast, Reading],
+    learns: Mapping[Method, Check],
+    result: StudyResult,
 ) -> Verdict:
-    read, claims = {each: every[each] for each in claim.predicate.contrasts()}, len(result.study.claims)
+    read = {each: every[each] for each in claim.predicate.contrasts()}
+    claims = len(result.study.claims)
     decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
     barred, provisional = gate(claim, list(read.values()), learns, result)
     waiting = decided == "undecided" and not all(reading.seeds for reading in read.values())
     outcome: Outcome = "no verdict" if barred else "not run" if waiting else decided
-    weakest = read[_turning(claim.predicate, _strengths(read.values(), n, decided == "contradicted"))]
-    level, divisors = alpha_at(n, claims), {leaf: by for leaf, *by in leaves(claim.predicate)}
+    weakest = read[
+        _turning(claim.predicate, _strengths(read.values(), n, decided == "contradicted"))
+    ]
+    level = alpha_at(n, claims)
+    divisors = {leaf: by for leaf, *by in leaves(claim.predicate)}
     low, high = (level / divisor for divisor in divisors[weakest.contrast])
     printed = weakest.printed
     notes = [barred or (_out_of_reach(read.values(), result) if waiting else "")]
     if provisional and outcome not in ("undecided", "not run"):
         notes.append(f"provisional: {provisional}")
-    if outcome == "equivalent" and printed is not None and abs(printed) < (claim.margin or 0.0) - ROUNDING:
+    if (
+        outcome == "equivalent"
+        and printed is not None
+        and abs(printed) < (claim.margin or 0.0) - ROUNDING
+    ):
         notes.append(AS_PRINTED)
     return Verdict(
-        claim=claim, outcome=outcome, reason="; ".join(note for note in notes if note),
-        provisional=provisional, readings=read, contrast=weakest.contrast,
+        claim=claim,
+        outcome=outcome,
+        reason="; ".join(note for note in notes if note),
+        provisional=provisional,
+        readings=read,
+        contrast=weakest.contrast,
         tested=over_seeds(weakest.under(n), low, high, weakest.contrast.of == "share"),
-        estimate=over_seeds(weakest.under(weakest.seeds)), printed_effect=printed,
+        estimate=over_seeds(weakest.under(weakest.seeds)),
+        printed_effect=printed,
         comparisons=comparisons_of(claim, read, outcome, n, claims),
-    )  # fmt: skip
+    )
 
 
 def _out_of_reach(read: Iterable[Reading], result: StudyResult) -> str:
-    """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do not leave;
-    else ""."""
-    study, setup = result.study, result.setup
+    """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do
+    not leave; else ""."""
+    study = result.study
+    setup = result.setup
     whys = [
         cell.unavailable
-        or (metric and unmeasured(metric, setup.config(study, cell.cell, 0).eval.transfer, setup.scale))
+        or (
+            metric
+            and unmeasured(metric, setup.config(study, cell.cell, 0).eval.transfer, setup.scale)
+        )
         for metric, cells in ((reading.contrast.metric, reading.cells) for reading in read)
         for cell in result.cells
         if cell in cells
@@ -146,13 +168,15 @@ def _out_of_reach(read: Iterable[Reading], result: StudyResult) -> str:
 
 
 def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Contrast, float]:
-    """How far each contrast is above zero in units of its error, at a check or (0) on all stored seeds.
+    """How far each contrast is above zero in units of its error, at a check or (0) on all stored
+    seeds.
 
-    Where no contrast has a run, how far each is above zero as printed, so that a waiting claim turns on what
-    decides it in print. A contrast without a number counts as the strongest if the claim is refuted without
-    it, else as the weakest.
+    Where no contrast has a run, how far each is above zero as printed, so that a waiting claim
+    turns on what decides it in print. A contrast without a number counts as the strongest if the
+    claim is refuted without it, else as the weakest.
     """
-    strengths, unknown = {}, np.inf if refuted else -np.inf
+    strengths = {}
+    unknown = np.inf if refuted else -np.inf
     for reading in read:
         mean, _, _, n, sd = over_seeds(reading.under(seeds or reading.seeds))
         error = sd / np.sqrt(n) if n > 1 else 1.0
@@ -164,7 +188,8 @@ def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Con
 
 
 def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contrast:
-    """The contrast on which a predicate turns: where u of its parts are needed, the u-th strongest."""
+    """The contrast on which a predicate turns: where u of its parts are needed, the u-th
+    strongest."""
     if isinstance(predicate, Contrast):
         return predicate
     parts = [_turning(part, strengths) for part in predicate.parts]
@@ -172,8 +197,8 @@ def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contr
 
 
 def why_unmarked(result: Judged) -> str:
-    """Why a figure marks no row: none of the claims that have run has a verdict here, or, without claims, the
-    method does not learn; else ""."""
+    """Why a figure marks no row: none of the claims that have run has a verdict here, or, without
+    claims, the method does not learn; else ""."""
     whys = [check.words for check in result.checks if check.kind == "gain" and check.met is False]
     if result.study.claims:
         ran = [verdict for verdict in result.verdicts if verdict.outcome != "not run"]
@@ -185,9 +210,14 @@ def why_unmarked(result: Judged) -> str:
 def reasons(result: Judged) -> list[str]:
     """Why claims have no verdict, or a provisional one: a sentence for each reason, which names the
     claims."""
-    verdicts, sentences = result.verdicts, []
-    barred = {verdict.claim.key: verdict.reason for verdict in verdicts if verdict.outcome == "no verdict"}
-    provisional = {verdict.claim.key: verdict.provisional for verdict in verdicts if verdict.provisional}
+    verdicts = result.verdicts
+    sentences = []
+    barred = {
+        verdict.claim.key: verdict.reason for verdict in verdicts if verdict.outcome == "no verdict"
+    }
+    provisional = {
+        verdict.claim.key: verdict.provisional for verdict in verdicts if verdict.provisional
+    }
     for head, whys in (("No verdict on", barred), ("Provisional", provisional)):
         for why in dict.fromkeys(whys.values()):
             keys = [key for key in whys if whys[key] == why]
@@ -201,9 +231,11 @@ def judged_at(studies: Sequence[Study], setup: Setup) -> list[str]:
     """Which claims of each study this scale can judge, and why not the others."""
     lines = []
     for result in (study_result(study, setup) for study in studies if study.claims):
-        able, every = sum(not verdict.reason for verdict in result.verdicts), len(result.verdicts)
+        able = sum(not verdict.reason for verdict in result.verdicts)
+        every = len(result.verdicts)
         lines.append(
-            f"{result.study.name}: {able} of {every} claims can be judged at scale {setup.scale.name}."
+            f"{result.study.name}: {able} of {every} claims can be judged at scale "
+            f"{setup.scale.name}."
         )
         lines += [f"  {reason}" for reason in reasons(result)]
     return lines

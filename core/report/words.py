@@ -1,4 +1,5 @@
-"""What a reader reads around a study's numbers: title, setting, notes, comparisons and verdicts in words."""
+"""What a reader reads around a study's numbers: title, setting, notes, comparisons and verdicts in
+words."""
 
 from __future__ import annotations
 
@@ -15,29 +16,50 @@ from core.spec.result import SCORE, unit
 from core.spec.setup import values
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
-    "supported": "✔", "contradicted": "✘", "equivalent": "≈",
-    "undecided": "?", "not run": "–", "no verdict": "∅",
-}  # fmt: skip
-POINTING: dict[Points, str] = {"for": "↗", "against": "↘"}  # in the place of an undecided claim's mark
+    "supported": "✔",
+    "contradicted": "✘",
+    "equivalent": "≈",
+    "undecided": "?",
+    "not run": "–",
+    "no verdict": "∅",
+}
+# in the place of an undecided claim's mark
+POINTING: dict[Points, str] = {"for": "↗", "against": "↘"}
 READING = (
-    "An undecided claim points for (↗) or against (↘) by its 95 % intervals, which is no verdict. Effect: by how much the weakest comparison that a claim needs lies above (or, negative, below) what the "
-    "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and at most "
+    "An undecided claim points for (↗) or against (↘) by its 95 % intervals, which is no verdict. "
+    "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, "
+    "below) what the "
+    "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and "
+    "at most "
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
 )
 # What scale mini is, said of the encoder that the project brings for it.
 MINI_ENCODER = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
 CUT = (
-    "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen because "
+    "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen "
+    "because "
     "SimCSE rises on it."
 )
 LIKE = 0.05  # passes over the text: less is no difference
-MOST_TERMS, MOST_CELLS = 4, 8  # of a comparison that is spelled out; that a note lists
+# of a comparison that is spelled out; that a note lists
+MOST_TERMS = 4
+MOST_CELLS = 8
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
-    "python", "torch", "transformers", "tokenizers", "datasets", "numpy", "scipy", "cuda", "device",
-    "processor", "threads", "commit",
-)  # fmt: skip
+    "python",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "numpy",
+    "scipy",
+    "cuda",
+    "device",
+    "processor",
+    "threads",
+    "commit",
+)
 
 
 def title(result: StudyResult) -> str:
@@ -47,20 +69,25 @@ def title(result: StudyResult) -> str:
 
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
-    setup, of = result.setup, result.setup.sources
+    setup = result.setup
+    of = result.setup.sources
     encoder, text, pairs = map(shown, (of.encoder_name, of.corpus_name, of.evaluation_name))
     where = f"scale {setup.scale.name} · profile {setup.profile}"
     return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
 
 
 def caution(result: StudyResult) -> str:
-    """What a verdict at this scale says nothing about, and what the scale is; empty at the papers' own."""
-    scale, of = result.setup.scale, result.setup.sources
+    """What a verdict at this scale says nothing about, and what the scale is; empty at the papers'
+    own."""
+    scale = result.setup.scale
+    of = result.setup.sources
     if scale.generated:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
-    sentences = [f"These verdicts are about {shown(of.encoder_name)}, not about the paper's encoder."]
+    sentences = [
+        f"These verdicts are about {shown(of.encoder_name)}, not about the paper's encoder."
+    ]
     passes = (scale.steps or 0) * scale.batch_size / of.corpus_rows
     if passes >= 2:
         read = f"reads {of.corpus_rows:,} sentences {passes:.0f} times"
@@ -72,12 +99,15 @@ def caution(result: StudyResult) -> str:
 
 def reading(result: StudyResult) -> str:
     """What a number in the table is, and over how many seeds."""
-    metric, kind = result.study.metric, unit(result.study.metric)
+    metric = result.study.metric
+    kind = unit(result.study.metric)
     kind += f" ({result.aggregate})" if kind == SCORE else ""
     if metric.quantity != "spearman":
         kind = kind if metric.title.lower() == kind else f"{metric.title}, {kind}"
     elif metric.task == "avg":
-        kind += f", {'' if result.study.tasks else 'mean '}over {', '.join(result.setup.scale.tests)}"
+        kind += (
+            f", {'' if result.study.tasks else 'mean '}over {', '.join(result.setup.scale.tests)}"
+        )
     else:
         kind += f", on {result.setup.scale.dev if metric.task == 'dev' else metric.task}"
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
@@ -91,7 +121,8 @@ def mark(verdict: Outcome, points: Points) -> str:
 
 
 def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
-    """A verdict in words, with where an undecided claim points, or that the effect is below the margin."""
+    """A verdict in words, with where an undecided claim points, or that the effect is below the
+    margin."""
     if points:
         return f"{verdict}, points {points}"
     if within_margin:
@@ -101,20 +132,29 @@ def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
 
 def contrast_here(contrast: Contrast, result: StudyResult) -> str:
     """A comparison in words: "0.85 minus 0.9, above 0"; of many cells their number."""
-    axes, text = result.study.axes, ""
+    axes = result.study.axes
+    text = ""
     for term in contrast.terms:
-        named = [label or f"every {axis.title.lower()}" for axis, label in zip(axes, term.cell, strict=True)]
+        named = [
+            label or f"every {axis.title.lower()}"
+            for axis, label in zip(axes, term.cell, strict=True)
+        ]
         size = "" if abs(term.weight) == 1.0 else f"{abs(term.weight):.3g} × "
         text += f" {'plus' if term.weight > 0 else 'minus'} {size}{'/'.join(named)}"
     count = len(contrast.terms)
-    text = text[1:].removeprefix("plus ") if count <= MOST_TERMS else f"a weighted sum of {count} cells"
+    text = (
+        text[1:].removeprefix("plus ")
+        if count <= MOST_TERMS
+        else f"a weighted sum of {count} cells"
+    )
     text = f"scatter over seeds: {text}" if contrast.of == "scatter" else text
     text = text if contrast.metric is None else f"{contrast.metric.title.lower()}: {text}"
     return f"{text}, above {contrast.above:g}".replace("above -", "above −")
 
 
 def by_value(result: Judged) -> list[str]:
-    """For each claim of a study under `--vary` its outcomes with the values at which it has them."""
+    """For each claim of a study under `--vary` its outcomes with the values at which it has
+    them."""
     outcomes: dict[str, dict[str, list[str]]] = {}
     for part in result.by_value:
         value = values(part.study)
@@ -146,20 +186,36 @@ def _checks(result: Judged) -> Iterator[str]:
     yield from barred
     for part in result.parts:
         for check in part.checks:
-            if check.kind == "passes" and abs(check.value - check.limit) > LIKE and part is result.parts[0]:
+            if (
+                check.kind == "passes"
+                and abs(check.value - check.limit) > LIKE
+                and part is result.parts[0]
+            ):
                 yield f"{check.words[:1].upper()}{check.words[1:]}."
-            if check.kind == "gain" and check.met is not False and check.words not in " ".join(barred):
-                yield f"{values(part.study)}: {check.words}." if result.study.varied else f"{check.words}."
+            if (
+                check.kind == "gain"
+                and check.met is not False
+                and check.words not in " ".join(barred)
+            ):
+                yield (
+                    f"{values(part.study)}: {check.words}."
+                    if result.study.varied
+                    else f"{check.words}."
+                )
 
 
 def _failed(result: StudyResult) -> Iterator[str]:
     """Runs that are missing, diverged or collapsed, and what they count for."""
     counts_for = worst_values(cell for cell in result.cells if not cell.unavailable)
     worst = {worst_value(metric) for metric in counts_for}
-    numbers = " or ".join(f"{value:g}" for value in sorted(value for value in worst if value is not None))
+    numbers = " or ".join(
+        f"{value:g}" for value in sorted(value for value in worst if value is not None)
+    )
     if any(value is not None and value < 0 for value in counts_for.values()):
         numbers += " or the lowest score below it"
-    counts = f"counted as {numbers}, the worst" if numbers else "missing: the metric has no worst value"
+    counts = (
+        f"counted as {numbers}, the worst" if numbers else "missing: the metric has no worst value"
+    )
     sentences = {
         "missing": "not run yet (—)",
         "no number": "without the number that its cell shows",
@@ -184,7 +240,8 @@ def _unavailable(result: StudyResult) -> Iterator[str]:
 
 
 def _origin(result: Judged) -> Iterator[str]:
-    """The runs' seeds, how many are published, and in which parts of their environment they differ."""
+    """The runs' seeds, how many are published, and in which parts of their environment they
+    differ."""
     runs = [run for run in result.runs if run.rows is not None]
     ordered = any("seed.data" in cell.cell.changes for cell in result.cells)
     if runs and result.setup.profile == "released" and not ordered:
@@ -192,7 +249,8 @@ def _origin(result: Judged) -> Iterator[str]:
     if published := sum(run.source == "published" for run in runs):
         own = len(runs) - published
         rest = f", {own} from this machine." if own else "."
-        yield f"From the project's published results: {counted(published, 'run')} of those shown{rest}"
+        shown_runs = f"{counted(published, 'run')} of those shown"
+        yield f"From the project's published results: {shown_runs}{rest}"
     environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
     versions = {name: {str(of[name]) for of in environments if name in of} for name in ENVIRONMENT}
     if differing := [name for name in ENVIRONMENT if len(versions[name]) > 1]:

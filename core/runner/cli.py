@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data.own_data import named_pairs
-from core.spec.errors import UserError, refuse_any
+from core.spec.errors import UserError
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
 from core.spec.section import whole
@@ -29,34 +29,46 @@ APART = (
     ("--fields", "lists what --set can change", "STUDY --all --set"),
     ("--list", "trains nothing", "--force --cluster --publish --cell"),
     ("--plan", "trains nothing", "--force --cluster --publish"),
-    ("--regenerate-figures", "draws what is stored, each table whole",
-     "--force --cluster --cell --replace-published"),
-    ("--resolve", "chooses runs and their number",
-     "--set --vary --force --cell --seeds --list --regenerate-figures --verify-published"),
-    ("--verify-published", "trains published runs as they are and keeps none",
-     "--set --vary --force --cell --seeds --publish --use-published --keep-models --cluster"),
+    (
+        "--regenerate-figures",
+        "draws what is stored, each table whole",
+        "--force --cluster --cell --replace-published",
+    ),
+    (
+        "--resolve",
+        "chooses runs and their number",
+        "--set --vary --force --cell --seeds --list --regenerate-figures --verify-published",
+    ),
+    (
+        "--verify-published",
+        "trains published runs as they are and keeps none",
+        "--set --vary --force --cell --seeds --publish --use-published --keep-models --cluster",
+    ),
     ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
     ("--text", "makes tables without claims", "--all --resolve --verify-published --publish"),
     ("--pairs", "makes tables without claims", "--all --resolve --verify-published --publish"),
-)  # fmt: skip
+)
 TOGETHER = {
-    "--budget": "--resolve", "--resolve": "--budget or --plan", "--gpus": "--plan or --list",
+    "--budget": "--resolve",
+    "--resolve": "--budget or --plan",
+    "--gpus": "--plan or --list",
     "--replace-published": "--publish",
-}  # fmt: skip
+}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises its complaint as a UserError of one sentence, and takes no empty word."""
+    """A parser that raises its complaint as a UserError of one sentence, and takes no empty
+    word."""
 
     def parse_known_args(self, args=None, namespace=None):
         """Refuse what is empty, such as an unset variable of the shell, and what is not UTF-8."""
         for word in args:
             empty = f"{word or 'A word'} is empty; write what is meant, or leave it out."
             foreign = f"{word[:80]} is not UTF-8; give another name, or rename the file."
-            refuse_any({
-                empty: not word.strip() or (word.startswith("--") and word.endswith("=")),
-                foreign: any("\ud800" <= letter <= "\udfff" for letter in word),
-            })  # fmt: skip
+            if not word.strip() or (word.startswith("--") and word.endswith("=")):
+                raise UserError(empty)
+            if any("\ud800" <= letter <= "\udfff" for letter in word):
+                raise UserError(foreign)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
@@ -65,72 +77,177 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{line[:1].upper()}{line[1:]}; see {self.prog} --help.")
 
 
-# fmt: off
-
-
 def parser() -> Parser:
     """The parser of the command line with every option that it takes."""
-    made = Parser(prog="run_study.py", allow_abbrev=False,
-        description="Train what is missing of the named studies and render their tables and figures.",
-        epilog="`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py evaluate --help`.")
+    made = Parser(
+        prog="run_study.py",
+        allow_abbrev=False,
+        description="Train what is missing of the named studies and render their tables and "
+        "figures.",
+        epilog="`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
+        "evaluate --help`.",
+    )
     switch: dict[str, Any] = {"action": "store_true"}
     many: dict[str, Any] = {"action": "append", "default": []}
     number: dict[str, Any] = {"type": _number, "metavar": "N"}
     add = made.add_argument_group("what to run").add_argument
-    add("studies", nargs="*", metavar="STUDY", help="studies by name, for example table7 or esimcse-table11")
+    add(
+        "studies",
+        nargs="*",
+        metavar="STUDY",
+        help="studies by name, for example table7 or esimcse-table11",
+    )
     add("--all", **switch, help="every study")
-    add("--scale", choices=tuple(SCALES), help="how big runs are (default: paper with a GPU, else demo)")
-    add("--profile", choices=PROFILES,
-        help="the paper to the letter (the default), its code without slips (repaired), or with (released)")
-    add("--cell", dest="cells", **many, metavar="LABEL",
-        help="only the cells of this row or column, or the cell with all its labels, such as half/512")
+    add(
+        "--scale",
+        choices=tuple(SCALES),
+        help="how big runs are (default: paper with a GPU, else demo)",
+    )
+    add(
+        "--profile",
+        choices=PROFILES,
+        help="the paper to the letter (the default), its code without slips (repaired), or with "
+        "(released)",
+    )
+    add(
+        "--cell",
+        dest="cells",
+        **many,
+        metavar="LABEL",
+        help="only the cells of this row or column, or the cell with all its labels, such as "
+        "half/512",
+    )
     add("--use-published", **switch, help="count published runs as done")
     add("--force", **switch, help="train stored runs again")
     add = made.add_argument_group("instead of training").add_mutually_exclusive_group().add_argument
     mode: dict[str, Any] = {"dest": "mode", "action": "store_const"}
-    add("--plan", **mode, const="plan", help="what would be trained, how long it takes, which claims this "
-        "scale can judge, and which runs are running or failed")
-    add("--list", **mode, const="list", help="the studies: runs, done, time, and how many claims this scale "
-        "can judge")
+    add(
+        "--plan",
+        **mode,
+        const="plan",
+        help="what would be trained, how long it takes, which claims this "
+        "scale can judge, and which runs are running or failed",
+    )
+    add(
+        "--list",
+        **mode,
+        const="list",
+        help="the studies: runs, done, time, and how many claims this scale can judge",
+    )
     add("--regenerate-figures", **mode, const="regenerate-figures", help="draw what is stored")
-    add("--fields", nargs="?", const="", metavar="SECTION",
-        help="what --set can change: type, default of each profile, meaning")
-    add("--verify-published", dest="verify", **number, help="train N published runs again and compare")
+    add(
+        "--fields",
+        nargs="?",
+        const="",
+        metavar="SECTION",
+        help="what --set can change: type, default of each profile, meaning",
+    )
+    add(
+        "--verify-published",
+        dest="verify",
+        **number,
+        help="train N published runs again and compare",
+    )
     add = made.add_argument_group("seeds and budget").add_argument
     add("--seeds", **number, help="runs of each cell (default: the scale's; a study may need more)")
-    add("--resolve", **switch, help="train the runs that are likely to settle most claims an hour "
-        "(with --plan: name them)")
-    add("--budget", type=_seconds, metavar="TIME", help="how long --resolve may take: 2h, 90m, 30s or 1h30m")
+    add(
+        "--resolve",
+        **switch,
+        help="train the runs that are likely to settle most claims an hour "
+        "(with --plan: name them)",
+    )
+    add(
+        "--budget",
+        type=_seconds,
+        metavar="TIME",
+        help="how long --resolve may take: 2h, 90m, 30s or 1h30m",
+    )
     add = made.add_argument_group("where, and how many at once").add_argument
-    add("--jobs", **number, help="runs at once (default: two a GPU, one a core, as far as memory goes)")
-    add("--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda, cpu, or whichever there is")
-    add("--gpus", **number, help="with --plan: plan for N NVIDIA H100, one run on each, on any machine")
-    add("--cluster", metavar="ADDRESS",
-        help="train on the workers of the dask scheduler there, such as tcp://host:8786")
+    add(
+        "--jobs",
+        **number,
+        help="runs at once (default: two a GPU, one a core, as far as memory goes)",
+    )
+    add(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        help="cuda, cpu, or whichever there is",
+    )
+    add(
+        "--gpus",
+        **number,
+        help="with --plan: plan for N NVIDIA H100, one run on each, on any machine",
+    )
+    add(
+        "--cluster",
+        metavar="ADDRESS",
+        help="train on the workers of the dask scheduler there, such as tcp://host:8786",
+    )
     add = made.add_argument_group("change a run").add_argument
-    add("--set", dest="settings", **many, metavar="FIELD=VALUE", help="change a field of every run with it")
-    add("--vary", **many, metavar="FIELD=a,b,c",
-        help="add an axis with these values of a field; several make a grid")
+    add(
+        "--set",
+        dest="settings",
+        **many,
+        metavar="FIELD=VALUE",
+        help="change a field of every run with it",
+    )
+    add(
+        "--vary",
+        **many,
+        metavar="FIELD=a,b,c",
+        help="add an axis with these values of a field; several make a grid",
+    )
     add("--data-dir", type=_folder, metavar="DIR", help="SentEval's data and the training text")
-    add("--encoder", dest="encoders", type=_encoder, **many, metavar="[NAME=]DIR",
-        help=f"the pretrained encoder; with NAME= it stands for another of {', '.join(ENCODERS)}")
-    add("--text", metavar="FILE", help="train on this text, one sentence a line, or on "
-        "hf:NAME@REVISION#SPLIT; its tables have names of their own")
-    add("--pairs", type=named_pairs, **many, metavar="[NAME=]FILE", help="test on these pairs: two sentences "
-        "and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on them")
+    add(
+        "--encoder",
+        dest="encoders",
+        type=_encoder,
+        **many,
+        metavar="[NAME=]DIR",
+        help=f"the pretrained encoder; with NAME= it stands for another of {', '.join(ENCODERS)}",
+    )
+    add(
+        "--text",
+        metavar="FILE",
+        help="train on this text, one sentence a line, or on "
+        "hf:NAME@REVISION#SPLIT; its tables have names of their own",
+    )
+    add(
+        "--pairs",
+        type=named_pairs,
+        **many,
+        metavar="[NAME=]FILE",
+        help="test on these pairs: two sentences "
+        "and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on "
+        "them",
+    )
     add = made.add_argument_group("output").add_argument
     add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
-    add("--keep-models", **switch, help="leave each run's selected checkpoint in results/models, as "
-        "transformers and sentence-transformers load it")
-    add("--tensorboard", type=_folder, metavar="DIR", help="write loss, development score, learning rate and "
-        "speed for TensorBoard")
-    add("--publish", **switch, help="for maintainers: pack the finished runs into results/published and draw "
-        "what is published; with --regenerate-figures draw alone")
-    add("--replace-published", **switch, help="with --publish: replace published runs with other numbers")
+    add(
+        "--keep-models",
+        **switch,
+        help="leave each run's selected checkpoint in results/models, as "
+        "transformers and sentence-transformers load it",
+    )
+    add(
+        "--tensorboard",
+        type=_folder,
+        metavar="DIR",
+        help="write loss, development score, learning rate and speed for TensorBoard",
+    )
+    add(
+        "--publish",
+        **switch,
+        help="for maintainers: pack the finished runs into results/published and draw "
+        "what is published; with --regenerate-figures draw alone",
+    )
+    add(
+        "--replace-published",
+        **switch,
+        help="with --publish: replace published runs with other numbers",
+    )
     return made
-
-
-# fmt: on
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -138,26 +255,30 @@ def parse(argv: Sequence[str]) -> Options:
     options = parser().parse_intermixed_args(argv)
     given = {word.partition("=")[0] for word in argv if word.startswith("--")}
     given.update(["STUDY"] * bool(options.studies))
-    refuse_any({
-        f"{option} {does}, so {other} does not go with it; leave one out.": {option, other} <= given
-        for option, does, others in APART for other in others.split()
-    })  # fmt: skip
-    refuse_any({
-        f"{option} needs {others}; add that, or leave {option} out.":
-            option in given and not given & set(others.split(" or "))
-        for option, others in TOGETHER.items()
-    })  # fmt: skip
+    for option, does, others in APART:
+        for other in others.split():
+            if {option, other} <= given:
+                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
+    for option, others in TOGETHER.items():
+        if option in given and not given & set(others.split(" or ")):
+            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    refuse_any({
-        "No study is named; give one (see --list) or --all.":
-            not given & {"STUDY", "--all", "--list", "--fields"},
-        "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt brings it.":
-            options.tensorboard and importlib.util.find_spec("tensorboard") is None,
-    })  # fmt: skip
+    if not given & {"STUDY", "--all", "--list", "--fields"}:
+        raise UserError("No study is named; give one (see --list) or --all.")
+    if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise UserError(
+            "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt "
+            "brings it."
+        )
     encoders = dict(options.encoders)
-    options.encoder, options.other_encoders = encoders.pop(ENCODERS[0], None), tuple(encoders.items())
-    modes = {"verify-published": options.verify, "fields": options.fields is not None, "train": True}
+    options.encoder = encoders.pop(ENCODERS[0], None)
+    options.other_encoders = tuple(encoders.items())
+    modes = {
+        "verify-published": options.verify,
+        "fields": options.fields is not None,
+        "train": True,
+    }
     options.mode = options.mode or next(mode for mode, wanted in modes.items() if wanted)
     return options
 
@@ -171,7 +292,9 @@ def check_environment() -> None:
 def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
     """Raise UserError for one name of two things; names that differ in capitals alone are one."""
     if len({name.lower() for name, _ in named}) < len(named):
-        raise UserError(f"{option} gives one name twice; give each its own, as {option} NAME=PLACE.")
+        raise UserError(
+            f"{option} gives one name twice; give each its own, as {option} NAME=PLACE."
+        )
 
 
 def _number(text: str) -> int:
@@ -191,11 +314,13 @@ def _seconds(text: str) -> float:
 
 
 def _encoder(text: str) -> tuple[str, Path]:
-    """Which of the papers' encoders a folder stands for, and the folder; its name may have an equals sign."""
+    """Which of the papers' encoders a folder stands for, and the folder; its name may have an
+    equals sign."""
     name, _, folder = text.partition("=")
     return (name, _folder(folder)) if name in ENCODERS and folder else (ENCODERS[0], _folder(text))
 
 
 def _folder(text: str) -> Path:
-    """A folder by a name that does not depend on the current folder, since children work elsewhere."""
+    """A folder by a name that does not depend on the current folder, since children work
+    elsewhere."""
     return Path(os.path.abspath(os.path.expanduser(text)))

@@ -1,6 +1,6 @@
-"""`--cluster ADDRESS`: a dask scheduler hands the runs to its workers, and a worker launches a run as one
-machine does. The shared store and its claims say which runs are done and which are being trained.
-So a lost worker or scheduler costs at most the runs in training."""
+"""`--cluster ADDRESS`: a dask scheduler hands the runs to its workers, and a worker launches a run
+as one machine does. The shared store and its claims say which runs are done and which are being
+trained. So a lost worker or scheduler costs at most the runs in training."""
 
 from __future__ import annotations
 
@@ -29,45 +29,63 @@ ANSWER = 8.0  # seconds that a scheduler has to answer
 
 
 class Cluster:
-    """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone. The sign is
-    a file that workers see while the command runs; it holds how often the command was asked to stop."""
+    """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone.
+    The sign is a file that workers see while the command runs; it holds how often the command was
+    asked to stop."""
 
     def __init__(self, address: str, order: dict, scale: str, device: str, jobs: int | None):
-        self.address, self.client, self.lost, self.key = address, connected(address), "", uuid.uuid4().hex
+        self.address = address
+        self.client = connected(address)
+        self.lost = ""
+        self.key = uuid.uuid4().hex
         self.jobs = max(1, sum(self.client.ncores().values()))
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         offered = "cuda" if any(worker["resources"].get("GPU") for worker in workers) else "cpu"
         self.device = offered if device == "auto" else device
         self.sign = Path(order["execution"]["results_dir"]) / ".locks" / f"{self.key}.cluster"
         files.write_whole(self.sign, b"0")
-        self.words = {"sign": str(self.sign), "order": json.dumps(order), "on": [scale, self.device, jobs]}
+        self.words = {
+            "sign": str(self.sign),
+            "order": json.dumps(order),
+            "on": [scale, self.device, jobs],
+        }
 
-    def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
+    def train(
+        self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
+    ) -> Iterator[Ending]:
         """Train these runs; yields the ending of each as it comes."""
         done = threading.Event()
         self.client.subscribe_topic(self.key, lambda event: hear(*event[1]))
         threading.Thread(target=self._watch, args=(stop, hear, done), daemon=True).start()
-        task, needs = sent(str(PROJECT)), {"GPU": 1} if self.device == "cuda" else {}
+        task = sent(str(PROJECT))
+        needs = {"GPU": 1} if self.device == "cuda" else {}
         try:
             futures = [
                 self.client.submit(
-                    task, run.run_id, canonical_json(run.config), force, self.words,
-                    pure=False, resources=needs,
+                    task,
+                    run.run_id,
+                    canonical_json(run.config),
+                    force,
+                    self.words,
+                    pure=False,
+                    resources=needs,
                 )
                 for run in runs
-            ]  # fmt: skip
+            ]
             for future in as_completed(futures, loop=self.client.loop):
                 yield Ending(*future.result())
         except Exception as error:  # dask has many
             words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            lost = f"The scheduler at {self.address} was lost, or takes no runs ({words}); finished runs are"
-            self.lost = "" if stop.asked else f"{lost} kept, and workers store those that they are at."
+            lost = f"The scheduler at {self.address} was lost, or takes no runs ({words})"
+            kept = "finished runs are kept, and workers store those that they are at"
+            self.lost = "" if stop.asked else f"{lost}; {kept}."
         finally:
             done.set()
 
     def _watch(self, stop: Stop, hear: Hear, done: threading.Event) -> None:
         """Pass a stop on to the workers, see the scheduler go, and say so if no worker is there."""
-        told, lonely = 0, time.monotonic()
+        told = 0
+        lonely = time.monotonic()
         while not done.wait(POLL):
             if stop.asked > told:
                 told = stop.asked
@@ -76,7 +94,9 @@ class Cluster:
                 return self.client.close(timeout=2)  # which ends the generator
             if time.monotonic() - lonely > 15.0 and not self.client.ncores():
                 lonely = float("inf")
-                hear("", {"note": f"No worker is there; waiting for one: dask worker {self.address}"})
+                hear(
+                    "", {"note": f"No worker is there; waiting for one: dask worker {self.address}"}
+                )
 
     def close(self) -> None:
         """Let workers and scheduler go."""
@@ -86,9 +106,12 @@ class Cluster:
 
 
 def connected(address: str) -> Client:
-    """A client of the scheduler at this address. Raises UserError if none answers within some seconds."""
+    """A client of the scheduler at this address. Raises UserError if none answers within some
+    seconds."""
     logging.disable(logging.CRITICAL)  # what matters is said here, in sentences
-    try:  # a client would wait for ever where somebody listens but does not speak, so ask before making one
+    # a client would wait for ever where somebody listens but does not speak, so ask before making
+    # one
+    try:
         asyncio.run(asyncio.wait_for(rpc(address, timeout=ANSWER).identity(n_workers=0), ANSWER))
         return Client(address, timeout=ANSWER, set_as_default=False)
     except Exception as error:  # a wrong name, no route, another protocol: there is no scheduler
@@ -97,8 +120,8 @@ def connected(address: str) -> Client:
 
 
 def sent(project: str) -> Callable[..., tuple]:
-    """The task of a worker. It is pickled by value, being local, and takes plain values: neither the
-    scheduler nor a worker has to find this project before the task runs."""
+    """The task of a worker. It is pickled by value, being local, and takes plain values: neither
+    the scheduler nor a worker has to find this project before the task runs."""
 
     def task(run: str, config: str, force: bool, words: dict) -> tuple:
         import importlib
@@ -106,7 +129,9 @@ def sent(project: str) -> Callable[..., tuple]:
 
         sys.path[:0] = [] if project in sys.path else [project]
         try:
-            return importlib.import_module("core.runner.cluster").perform(run, config, force, **words)
+            return importlib.import_module("core.runner.cluster").perform(
+                run, config, force, **words
+            )
         except Exception as error:
             cause = f"A worker that uses {project} says: {type(error).__name__}: {error}"
             return run, "failed", 0.0, "", cause
@@ -119,21 +144,28 @@ _lock = threading.Lock()
 
 
 def perform(run: str, config: str, force: bool, sign: str, order: str, on: list) -> tuple:
-    """Train one run here, as a task of a worker. Raises UserError if this machine cannot take part."""
+    """Train one run here, as a task of a worker. Raises UserError if this machine cannot take
+    part."""
     if not (path := Path(sign)).exists():
-        raise UserError(f"{path.parents[1]} is not there; give a --results-dir that all machines share.")
+        raise UserError(
+            f"{path.parents[1]} is not there; give a --results-dir that all machines share."
+        )
     with _lock:
         if sign not in _launchers:
             _launchers[sign] = Launcher(json.loads(order), devices.resources(*on)), Stop()
             threading.Thread(target=_mind, args=(path,), daemon=True).start()
     (launcher, stop), worker = _launchers[sign], get_worker()
     launcher.worker(stop)
-    return (*launcher.launch(run, config, stop, lambda *event: worker.log_event(path.stem, event), force),)
+    return (
+        *launcher.launch(
+            run, config, stop, lambda *event: worker.log_event(path.stem, event), force
+        ),
+    )
 
 
 def _mind(sign: Path) -> None:
-    """Stop what this worker does for a command when its sign says so; let the warm process go with the
-    command."""
+    """Stop what this worker does for a command when its sign says so; let the warm process go with
+    the command."""
     launcher, stop = _launchers[str(sign)]
     with contextlib.suppress(OSError):  # the sign is gone
         while True:

@@ -23,7 +23,7 @@ from core.runner.progress import WEEKS, spoken
 from core.runner.train import Surroundings, Training
 from core.spec import fields, methods
 from core.spec.catalogue import Catalogue
-from core.spec.errors import UserError, are, counted, refuse, refuse_any, say
+from core.spec.errors import UserError, are, counted, say
 from core.spec.methods import PROFILES
 from core.spec.scale import PAPER
 from core.spec.setup import Setup
@@ -34,7 +34,8 @@ from core.store.store import Store
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
 DEVICE = ("method_code", "versions", "device", "processor", "threads")  # what may move a number
-SAME = 0.01  # points: a larger difference is more than another make of processor explains in float32
+# points: a larger difference is more than another make of processor explains in float32
+SAME = 0.01
 
 
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
@@ -43,7 +44,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if options.mode == "fields":
         print(fields.described(options.fields or None))
         return 0
-    catalogue, draws = around.catalogue, options.mode == "regenerate-figures"
+    catalogue = around.catalogue
+    draws = options.mode == "regenerate-figures"
     store = store_of(options, around.home)
     drawing = Drawing(options, store, store.root, (options.results_dir or around.home) / "figures")
     named = options.mode != "list" or options.studies
@@ -60,7 +62,9 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     found = inputs.sources(options, scale, studies, store)
     scale, studies = inputs.on_data(options, scale, studies, found, store.root)
     seeds = options.seeds or scale.seeds
-    setup = Setup(profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=seeds)
+    setup = Setup(
+        profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=seeds
+    )
     training = Training(options, argv, around, store, setup, found)
     if options.mode == "list":
         return menu(training, studies)
@@ -77,31 +81,41 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
 
 
 def store_of(options: Options, home: Path) -> Store:
-    """The user's results beside the published ones. Raises UserError for a folder that cannot be meant."""
-    results, published = options.results_dir or home / "results", home / "results" / "published"
+    """The user's results beside the published ones. Raises UserError for a folder that cannot be
+    meant."""
+    results = options.results_dir or home / "results"
+    published = home / "results" / "published"
     real = Path(os.path.realpath(results))  # resolve() has no answer to a loop of links
     absent = options.mode == "regenerate-figures" and options.results_dir and not results.exists()
-    refuse_any({
-        f"{published} holds what the project publishes, and no command's own runs; "
-        "give another --results-dir.":
-            published.resolve() in (real, *real.parents),
-        f"{results} is not there; give the --results-dir of the command that trained.": absent,
-    })  # fmt: skip
+    if published.resolve() in (real, *real.parents):
+        raise UserError(
+            f"{published} holds what the project publishes, and no command's own runs; "
+            "give another --results-dir."
+        )
+    if absent:
+        raise UserError(
+            f"{results} is not there; give the --results-dir of the command that trained."
+        )
     return Store(results, published)
 
 
 def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
-    """The studies that a command names, each once, or every study; prints what is wrong with other files.
-    Raises UserError for a study that does not exist or is wrong."""
+    """The studies that a command names, each once, or every study; prints what is wrong with other
+    files. Raises UserError for a study that does not exist or is wrong."""
     first, *rest = catalogue.faults.values() or [""]
     more = f" ({len(rest)} more files are wrong; see --list.)" if rest else ""
-    refuse(options.all and first, f"{first}{more}")
+    if options.all and first:
+        raise UserError(f"{first}{more}")
     studies: dict[str, Study] = {study.name: study for study in catalogue.studies if options.all}
     for name in options.studies:
-        refuse_any({fault: file.parent.name == name for file, fault in catalogue.faults.items()})
+        for file, fault in catalogue.faults.items():
+            if file.parent.name == name:
+                raise UserError(fault)
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
-        others = [s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group]
+        others = [
+            s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group
+        ]
         if others and name not in catalogue.groups:
             print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
     for study in studies.values():
@@ -121,16 +135,23 @@ def trouble(check: Callable[..., object], *words: object) -> str:
 
 
 def train(training: Training, studies: list[Study]) -> int:
-    """Train what is missing, or with --resolve what decides most; with --plan print it. The exit status."""
-    options, store = training.options, training.store
+    """Train what is missing, or with --resolve what decides most; with --plan print it. The exit
+    status."""
+    options = training.options
+    store = training.store
     with contextlib.closing(training):
         if options.resolve:
             resolving = importlib.import_module("core.runner.resolve").Resolving(training, studies)
             return resolving.plan() if options.mode == "plan" else resolving.go()
         plan = planning.plan(
-            studies, training.setup, store, use_published=options.use_published, force=options.force,
-            labels=options.cells, keep_models=options.keep_models,
-        )  # fmt: skip
+            studies,
+            training.setup,
+            store,
+            use_published=options.use_published,
+            force=options.force,
+            labels=options.cells,
+            keep_models=options.keep_models,
+        )
         if options.mode == "plan":
             return tell(training, plan, studies)
         status = training.train(plan)
@@ -140,7 +161,8 @@ def train(training: Training, studies: list[Study]) -> int:
 
 
 def compare(store: Store, trained: Sequence[str]) -> None:
-    """Print how far runs that were trained just now differ from the published runs with the same ids."""
+    """Print how far runs that were trained just now differ from the published runs with the same
+    ids."""
     packs = Store(store.root / "none", store.published)
     gaps: dict[str, float] = {}
     for run in trained:
@@ -151,7 +173,10 @@ def compare(store: Store, trained: Sequence[str]) -> None:
         return
     worst = max(gaps, key=lambda run: gaps[run])
     if gaps[worst] > SAME:
-        print(f"Your {counted(len(gaps), 'run')} and the published: at most {gaps[worst]:.2f} points apart.")
+        print(
+            f"Your {counted(len(gaps), 'run')} and the published: at most {gaps[worst]:.2f} points "
+            "apart."
+        )
         say(usual(packs.load(worst), store.load(worst)))
     elif len(gaps) == 1:
         print(f"Your run equals the published one within {gaps[worst]:.4f} points.")
@@ -166,7 +191,8 @@ def usual(old: StoredRun, new: StoredRun) -> str:
     if new.config.train.precision == "bf16":
         known = "ten shorter runs on other processors had averages up to 0.16 points apart"
         return f"Some difference is usual in bf16: {known}. Longer runs were not compared."
-    first, second = old.provenance, new.provenance
+    first = old.provenance
+    second = new.provenance
     names = [name for name in DEVICE if name in first and first[name] != second.get(name)]
     differing = f" They differ in {', '.join(names)}." if names else ""
     known = "float32 runs on two makes of processor were 0.0001 points apart"
@@ -180,14 +206,18 @@ def other_devices(one: StoredRun, other: StoredRun) -> bool:
 
 
 def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
-    """Print a plan: its runs and their time, runs in training and failed ones, and what can be judged."""
-    store, setup = training.store, training.setup
+    """Print a plan: its runs and their time, runs in training and failed ones, and what can be
+    judged."""
+    store = training.store
+    setup = training.setup
     if refusal := trouble(training.check, plan):
         print(f"Training here would be refused: {refusal}")
     print(plan.line())
     expected = training.expected()
     seconds = expected.wall(plan.missing)
-    need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" * (seconds > WEEKS and not expected.gpu)
+    need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" * (
+        seconds > WEEKS and not expected.gpu
+    )
     print(f"About {spoken(seconds)} {expected.where}{need}.")
     for run in plan.runs:
         if store.claimed(run.run_id):
@@ -210,13 +240,20 @@ def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
 
 
 def menu(training: Training, studies: list[Study]) -> int:
-    """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is wrong."""
-    options, setup, catalogue = training.options, training.setup, training.around.catalogue
+    """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is
+    wrong."""
+    options = training.options
+    setup = training.setup
+    catalogue = training.around.catalogue
     for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
         say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip())
-    expected, verdicts = training.expected(), importlib.import_module("core.report.verdicts")
+    expected = training.expected()
+    verdicts = importlib.import_module("core.report.verdicts")
     print(f"Times are {expected.where}.")
-    wrong = [*catalogue.faults.values(), *(trouble(methods.method, name) for name in methods.names())]
+    wrong = [
+        *catalogue.faults.values(),
+        *(trouble(methods.method, name) for name in methods.names()),
+    ]
     for study in studies:
         say(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption}")
         if fault := trouble(catalogue.check, study):
@@ -232,22 +269,33 @@ def menu(training: Training, studies: list[Study]) -> int:
 
 
 def verify(command: Training, studies: Sequence[Study]) -> int:
-    """Train some published runs of these studies again, whatever their seed, and say how far they differ. The
-    exit status is 1 if a run fails or differs by more than `SAME` points on the same kind of device."""
-    options, setup, published = command.options, command.setup, command.store.published
+    """Train some published runs of these studies again, whatever their seed, and say how far they
+    differ. The exit status is 1 if a run fails or differs by more than `SAME` points on the same
+    kind of device."""
+    options = command.options
+    setup = command.setup
+    published = command.store.published
     scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
-    packs, store, worst = Store(scratch / "none", published), Store(scratch, None), 0.0
+    packs = Store(scratch / "none", published)
+    store = Store(scratch, None)
+    worst = 0.0
     runs = planning.plan(studies, replace(setup, seeds=25), packs, use_published=True).runs
     made = [run for run in runs if packs.has(run.run_id, use_published=True)]
-    wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]  # ids are hashes: a fair sample
-    print(f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails.")
+    # ids are hashes: a fair sample
+    wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]
+    print(
+        f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails."
+    )
     training = Training(options, command.argv, command.around, store, setup, command.found)
     with contextlib.closing(training):
         status = training.train(Plan(wanted, wanted))
     for run in (run for run in wanted if store.has(run.run_id)):
-        old, new = packs.load(run.run_id), store.load(run.run_id)
+        old = packs.load(run.run_id)
+        new = store.load(run.run_id)
         gap = difference(old.rows, new.rows)
-        other = "; of different kinds of device, whose dropout masks differ" * other_devices(old, new)
+        other = "; of different kinds of device, whose dropout masks differ" * other_devices(
+            old, new
+        )
         print(f"{run.run_id} {run.label}: at most {gap:.6f} points apart{other}.")
         worst = max(worst, 0.0 if other else gap)
     if status == 0:
@@ -257,10 +305,16 @@ def verify(command: Training, studies: Sequence[Study]) -> int:
 
 
 def difference(published, anew) -> float:
-    """The largest |difference| over the scores that two runs' frames share, in points: by checkpoint, task
-    and metric, along a curve by step, too. A score that is no number on one side alone is infinitely far."""
-    both = [one.assign(step=one["step"].where(one["checkpoint"] == "curve", 0)) for one in (published, anew)]
+    """The largest |difference| over the scores that two runs' frames share, in points: by
+    checkpoint, task and metric, along a curve by step, too. A score that is no number on one side
+    alone is infinitely far."""
+    both = [
+        one.assign(step=one["step"].where(one["checkpoint"] == "curve", 0))
+        for one in (published, anew)
+    ]
     pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric", "step"])
     pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))]
     gaps = (pairs["value_x"] - pairs["value_y"]).abs().fillna(float("inf"))
-    return float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max()) if len(gaps) else 0.0
+    return (
+        float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max()) if len(gaps) else 0.0
+    )

@@ -1,5 +1,5 @@
-"""Drawing what is stored: the files of studies, the page over all of them, and what the project publishes.
-The report is imported when it is needed: matplotlib takes its time."""
+"""Drawing what is stored: the files of studies, the page over all of them, and what the project
+publishes. The report is imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI, gpu_seconds
 from core.runner.progress import spoken
-from core.spec.errors import UserError, counted, refuse, refusing, say
+from core.spec.errors import UserError, counted, refusing, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES, base
 from core.spec.scale import SCALES
@@ -24,20 +24,27 @@ from core.spec.study import Study
 from core.store import code, files, locks
 from core.store.store import Store
 
-MARK = "<title>Which ablations hold?"  # of our page; it and its files are written over, and no others
+# of our page; it and its files are written over, and no others
+MARK = "<title>Which ablations hold?"
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
 
 
 class Drawing:
-    """What one command draws: tables under `results`, pictures under `figures`. With `small` a study has no
-    LaTeX, no PDF and no CSV file of its runs."""
+    """What one command draws: tables under `results`, pictures under `figures`. With `small` a
+    study has no LaTeX, no PDF and no CSV file of its runs."""
 
-    def __init__(self, options: Options, store: Store, results: Path, figures: Path, small: bool = False):
-        self.options, self.store, self.small = options, store, small
-        self.results, self.figures = results, figures
+    def __init__(
+        self, options: Options, store: Store, results: Path, figures: Path, small: bool = False
+    ):
+        self.options = options
+        self.store = store
+        self.small = small
+        self.results = results
+        self.figures = figures
 
     def draw(self, studies: list[Study], setup: Setup) -> None:
-        """Draw these studies and print their tables, or with --all every started study and the page."""
+        """Draw these studies and print their tables, or with --all every started study and the
+        page."""
         if self.options.all:
             self.redraw(studies, setup.scale.name)
             return
@@ -45,20 +52,32 @@ class Drawing:
         for result in self.render(studies, setup):
             say(*terminal(result).split("\n"))
 
-    def redraw(self, studies: Sequence[Study], only: str | None = None) -> dict[tuple[str, str], list]:
-        """Draw every started study of a scale, or of every scale, and the page over all scales and profiles;
-        the results of all, by scale and profile."""
+    def redraw(
+        self, studies: Sequence[Study], only: str | None = None
+    ) -> dict[tuple[str, str], list]:
+        """Draw every started study of a scale, or of every scale, and the page over all scales and
+        profiles; the results of all, by scale and profile."""
         page = self.results / "index.html"
         ours = page.is_file() and MARK in page.read_text(encoding="utf-8", errors="replace")[:1000]
-        other = None if ours else next(filter(Path.exists, (self.results / name for name in PAGE)), None)
-        refuse(other, f"{other} was not drawn by this command; give another --results-dir.")
-        report, recorded = _report(), finding.recorded(self.store)
-        results, setups = dict[tuple[str, str], list](), list[Setup]()
+        other = (
+            None
+            if ours
+            else next(filter(Path.exists, (self.results / name for name in PAGE)), None)
+        )
+        if other:
+            raise UserError(f"{other} was not drawn by this command; give another --results-dir.")
+        report = _report()
+        recorded = finding.recorded(self.store)
+        results = dict[tuple[str, str], list]()
+        setups = list[Setup]()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):
-            found, seeds = recorded.get(scale.name), self.options.seeds or scale.seeds
+            found = recorded.get(scale.name)
+            seeds = self.options.seeds or scale.seeds
             none = finding.unfetched_sources(finding.HIDDEN if scale.hub_models else ())
             sources = found.sources if found else none
-            setups.append(setup := Setup(profile=profile, scale=scale, sources=sources, seeds=seeds))
+            setups.append(
+                setup := Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
+            )
             begun = started(studies, setup, self.store) if found else []
             if begun and only in (None, scale.name) and self.options.profile in (None, profile):
                 results[scale.name, profile] = self.render(begun, setup)
@@ -72,14 +91,17 @@ class Drawing:
 
     def render(self, studies: Sequence[Study], setup: Setup) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
-        lines, results = _report().render(studies, setup, self.store, self.results, self.figures, self.small)
+        lines, results = _report().render(
+            studies, setup, self.store, self.results, self.figures, self.small
+        )
         say(*lines)
         return results
 
 
 def _report() -> Any:
-    """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as it is
-    imported. Raises UserError for a matplotlibrc in the current folder that it cannot read."""
+    """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
+    it is imported. Raises UserError for a matplotlibrc in the current folder that it cannot
+    read."""
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
     hint = "mend the matplotlibrc in this folder, or give the command in another folder"
     with refusing("matplotlib cannot read its settings", hint, UnicodeError):
@@ -87,11 +109,13 @@ def _report() -> Any:
 
 
 def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]:
-    """The studies of which a run of their own is stored, or one seed of all cells, or every seed of a claim's
-    cells. Other runs that several studies share do not count. A study with `least_seeds` above 1 needs that
-    many seeds of all cells."""
+    """The studies of which a run of their own is stored, or one seed of all cells, or every seed of
+    a claim's cells. Other runs that several studies share do not count. A study with `least_seeds`
+    above 1 needs that many seeds of all cells."""
     asked = {
-        study.name: {cell.labels: [run_id(run) for run in runs] for cell, runs in setup.asked(study)}
+        study.name: {
+            cell.labels: [run_id(run) for run in runs] for cell, runs in setup.asked(study)
+        }
         for study in studies
     }
     sharing = Counter(run for cells in asked.values() for run in set().union(*cells.values()))
@@ -103,7 +127,9 @@ def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]
         if seeds or study.least_seeds > 1:
             return seeds >= study.least_seeds
         contrasts = (claim.predicate.contrasts() for claim in study.claims)
-        claims = ([cell.labels for cell in study.at(setup.scale).cells_of(one)] for one in contrasts)
+        claims = (
+            [cell.labels for cell in study.at(setup.scale).cells_of(one)] for one in contrasts
+        )
         runs = ([run for labels in claim for run in cells.get(labels, [""])] for claim in claims)
         own = any(sharing[run] == 1 for run in stored.intersection(set().union(*cells.values())))
         return own or any(of_claim and stored.issuperset(of_claim) for of_claim in runs)
@@ -112,12 +138,18 @@ def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]
 
 
 def publish(
-    store: Store, home: Path, every: Sequence[Study], studies: Sequence[Study], setup: Setup, replace: bool
+    store: Store,
+    home: Path,
+    every: Sequence[Study],
+    studies: Sequence[Study],
+    setup: Setup,
+    replace: bool,
 ) -> None:
-    """Pack all your own runs of these studies, and draw everything that is published. Raises UserError for
-    runs on other data than the published runs of the scale, of code that no commit has, or, unless
-    `replace`, with other numbers than the published runs."""
-    gather, scale = importlib.import_module("core.report.results").gather, setup.scale.name
+    """Pack all your own runs of these studies, and draw everything that is published. Raises
+    UserError for runs on other data than the published runs of the scale, of code that no commit
+    has, or, unless `replace`, with other numbers than the published runs."""
+    gather = importlib.import_module("core.report.results").gather
+    scale = setup.scale.name
     published = home / "results" / "published"
     runs = [run for study in studies for run in gather(study, setup, store).runs]
     own = list(dict.fromkeys(run.run_id for run in runs if run.source == "own"))
@@ -125,8 +157,12 @@ def publish(
     data = ""
     if own and scale in packs:
         data = finding.other_data(setup.sources, finding.digests(packs[scale].sources))
-    refuse(data, f"The published runs of scale {scale} are on other data than yours ({data}), so nothing is "
-        "published; leave --publish out.")  # fmt: skip
+    if data:
+        raise UserError(
+            f"The published runs of scale {scale} are on other data than yours ({data}), so "
+            "nothing is "
+            "published; leave --publish out."
+        )
     new = [run for run in own if replace or store.scale_of_pack(run) is None]
     commits = {run: code.commit_of(store.load(run).provenance, home) for run in new}
     if unnamed := [run for run, commit in commits.items() if not commit]:
@@ -138,10 +174,12 @@ def publish(
 
 
 def redraw_published(home: Path, studies: Sequence[Study]) -> None:
-    """Draw everything that is published and README's findings, and remove the files of studies that nothing
-    published starts any more; where nothing of a scale can be read, all files stay."""
-    published, figures = home / "results" / "published", home / "figures" / "published"
-    every, lock = Options(seeds=None, profile=None), home / "results" / ".locks" / "redrawing.lock"
+    """Draw everything that is published and README's findings, and remove the files of studies that
+    nothing published starts any more; where nothing of a scale can be read, all files stay."""
+    published = home / "results" / "published"
+    figures = home / "figures" / "published"
+    every = Options(seeds=None, profile=None)
+    lock = home / "results" / ".locks" / "redrawing.lock"
     with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
         store = Store(published / "none", published)
         drawn = Drawing(every, store, published, figures, small=True).redraw(studies)
@@ -154,18 +192,24 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
         )
     for (scale, profile), results in drawn.items():
         kept = {result.study.name for result in results}
-        gone = {study.name for study in studies} - kept if any(drawn[scale, p] for p in PROFILES) else ()
+        gone = (
+            {study.name for study in studies} - kept
+            if any(drawn[scale, p] for p in PROFILES)
+            else ()
+        )
         for name in gone:
             folders = published / scale / profile, figures / scale / profile
             importlib.import_module("core.report.render").remove(name, *folders)
 
 
 def times(published: Path) -> dict[str, str]:
-    """How long a run takes by scale, for README: of an H100 by the measured rates, least and most of three
-    methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
+    """How long a run takes by scale, for README: of an H100 by the measured rates, least and most
+    of three methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
     runs = [base(method, "paper") for method in ("simcse", "esimcse", "mocose")]
     shapes = {"mini": MINI, "paper": BERT_BASE}
-    seconds = {scale: sorted(gpu_seconds(run, shape) for run in runs) for scale, shape in shapes.items()}
+    seconds = {
+        scale: sorted(gpu_seconds(run, shape) for run in runs) for scale, shape in shapes.items()
+    }
     if (file := published / "demo" / "paper" / "runs.csv").is_file():
         recorded = importlib.import_module("pandas").read_csv(file)["seconds"]
         seconds["demo"] = list(recorded.quantile([0.1, 0.9]))

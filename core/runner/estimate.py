@@ -1,5 +1,5 @@
-"""How long runs take: by measured rates of a GPU or a timing of the CPU, and as much longer or shorter as
-finished runs of this machine took."""
+"""How long runs take: by measured rates of a GPU or a timing of the CPU, and as much longer or
+shorter as finished runs of this machine took."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ENOUGH = 100  # runs read; more would not move a median
 
 
 class Shape(NamedTuple):
-    """The sizes of an encoder that decide how long a step takes, by transformers' names; bert-base's by
-    default."""
+    """The sizes of an encoder that decide how long a step takes, by transformers' names;
+    bert-base's by default."""
 
     num_hidden_layers: int = 12
     hidden_size: int = 768
@@ -46,17 +46,20 @@ class Shape(NamedTuple):
 
     @property
     def products(self) -> int:
-        """Multiplications of a token in a forward pass; of the last layer only its keys and values count."""
+        """Multiplications of a token in a forward pass; of the last layer only its keys and values
+        count."""
         layer = 2 * self.hidden_size * (2 * self.hidden_size + self.intermediate_size)
         return (self.num_hidden_layers - 1) * layer + 2 * self.hidden_size**2
 
 
-BERT_BASE, MINI = Shape(), Shape(2, 384, 512)  # the encoders of the table
+# the encoders of the table
+BERT_BASE = Shape()
+MINI = Shape(2, 384, 512)
 
 
 class Expectation(NamedTuple):
-    """What a command's runs are expected to take, each by `seconds`, `jobs` at once. `where` says on what,
-    and from which measurements."""
+    """What a command's runs are expected to take, each by `seconds`, `jobs` at once. `where` says
+    on what, and from which measurements."""
 
     seconds: Callable[[RunConfig], float]
     jobs: int
@@ -73,7 +76,10 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
     """What a command's runs are expected to take. Runs that share a GPU take turns."""
     elsewhere = options.gpus or options.cluster
     resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
-    gpu = bool(options.gpus or options.cluster and options.device != "cpu") or resources.device == "cuda"
+    gpu = (
+        bool(options.gpus or options.cluster and options.device != "cpu")
+        or resources.device == "cuda"
+    )
     turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, resources.gpus))
     encoders = shapes(found, scale.generated)
 
@@ -89,19 +95,26 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
     basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
     basis = f"from {counted(len(longer), 'finished run')} on this machine" if longer else basis
     jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
-    where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
+    where = (
+        f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
+    )
     return Expectation(lambda config: factor * rate(config), jobs, f"{where} ({basis})", gpu)
 
 
 def _longer(
-    store: Store, scale: Scale, resources: devices.Resources, encoders: dict[str, Shape],
+    store: Store,
+    scale: Scale,
+    resources: devices.Resources,
+    encoders: dict[str, Shape],
     rate: Callable[[RunConfig], float],
-) -> Iterator[float]:  # fmt: skip
+) -> Iterator[float]:
     """How many times as long as by the rates your runs of this scale, encoders and machine took."""
-    for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:  # ids are hashes: a fair sample
+    # ids are hashes: a fair sample
+    for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)
-            made, seconds = run.provenance, run.provenance.get("seconds")
+            made = run.provenance
+            seconds = run.provenance.get("seconds")
             here = socket.gethostname(), resources.threads, "ok", scale.name
             same = here == (made.get("host"), made.get("threads"), run.status, run.config.scale)
             same = same and str(made.get("device")).startswith(resources.device)
@@ -110,13 +123,14 @@ def _longer(
 
 
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:
-    """The shapes of a command's encoders by digest: by their folders, or the papers' of that width where an
-    encoder is not fetched yet."""
+    """The shapes of a command's encoders by digest: by their folders, or the papers' of that width
+    where an encoder is not fetched yet."""
     folders = {"bert-base": DEMO_ENCODER if generated else found.places.encoder}
     folders |= found.places.others
     made = {}
     for encoder in found.sources.encoders():
-        width, folder = encoder.hidden, folders.get(encoder.stands_for)
+        width = encoder.hidden
+        folder = folders.get(encoder.stands_for)
         about = {} if folder is None else configuration(folder)
         usual = Shape(24 if width > 768 else 12, width, 4 * width, max(1, width // 64))
         sizes = {name: about[name] for name in Shape._fields if type(about.get(name)) is int}
@@ -125,8 +139,9 @@ def shapes(found: Found, generated: bool) -> dict[str, Shape]:
 
 
 def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
-    """Seconds of a run by the table. They are linear in the work of a batch through the two measured
-    encoders. Less work than the smaller encoder's takes as long, since a step then waits for its launches."""
+    """Seconds of a run by the table. They are linear in the work of a batch through the two
+    measured encoders. Less work than the smaller encoder's takes as long, since a step then waits
+    for its launches."""
 
     def seconds(what: str, sentences: int = 64) -> float:
         small, large = (_measured(name, what, config.passes) for name in ("2x384", "12x768"))
@@ -141,32 +156,50 @@ def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
 
 @functools.cache
 def _measured(encoder: str, what: str, passes: float) -> float:
-    """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to `passes`.
-    A method without rows has SimCSE's."""
-    rows = [row for row in csv.DictReader(TABLE.read_text().splitlines()) if row["encoder"] == encoder]
-    rows = [row for row in rows if row["what"] == what] or [row for row in rows if row["what"] == "simcse"]
+    """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to
+    `passes`. A method without rows has SimCSE's."""
+    rows = [
+        row for row in csv.DictReader(TABLE.read_text().splitlines()) if row["encoder"] == encoder
+    ]
+    rows = [row for row in rows if row["what"] == what] or [
+        row for row in rows if row["what"] == "simcse"
+    ]
     row = min(rows, key=lambda row: abs(float(row["passes"] or 0) - passes))
     return float(row["seconds"]) * (passes / float(row["passes"]) if row["passes"] else 1.0)
 
 
 @functools.cache
 def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> float:
-    """Seconds in which a CPU trains SimCSE on a token of the text, timed and kept by a process of its own."""
-    words = json.dumps({
-        "encoder": encoder._asdict(), "precision": precision, "threads": threads, "length": length,
-        "batch": max(4, min(64, int(STEP / (12 * encoder.products * length)))),
-        "cache": str(devices.cache_folder() / "rates"),
-    })  # fmt: skip
+    """Seconds in which a CPU trains SimCSE on a token of the text, timed and kept by a process of
+    its own."""
+    words = json.dumps(
+        {
+            "encoder": encoder._asdict(),
+            "precision": precision,
+            "threads": threads,
+            "length": length,
+            "batch": max(4, min(64, int(STEP / (12 * encoder.products * length)))),
+            "cache": str(devices.cache_folder() / "rates"),
+        }
+    )
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "core.engine.speed", words], cwd=PROJECT, env=environment(threads),
-            capture_output=True, text=True, check=True, timeout=180,
-        )  # fmt: skip
+            [sys.executable, "-m", "core.engine.speed", words],
+            cwd=PROJECT,
+            env=environment(threads),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=180,
+        )
         *notes, seconds = done.stdout.splitlines()
         for note in notes:
             say(note)
         return float(seconds)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         speed = f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
-        say(f"This CPU could not be timed ({type(error).__name__}); times assume {speed} for each thread.")
+        say(
+            f"This CPU could not be timed ({type(error).__name__}); times assume {speed} for each "
+            "thread."
+        )
         return 12 * encoder.products / DEFAULT_SPEED / threads

@@ -1,4 +1,5 @@
-"""`run_study.py evaluate MODEL`: score any encoder on disk with the evaluator that scores the runs."""
+"""`run_study.py evaluate MODEL`: score any encoder on disk with the evaluator that scores the
+runs."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.runner import devices
 from core.runner.cli import Parser, check_names
-from core.spec.errors import counted, no_formula, refuse, refuse_any, say
+from core.spec.errors import UserError, counted, no_formula, say
 from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
@@ -29,7 +30,8 @@ NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or
 
 def main(argv: Sequence[str]) -> int:
     """Print a line for each set, the average, alignment and uniformity. Returns 0."""
-    options, began = _parser().parse_args(argv), time.monotonic()
+    options = _parser().parse_args(argv)
+    began = time.monotonic()
     _check_csv(options.csv)
     tests, apart, sets, geometry_of = _sets(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
@@ -54,10 +56,15 @@ def main(argv: Sequence[str]) -> int:
         say(f"{name.replace('avg', 'average'):<10} {pairs.get(name, ''):>6} {numbers}{note}")
         rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]
     for metric in GEOMETRY:
-        whole, batched = (evaluation.geometry[f"{metric}_{over}"] for over in ("global", "batched64"))
-        part = "" if math.isnan(batched) else f", in batches of 64 {batched:.4f}"  # a set may be smaller
+        whole, batched = (
+            evaluation.geometry[f"{metric}_{over}"] for over in ("global", "batched64")
+        )
+        # a set may be smaller
+        part = "" if math.isnan(batched) else f", in batches of 64 {batched:.4f}"
         say(f"{metric.replace('_', ', ')}: {whole:.4f}{part}")
-    rows += [(geometry_of[-1].name, metric, value, "") for metric, value in evaluation.geometry.items()]
+    rows += [
+        (geometry_of[-1].name, metric, value, "") for metric, value in evaluation.geometry.items()
+    ]
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
     if options.csv is not None:
         import pandas
@@ -69,16 +76,22 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _check_csv(path: Path | None) -> None:
-    """Refuse a --csv that cannot be written, or that would replace something else than such a table."""
+    """Refuse a --csv that cannot be written, or that would replace something else than such a
+    table."""
     if path is None:
         return
-    ours = path.is_file() and not path.is_symlink() and path.read_bytes().startswith(b"model,pooling,task,")
+    ours = (
+        path.is_file()
+        and not path.is_symlink()
+        and path.read_bytes().startswith(b"model,pooling,task,")
+    )
     there = path.exists() or path.is_symlink()
-    refuse_any({
-        f"{path} is there and holds no scores of this command; give another --csv.": there and not ours,
-        f"{path} cannot be written, since its folder is not there; give another --csv.":
-            not path.absolute().parent.is_dir(),
-    })  # fmt: skip
+    if there and not ours:
+        raise UserError(f"{path} is there and holds no scores of this command; give another --csv.")
+    if not path.absolute().parent.is_dir():
+        raise UserError(
+            f"{path} cannot be written, since its folder is not there; give another --csv."
+        )
 
 
 def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str]:
@@ -88,35 +101,49 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
     folder: Path = options.model
     pooling: Any = options.pooling
     trust = {"device": options.device, "allow_pickle": options.allow_pickle}
-    whole = next((at for at in (folder, folder.absolute().parent) if (at / "modules.json").is_file()), None)
+    whole = next(
+        (at for at in (folder, folder.absolute().parent) if (at / "modules.json").is_file()), None
+    )
     if whole is not None and pooling is None and not (folder / "run.json").is_file():
         alone = "give --pooling to score its encoder alone"
-        refuse_any({
-            f"{folder} is a part of {whole}, which states a pooling; give that, or {alone}.": whole != folder,
-            f"{folder} has modules.json, which sentence-transformers reads; install the extra [evaluate] "
-            f"(requirements-evaluate.txt), or {alone}.": not encoding.installed(),
-        })  # fmt: skip
+        if whole != folder:
+            raise UserError(
+                f"{folder} is a part of {whole}, which states a pooling; give that, or {alone}."
+            )
+        if not encoding.installed():
+            raise UserError(
+                f"{folder} has modules.json, which sentence-transformers reads; install the extra "
+                "[evaluate] "
+                f"(requirements-evaluate.txt), or {alone}."
+            )
         modules = encoding.load_modules(folder, **trust)
-        model, longest = modules[0].auto_model, modules.max_seq_length
+        model = modules[0].auto_model
+        longest = modules.max_seq_length
         encode = partial(modules.encode, show_progress_bar=False)
         pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
         prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt) or "none"
-        used, similarity = modules.default_prompt_name or "none", modules.similarity_fn_name
-        note = f", by sentence-transformers. Cosines are scored, with prompt {used}; the folder names the "
-        note += f"similarity {similarity} and prompts: {prompts}."
+        used = modules.default_prompt_name or "none"
+        similarity = modules.similarity_fn_name
+        note = f", by sentence-transformers. Cosines are scored, with prompt {used}; the folder "
+        note += f"names the similarity {similarity} and prompts: {prompts}."
     else:
         note = "." if pooling or whole else ". Choose another with --pooling."
         if pooling and whole:
             note = f". What {whole} says of modules, prompts and similarity is not used."
         pooling = pooling or "cls"  # of a kept model, too
         loaded = encoding.load_checkpoint(folder, pooling=pooling, **trust)
-        model, longest = loaded.model, loaded.max_length
+        model = loaded.model
+        longest = loaded.max_length
         if dropped := ", ".join(unfollowed(folder, longest)):
             say(f"Not used: {dropped[:200]}.")
         encode = partial(encoding.sentence_vectors, loaded, pooling=pooling)
-    config, weights = model.config, sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    config = model.config
+    weights = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
-    say(f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at {longest} tokens.")
+    say(
+        f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at {longest} "
+        "tokens."
+    )
     say(f"Pooling {pooling}{note}")
     return encode, pooling
 
@@ -124,15 +151,19 @@ def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any
 def _sets(
     options: argparse.Namespace,
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, StsSet], list[StsSet]]:
-    """Test names, development sets, all sets to score, and those that give alignment and uniformity."""
+    """Test names, development sets, all sets to score, and those that give alignment and
+    uniformity."""
     cache = devices.cache_folder()
     check_names("--pairs", options.pairs)
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
     tests = tuple(name for name in own if name != DEV)
     dev = (DEV,) if DEV in own else ()
     if SCALES[options.scale].generated:
-        own_pairs = f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
-        refuse(options.data_dir is not None, own_pairs)
+        own_pairs = (
+            f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
+        )
+        if options.data_dir is not None:
+            raise UserError(own_pairs)
         sets = load_demo()
         for name in own:
             check_name(name, {other.lower() for other in sets})
@@ -142,7 +173,10 @@ def _sets(
         sets = load_sts(options.data_dir) | own
         whole = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
         return (*STS_TESTS, *tests), ("STS-B dev", *dev), sets, whole
-    refuse(not own, "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo.")
+    if not own:
+        raise UserError(
+            "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
+        )
     return tests, dev, own, list(own.values())
 
 
@@ -155,13 +189,34 @@ def _parser() -> Parser:
     what = "Score an encoder's folder on the STS tests (Spearman x 100, SentEval's 'all')."
     parser = Parser(prog="run_study.py evaluate", description=what)
     add = parser.add_argument
-    add("model", type=_path, metavar="MODEL", help="folder with config.json, weights and a tokenizer")
-    add("--pooling", choices=POOLINGS, help="how tokens become a vector (default: the folder's, or cls)")
+    add(
+        "model",
+        type=_path,
+        metavar="MODEL",
+        help="folder with config.json, weights and a tokenizer",
+    )
+    add(
+        "--pooling",
+        choices=POOLINGS,
+        help="how tokens become a vector (default: the folder's, or cls)",
+    )
     add("--data-dir", type=_path, help="SentEval's data, or a folder that holds it")
-    add("--pairs", action="append", default=[], type=named_pairs, metavar="[NAME=]FILE",
-        help="pairs of your own: two sentences and a score a line, separated by tabs")  # fmt: skip
-    add("--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs")
+    add(
+        "--pairs",
+        action="append",
+        default=[],
+        type=named_pairs,
+        metavar="[NAME=]FILE",
+        help="pairs of your own: two sentences and a score a line, separated by tabs",
+    )
+    add(
+        "--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs"
+    )
     add("--device", choices=("cpu", "cuda"), default="cpu")
     add("--csv", type=_path, help="write every number to this file, too")
-    add("--allow-pickle", action="store_true", help="load pickled weights, if you trust where they came from")
+    add(
+        "--allow-pickle",
+        action="store_true",
+        help="load pickled weights, if you trust where they came from",
+    )
     return parser

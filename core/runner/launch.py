@@ -1,5 +1,5 @@
-"""Launching runs: the warm process as a command sees it, and what became of each run. Nothing here raises for
-one run's trouble; the store decides what is done."""
+"""Launching runs: the warm process as a command sees it, and what became of each run. Nothing here
+raises for one run's trouble; the store decides what is done."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from core.runner import devices
 from core.runner.devices import PROJECT, Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY
-from core.spec.errors import UserError, refuse, refusing
+from core.spec.errors import UserError, refusing
 from core.spec.identity import canonical_json
 from core.store.store import Store
 
 POLL = 0.25  # seconds between looks at the stop sign
-GRACE = 60.0  # seconds that children have after a stop to write their checkpoints, which may be gigabytes
+# seconds that children have after a stop to write their checkpoints, which may be gigabytes
+GRACE = 60.0
 PATIENCE = 5.0  # seconds that they have if they are asked again
 TAIL_LINES = 12
 Hear = Callable[[str, dict], None]  # takes a run's id and what its child reports
@@ -41,9 +42,9 @@ State = Literal["done", "found", "failed", "elsewhere", "stopped"]
 
 
 class Ending(NamedTuple):
-    """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another command
-    trains it now. `cause` says why it failed, and `log` where its output lies if it began; `score` is that of
-    a run that is done, in a few words."""
+    """What became of a run. `found`: another command has stored it meanwhile; `elsewhere`: another
+    command trains it now. `cause` says why it failed, and `log` where its output lies if it began;
+    `score` is that of a run that is done, in a few words."""
 
     run: str
     state: State
@@ -57,13 +58,15 @@ class Ending(NamedTuple):
 class Stop:
     """The request to start no more runs, and how long children may still go on."""
 
-    # No Event: a signal handler that sets it can find its lock held by the thread that it interrupts.
+    # No Event: a signal handler that sets it can find its lock held by the thread that it
+    # interrupts.
     asked: int = 0  # times
     signal: int | None = None
     deadline: float = math.inf
 
     def ask(self, number: int) -> None:
-        """Stop: children are asked to end, and killed at the deadline. Asked again they have less time."""
+        """Stop: children are asked to end, and killed at the deadline. Asked again they have less
+        time."""
         self.deadline = time.monotonic() + (PATIENCE if self.asked else GRACE)
         self.signal = self.signal or number
         self.asked += 1
@@ -72,26 +75,30 @@ class Stop:
 class Launcher:
     """Trains runs on this machine, `jobs` at once, in children of one warm process.
 
-    `order` is what all runs of a command have in common, in plain values: `job` (module:function) trains a
-    run in a process that has imported `warm`, with the fields of an `execution`, and `provenance` is recorded
-    with each result. `lost` is what a cluster can say of itself (`core.runner.cluster`)."""
+    `order` is what all runs of a command have in common, in plain values: `job` (module:function)
+    trains a run in a process that has imported `warm`, with the fields of an `execution`, and
+    `provenance` is recorded with each result. `lost` is what a cluster can say of itself
+    (`core.runner.cluster`)."""
 
     lost = ""
 
     def __init__(self, order: dict[str, Any], resources: Resources):
         execution = order["execution"] | {"device": resources.device, "threads": resources.threads}
-        self.order, self.jobs, self.slots = order | {"execution": execution}, resources.jobs, resources.names
+        self.order = order | {"execution": execution}
+        self.jobs = resources.jobs
+        self.slots = resources.names
         self.store = Store(execution["results_dir"], None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
     def worker(self, stop: Stop) -> Worker:
-        """The warm process, once its training code is imported or somebody asks to stop; a new one if it has
-        died. Raises UserError if the code cannot be imported."""
+        """The warm process, once its training code is imported or somebody asks to stop; a new one
+        if it has died. Raises UserError if the code cannot be imported."""
         with self._lock:
             if self._worker is None or self._worker.process.poll() is not None:
                 words = [self.order["job"], *self.order["warm"]]
-                threads, log = self.order["execution"]["threads"], self.store.path("logs", "worker")
+                threads = self.order["execution"]["threads"]
+                log = self.store.path("logs", "worker")
                 self._worker = Worker(words, threads, log)
             self._worker.wait_ready(stop)
             return self._worker
@@ -101,23 +108,33 @@ class Launcher:
         if self._worker is not None:
             self._worker.close()
 
-    def train(self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool) -> Iterator[Ending]:
-        """Train these runs; yields the ending of each as it comes. A thread only follows its child."""
+    def train(
+        self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
+    ) -> Iterator[Ending]:
+        """Train these runs; yields the ending of each as it comes. A thread only follows its
+        child."""
         self.worker(stop)
         launch = joblib.delayed(self.launch)
         parallel = joblib.Parallel(
-            n_jobs=min(self.jobs, len(runs)), backend="threading", batch_size=1, pre_dispatch="n_jobs",
+            n_jobs=min(self.jobs, len(runs)),
+            backend="threading",
+            batch_size=1,
+            pre_dispatch="n_jobs",
             return_as="generator_unordered",
-        )  # fmt: skip
-        yield from parallel(launch(run.run_id, canonical_json(run.config), stop, hear, force) for run in runs)
+        )
+        yield from parallel(
+            launch(run.run_id, canonical_json(run.config), stop, hear, force) for run in runs
+        )
 
     def launch(self, run: str, config: str, stop: Stop, hear: Hear, force: bool = False) -> Ending:
-        """Train a run, whose configuration is `config` (JSON), unless it is done or held elsewhere."""
+        """Train a run, whose configuration is `config` (JSON), unless it is done or held
+        elsewhere."""
         if stop.asked:
             return Ending(run, "stopped")
         if self.store.claimed(run):
             return Ending(run, "elsewhere")
-        had, log = self.store.has(run), str(self.store.path("logs", run))
+        had = self.store.has(run)
+        log = str(self.store.path("logs", run))
         place = {"log": log, "slots": self.slots, "slot_folder": str(devices.slot_folder())}
         told: dict[str, Any] = {"seconds": 0.0}
         try:
@@ -128,7 +145,8 @@ class Launcher:
             if "state" in told:
                 return Ending(run, told["state"], told["seconds"], told.get("score", ""))
             if told["ended"] == -signal.SIGTERM and not stop.asked:
-                time.sleep(POLL)  # a scheduler warns all processes at once; our own handler may be late
+                # a scheduler warns all processes at once; our own handler may be late
+                time.sleep(POLL)
             if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
                 return Ending(run, "stopped", told["seconds"])
             cause = diagnosis(told)
@@ -136,12 +154,15 @@ class Launcher:
             self.store.record_failure(run, cause)
         except UserError as error:  # there is no worker, or no place to note the failure
             cause = str(error)
-        return Ending(run, "failed", told["seconds"], cause=cause, log=log if "started" in told else "")
+        return Ending(
+            run, "failed", told["seconds"], cause=cause, log=log if "started" in told else ""
+        )
 
     def _follow(self, request: dict, stop: Stop, hear: Hear) -> dict[str, Any]:
-        """Start a child and follow it to its end. Returns all that it told, with its `seconds` of training;
-        `ended` is its exit status, or None if the worker died before it could say."""
-        run, began = request["run_id"], time.monotonic()
+        """Start a child and follow it to its end. Returns all that it told, with its `seconds` of
+        training; `ended` is its exit status, or None if the worker died before it could say."""
+        run = request["run_id"]
+        began = time.monotonic()
         told: dict[str, Any] = {}
         worker = self.worker(stop)
         reports = worker.ask(request)
@@ -152,7 +173,8 @@ class Launcher:
                 began = time.monotonic() if "started" in message else began
                 hear(run, message)
             except queue.Empty:
-                if worker.process.poll() is not None and not self.store.claimed(run):  # a child outlives it
+                # a child outlives it
+                if worker.process.poll() is not None and not self.store.claimed(run):
                     told["ended"] = None
             if stop.asked and "pid" in told and "ended" not in told:
                 number = signal.SIGKILL if time.monotonic() > stop.deadline else signal.SIGTERM
@@ -166,24 +188,35 @@ class Worker:
 
     def __init__(self, words: list[str], threads: int, log: Path):
         hint = "mend that and give the same command again"
-        with refusing(f"Training with the log {log} cannot start", hint, OSError), open(log, "ab") as output:
+        with (
+            refusing(f"Training with the log {log} cannot start", hint, OSError),
+            open(log, "ab") as output,
+        ):
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "core.runner.worker", *words], cwd=PROJECT, env=environment(threads),
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
+                [sys.executable, "-m", "core.runner.worker", *words],
+                cwd=PROJECT,
+                env=environment(threads),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
                 start_new_session=True,  # Ctrl-C is for the command alone
-            )  # fmt: skip
-        self.log, self._broken = log, "it was killed"
+            )
+        self.log = log
+        self._broken = "it was killed"
         self._requests: Any = self.process.stdin
         self._ready = threading.Event()
         self._reports: dict[str, queue.SimpleQueue] = {}
         threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
 
     def wait_ready(self, stop: Stop) -> None:
-        """Wait until all is imported, or somebody asks to stop. Raises UserError if the import failed."""
+        """Wait until all is imported, or somebody asks to stop. Raises UserError if the import
+        failed."""
         while not (self._ready.wait(0.1) or stop.asked):
             pass
-        what = f"The training code could not be started ({self._broken}); pip install -r requirements.txt"
-        refuse(self._ready.is_set() and self._broken, f"{what} may mend that; see {self.log}.")
+        what = f"The training code could not be started ({self._broken})"
+        what += "; pip install -r requirements.txt"
+        if self._ready.is_set() and self._broken:
+            raise UserError(f"{what} may mend that; see {self.log}.")
 
     def ask(self, request: dict) -> queue.SimpleQueue:
         """Have a child forked for this request. Returns the queue of its reports."""
@@ -197,7 +230,8 @@ class Worker:
         """Let the worker end with its last child; at once if it is still importing."""
         if not self._ready.is_set():
             self.process.kill()
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):  # children outlive it, and save
+        # children outlive it, and save
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             self._requests.close()
             self.process.wait(timeout=10)
 
@@ -232,14 +266,26 @@ def environment(threads: int) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH")))),
-        **{name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")},
-        "OMP_WAIT_POLICY": "passive",  # spinning threads stand still where another process wants their core
-        "OPENBLAS_NUM_THREADS": "1",  # numpy's library starts its threads on import, and a fork copies none
-        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so does the allocator that pyarrow brings
-        # Training frees and takes the same large blocks at every step: kept, they need no new pages.
-        "MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
+        **{
+            name: str(threads)
+            for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+        },
+        # spinning threads stand still where another process wants their core
+        "OMP_WAIT_POLICY": "passive",
+        # numpy's library starts its threads on import, and a fork copies none
+        "OPENBLAS_NUM_THREADS": "1",
+        # so does the allocator that pyarrow brings
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
+        # Training frees and takes the same large blocks at every step: kept, they need no new
+        # pages.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 34),
         "MALLOC_TOP_PAD_": str(1 << 28),
-        "TOKENIZERS_PARALLELISM": str(threads > 1).lower(),  # a million sentences take 75 s of one thread
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not start CUDA before the fork
-        "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1",
-    }  # fmt: skip
+        # a million sentences take 75 s of one thread
+        "TOKENIZERS_PARALLELISM": str(threads > 1).lower(),
+        # asking for a GPU must not start CUDA before the fork
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.spec import methods
-from core.spec.errors import UserError, are, counted, nearest, refuse, say
+from core.spec.errors import UserError, are, counted, nearest, say
 from core.spec.identity import run_id
 from core.spec.run import RunConfig
 from core.spec.scale import SCALES
@@ -17,10 +17,12 @@ from core.spec.setup import Setup
 from core.spec.study import Cell, Study
 from core.store.store import Store
 
-# Mean tokens of a training sentence, distinct sentences of the development set, and of all test sets: of the
-# made-up language, and of Wikipedia and SentEval.
-GENERATED, REAL = (13, 800, 3_997), (25, 2_909, 26_296)
-# Scoring a sentence takes a quarter of SimCSE's training on it (0.23 to 0.26 on two CPUs at demo and mini).
+# Mean tokens of a training sentence, distinct sentences of the development set, and of all test
+# sets: of the made-up language, and of Wikipedia and SentEval.
+GENERATED = (13, 800, 3_997)
+REAL = (25, 2_909, 26_296)
+# Scoring a sentence takes a quarter of SimCSE's training on it (0.23 to 0.26 on two CPUs at demo
+# and mini).
 SCORED = 0.25
 # All transfer tasks, in sentences that SimCSE trains on in the same time.
 PROBES = {"demo": 2_000, "mini": 250_000, "paper": 5_000}
@@ -47,14 +49,18 @@ class Plan:
 
     def __init__(self, runs: Sequence[PlannedRun], missing: Sequence[PlannedRun]):
         self.runs = tuple(runs)
-        self.missing = sorted(missing, key=lambda run: -cost(run.config))  # equal costs keep their order
+        # equal costs keep their order
+        self.missing = sorted(missing, key=lambda run: -cost(run.config))
 
     def line(self) -> str:
         """How many runs there are, are done and are to train."""
-        cells, missing = sum(len(run.cells) for run in self.runs), len(self.missing)
+        cells = sum(len(run.cells) for run in self.runs)
+        missing = len(self.missing)
         shared = f", which {cells} cells × seeds share" if cells > len(self.runs) else ""
         done = len(self.runs) - missing or "none"
-        return f"{counted(len(self.runs), 'run')}{shared}: {done} done, {missing or 'none'} to train."
+        return (
+            f"{counted(len(self.runs), 'run')}{shared}: {done} done, {missing or 'none'} to train."
+        )
 
 
 def tokens(config: RunConfig) -> int:
@@ -63,8 +69,8 @@ def tokens(config: RunConfig) -> int:
 
 
 def checks(config: RunConfig) -> float:
-    """Checks of a run, in development checks; a check that scores the test sets, too, counts as several
-    (D40)."""
+    """Checks of a run, in development checks; a check that scores the test sets, too, counts as
+    several (D40)."""
     _, development, tests = _text(config)
     each = 1 + tests / development if config.select.metric == "sts_test_avg" else 1.0
     return (config.train.steps // config.eval.every + 2) * each
@@ -84,36 +90,55 @@ def _text(config: RunConfig) -> tuple[int, int, int]:
 
 
 def plan(
-    studies: Sequence[Study], setup: Setup, store: Store, *, use_published: bool = False,
-    force: bool = False, labels: Sequence[str] = (), keep_models: bool = False,
-) -> Plan:  # fmt: skip
-    """The distinct runs that a setup of these studies needs, of each cell that the scale can run or of those
-    with one of `labels`. A damaged run of the user's is set aside. A run is missing if the user has not
-    stored it; with `use_published` published runs count as stored, with `force` none does, and with
-    `keep_models` none without its model. Raises UserError for a label that no cell has."""
+    studies: Sequence[Study],
+    setup: Setup,
+    store: Store,
+    *,
+    use_published: bool = False,
+    force: bool = False,
+    labels: Sequence[str] = (),
+    keep_models: bool = False,
+) -> Plan:
+    """The distinct runs that a setup of these studies needs, of each cell that the scale can run or
+    of those with one of `labels`. A damaged run of the user's is set aside. A run is missing if the
+    user has not stored it; with `use_published` published runs count as stored, with `force` none
+    does, and with `keep_models` none without its model. Raises UserError for a label that no cell
+    has."""
     cells = [cell for study in studies for cell in study.at(setup.scale).cells]
     names = dict.fromkeys(name for cell in cells for name in _names(cell))
     some = ", ".join(map(repr, list(names)[:8]))
     for label in labels:
         hint = nearest(label, names, f"there are {some} and others.")
-        refuse(label not in names, f"No cell is called {label[:80]!r}; {hint}")
+        if label not in names:
+            raise UserError(f"No cell is called {label[:80]!r}; {hint}")
     runs: dict[str, PlannedRun] = {}
     for study in studies:
         for cell, configs in setup.asked(study):
-            for seed, config in enumerate(configs if not labels or set(labels) & set(_names(cell)) else ()):
+            for seed, config in enumerate(
+                configs if not labels or set(labels) & set(_names(cell)) else ()
+            ):
                 run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
-                runs.setdefault(run.run_id, run).cells.append(f"{study.name} {'/'.join(cell.labels)}")
+                runs.setdefault(run.run_id, run).cells.append(
+                    f"{study.name} {'/'.join(cell.labels)}"
+                )
     done = {
-        name: run.config for name, run in runs.items()
-        if not force and (store.verified(name) or (use_published and store.has(name, use_published=True)))
-    }  # fmt: skip
+        name: run.config
+        for name, run in runs.items()
+        if not force
+        and (store.verified(name) or (use_published and store.has(name, use_published=True)))
+    }
     digest = functools.cache(methods.code_digest)
     made = ((config.method, store.codes.get(name)) for name, config in done.items())
     others = Counter(method for method, code in made if code not in (None, digest(method)))
     for method, number in others.items():
-        say(f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains again.")
+        say(
+            f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains "
+            "again."
+        )
     if keep_models:
-        done = {name: config for name, config in done.items() if not lacks_model(store, name, config)}
+        done = {
+            name: config for name, config in done.items() if not lacks_model(store, name, config)
+        }
         if unfit := sum(not run.config.keepable for run in runs.values()):
             print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
@@ -125,12 +150,14 @@ def _names(cell: Cell) -> tuple[str, ...]:
 
 
 def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
-    """Whether a stored run could have left a model and has left none; a diverged run has none to keep."""
+    """Whether a stored run could have left a model and has left none; a diverged run has none to
+    keep."""
     folder = store.path("models", run)
     if not config.keepable or all(
         (folder / name).is_file() for name in ("modules.json", "model.safetensors")
     ):
         return False
-    with contextlib.suppress(UserError):  # a damaged run is trained again, and leaves its model then
+    # a damaged run is trained again, and leaves its model then
+    with contextlib.suppress(UserError):
         return store.load(run).status != "diverged"
     return True

@@ -1,4 +1,5 @@
-"""What a person sees while runs go: a live line for each on a terminal, plain lines anywhere else."""
+"""What a person sees while runs go: a live line for each on a terminal, plain lines anywhere
+else."""
 
 from __future__ import annotations
 
@@ -19,14 +20,18 @@ WEEKS = 14 * 24 * 3600.0  # from here on a time is given in weeks
 
 
 class Display:
-    """One line for each run that ends; on a terminal live lines for running runs, elsewhere a heartbeat while
-    long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and `note` are called from several
-    threads."""
+    """One line for each run that ends; on a terminal live lines for running runs, elsewhere a
+    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and
+    `note` are called from several threads."""
 
     def __init__(
-        self, runs: Sequence[PlannedRun], seconds: Callable[[RunConfig], float], jobs: int,
-        out: TextIO | None = None, heartbeat: float = HEARTBEAT,
-    ):  # fmt: skip
+        self,
+        runs: Sequence[PlannedRun],
+        seconds: Callable[[RunConfig], float],
+        jobs: int,
+        out: TextIO | None = None,
+        heartbeat: float = HEARTBEAT,
+    ):
         from rich.console import Console
         from rich.live import Live
 
@@ -34,26 +39,35 @@ class Display:
         self._estimates = {run.run_id: seconds(run.config) for run in runs}
         self._open = set(self._runs)  # runs that this command still has to train
         self._going: dict[str, dict[str, Any]] = {}  # running runs, as they last reported
-        self._jobs, self._ended, self._waited = jobs, 0, False
-        self._trained = [(1e-9, 1e-9)]  # estimated and real seconds of finished runs; no division by none
-        self._heartbeat, self._spoke = heartbeat, time.monotonic()
+        self._jobs = jobs
+        self._ended = 0
+        self._waited = False
+        # estimated and real seconds of finished runs; no division by none
+        self._trained = [(1e-9, 1e-9)]
+        self._heartbeat = heartbeat
+        self._spoke = time.monotonic()
         self._lock = threading.RLock()
         stream = out or sys.stdout
         is_terminal = stream is not None and stream.isatty()
-        # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second into it.
+        # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second
+        # into it.
         self._console = Console(file=out, force_terminal=None if is_terminal else False)
-        self.live = Live(get_renderable=self._lines, console=self._console, transient=True)  # a context
+        # a context
+        self.live = Live(get_renderable=self._lines, console=self._console, transient=True)
 
     def hear(self, run: str, message: dict) -> None:
-        """Take in what a run's child reports, or a note of no run. Without a live display say which runs are
-        going, if nothing was said for a while."""
+        """Take in what a run's child reports, or a note of no run. Without a live display say which
+        runs are going, if nothing was said for a while."""
         with self._lock:
             if "started" in message:
                 self._open.add(run)
-                total = max(1, self._runs[run].config.train.steps)  # a run without training has no step
+                # a run without training has no step
+                total = max(1, self._runs[run].config.train.steps)
                 self._going[run] = {"phase": "start", "step": 0, "total": total}
             if "phase" in message and run in self._going:
-                self._going[run] |= {name: value for name, value in message.items() if value is not None}
+                self._going[run] |= {
+                    name: value for name, value in message.items() if value is not None
+                }
             if "note" in message:
                 self.note(f"{self._runs[run].label}: {message['note']}" if run else message["note"])
             if "waiting" in message and not self._waited:
@@ -87,13 +101,17 @@ class Display:
             self._console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
     def _lines(self) -> Any:
-        """How many runs have ended, and a line for each running run. Takes no lock: rich's thread holds its
-        own, and another thread may hold ours and print."""
+        """How many runs have ended, and a line for each running run. Takes no lock: rich's thread
+        holds its own, and another thread may hold ours and print."""
         from rich.text import Text
 
-        lines = [f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"]
+        lines = [
+            f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"
+        ]
         for run, report in list(self._going.items()):
-            step, total, what = report["step"], report["total"], report["phase"]
+            step = report["step"]
+            total = report["total"]
+            what = report["phase"]
             bar = f"{'#' * int(10 * step / total):.<10}" if self._console.is_terminal else what
             what = f"{bar} {step}/{total}" if what == "train" else what
             rate = f", {report['rate']:.1f} steps/s" if "rate" in report else ""
@@ -102,11 +120,14 @@ class Display:
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
-        """Seconds that the open runs still need, by their estimates, corrected by what finished runs took."""
+        """Seconds that the open runs still need, by their estimates, corrected by what finished
+        runs took."""
         expected, taken = map(sum, zip(*self._trained, strict=True))
         still = {"step": 0, "total": 1}
         going = [(self._estimates[run], self._going.get(run, still)) for run in list(self._open)]
-        parts = [taken / expected * seconds * (1 - at["step"] / at["total"]) for seconds, at in going]
+        parts = [
+            taken / expected * seconds * (1 - at["step"] / at["total"]) for seconds, at in going
+        ]
         return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
 
 

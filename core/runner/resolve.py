@@ -1,6 +1,6 @@
-"""`--resolve`: train the runs that are likeliest to settle claims, until the budget is spent. Verdicts are
-computed anew from the stored runs before each choice. Nothing else is kept, so a killed command loses the
-runs in training, and two commands at once share the work."""
+"""`--resolve`: train the runs that are likeliest to settle claims, until the budget is spent.
+Verdicts are computed anew from the stored runs before each choice. Nothing else is kept, so a
+killed command loses the runs in training, and two commands at once share the work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class Resolving:
     """One command with --resolve, on these studies."""
 
     def __init__(self, training: Training, studies: Sequence[Study]):
-        self.training, self.studies, options = training, studies, training.options
+        self.training = training
+        self.studies = studies
+        options = training.options
         self.store = training.store if options.use_published else Store(training.store.root, None)
         self.setup = replace(training.setup, seeds=LOOKS[0])  # later stored seeds are read, too
         self.ends = time.monotonic() + (options.budget or math.inf)
@@ -46,7 +48,8 @@ class Resolving:
 
     def go(self) -> int:
         """Choose and train until no set fits into the time left; the exit status."""
-        status, outcomes = 0, self.judge()
+        status = 0
+        outcomes = self.judge()
         for run in [run for result in self.judged for run in result.runs if run.trouble]:
             self.store.verified(run.run_id)  # sets a damaged file aside
         while prospects := self.prospects():
@@ -68,7 +71,8 @@ class Resolving:
 
     def plan(self) -> int:
         """Print the first sets and their cost; the exit status. Nothing is trained."""
-        count, prospects = sum(outcome in OPEN for outcome in self.judge()), self.prospects()
+        count = sum(outcome in OPEN for outcome in self.judge())
+        prospects = self.prospects()
         sets = list(itertools.islice(self.sets(prospects), SHOWN))
         for chosen in sets:
             print(chosen.words())
@@ -81,30 +85,40 @@ class Resolving:
     def judge(self) -> list[str]:
         """Judge each study on the stored runs; the outcomes of all claims."""
         self.loaded = {run: read for run, read in self.loaded.items() if read.rows is not None}
-        self.judged = [study_result(one, self.setup, self.store, self.loaded) for one in self.studies]
+        self.judged = [
+            study_result(one, self.setup, self.store, self.loaded) for one in self.studies
+        ]
         return [verdict.outcome for result in self.judged for verdict in result.verdicts]
 
     def sets(self, prospects: Sequence[Prospect]) -> Iterator[RunSet]:
-        """Sets of missing runs that fit into the time left one after another, the best first. Each counts
-        the sets before it as trained, and their claims as settled with the chance that they had."""
-        left, done = self.ends - time.monotonic(), frozenset[str]()
+        """Sets of missing runs that fit into the time left one after another, the best first. Each
+        counts the sets before it as trained, and their claims as settled with the chance that they
+        had."""
+        left = self.ends - time.monotonic()
+        done = frozenset[str]()
         seconds = {run: self.expected.seconds(self.planned[run].config) for run in self.planned}
         while ids := best_set(prospects, done, seconds, self.expected.jobs, left):
             runs = tuple(self.planned[run] for run in self.planned if run in ids)
             wall = self.expected.wall(runs)
             yield RunSet.of(runs, wall, prospects, done)
-            done, left = done | ids, left - wall
+            done = done | ids
+            left = left - wall
 
     def tell_shortest(self, prospects: Sequence[Prospect]) -> None:
         """Print that no set of runs fits into the time left."""
         runs = ([self.planned[run] for run in prospect.runs] for prospect in prospects)
-        shortest, left = min(map(self.expected.wall, runs)), max(0.0, self.ends - time.monotonic())
-        print(f"The shortest step left takes {spoken(shortest)}; {spoken(left)} of the budget are left.")
+        shortest = min(map(self.expected.wall, runs))
+        left = max(0.0, self.ends - time.monotonic())
+        print(
+            f"The shortest step left takes {spoken(shortest)}; {spoken(left)} of the budget are "
+            "left."
+        )
 
     def prospects(self) -> list[Prospect]:
-        """The later checks of each claim that more runs may settle, by claim and seeds; without checks that
-        need a failed run."""
-        self.expected, self.planned = self.training.expected(), {}
+        """The later checks of each claim that more runs may settle, by claim and seeds; without
+        checks that need a failed run."""
+        self.expected = self.training.expected()
+        self.planned = {}
         bar = self.missing(SIMCSE, SIMCSE.cells, range(LOOKS[0]))
         prospects = list[Prospect]()
         for result in self.judged:
@@ -114,26 +128,32 @@ class Resolving:
                     prospects += self.later(result.study, verdict, bar)
         return [prospect for prospect in prospects if not self.failed & prospect.runs]
 
-    def able(self, verdict: Verdict, learns: Mapping[Method, Check], result: Judged, lacks_bar: bool) -> bool:
-        """Whether more runs may settle a claim. A claim without a verdict is able if nothing but the lack of
-        a run bars it: of SimCSE, or of its own rows."""
+    def able(
+        self, verdict: Verdict, learns: Mapping[Method, Check], result: Judged, lacks_bar: bool
+    ) -> bool:
+        """Whether more runs may settle a claim. A claim without a verdict is able if nothing but
+        the lack of a run bars it: of SimCSE, or of its own rows."""
         if any(cell.unavailable for reading in verdict.readings.values() for cell in reading.cells):
             return False
         if verdict.outcome in OPEN:
             return not verdict.reason  # else the scale leaves no such number
         if verdict.outcome != "no verdict" or not (lacks_bar or verdict.seeds < LOOKS[0]):
             return False
-        measured = {method: check for method, check in learns.items() if not math.isnan(check.value)}
+        measured = {
+            method: check for method, check in learns.items() if not math.isnan(check.value)
+        }
         barred, _ = gate(verdict.claim, list(verdict.readings.values()), measured, result)
         return not barred
 
     def later(self, study: Study, verdict: Verdict, bar: frozenset[str]) -> Iterator[Prospect]:
         """A claim's later checks, up to the one with the most chance a seed."""
-        claim, cells = verdict.claim, study.cells_of(verdict.claim.predicate.contrasts())
+        claim = verdict.claim
+        cells = study.cells_of(verdict.claim.predicate.contrasts())
         by_check = chances(verdict, len(study.claims))
         floored = {seeds: max(chance, LEAST_CHANCE) for seeds, chance in by_check.items()}
         most = max(floored, key=lambda seeds: floored[seeds] / (seeds - verdict.seeds), default=0)
-        runs, before = bar if claim.gate != "none" else frozenset(), 0
+        runs = bar if claim.gate != "none" else frozenset()
+        before = 0
         for seeds in (seeds for seeds in floored if seeds <= most):
             runs |= self.missing(study, cells, range(before, seeds))
             before = seeds

@@ -1,8 +1,9 @@
 """Sets of runs by the claims that they may settle: what `--resolve` chooses from.
 
-The value of a set is the number of claims that it settles on average: the sum of the chances of the latest
-check that it reaches of each claim. The best set has the most value a second. It is sought greedily, since
-claims share runs: from the best single checks on, the check that raises the rate most is added.
+The value of a set is the number of claims that it settles on average: the sum of the chances of the
+latest check that it reaches of each claim. The best set has the most value a second. It is sought
+greedily, since claims share runs: from the best single checks on, the check that raises the rate
+most is added.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from core.runner.plan import PlannedRun
 from core.runner.progress import spoken
 from core.spec.errors import counted
 
-STARTS = 10  # single checks from which a set is grown; a check's own rate does not count shared runs
+# single checks from which a set is grown; a check's own rate does not count shared runs
+STARTS = 10
 LEAST_NAMED = 0.005  # the chance of a claim that a set's line names
 
 
 class Prospect(NamedTuple):
-    """A later check of a claim: the chance that the claim is settled by then, and the runs that it lacks."""
+    """A later check of a claim: the chance that the claim is settled by then, and the runs that it
+    lacks."""
 
     claim: tuple[str, str]  # study and key
     seeds: int
@@ -31,8 +34,8 @@ class Prospect(NamedTuple):
 
 
 class RunSet(NamedTuple):
-    """Missing runs that are trained together, the checks that they reach, the likeliest first, and by claim
-    the best of its later checks."""
+    """Missing runs that are trained together, the checks that they reach, the likeliest first, and
+    by claim the best of its later checks."""
 
     runs: tuple[PlannedRun, ...]
     wall: float  # seconds by the clock
@@ -41,7 +44,11 @@ class RunSet(NamedTuple):
 
     @classmethod
     def of(
-        cls, runs: Sequence[PlannedRun], wall: float, prospects: Sequence[Prospect], done: frozenset[str]
+        cls,
+        runs: Sequence[PlannedRun],
+        wall: float,
+        prospects: Sequence[Prospect],
+        done: frozenset[str],
     ) -> RunSet:
         """A set of runs with the checks that it adds to those that need only the runs `done`."""
         trained = done | {run.run_id for run in runs}
@@ -49,13 +56,16 @@ class RunSet(NamedTuple):
         before = {prospect.claim: prospect for prospect in prospects if prospect.runs <= done}
         added = [check for claim, check in reached.items() if check != before.get(claim)]
         added.sort(key=lambda prospect: -prospect.chance)
-        return cls(tuple(runs), wall, tuple(added), {prospect.claim: prospect for prospect in prospects})
+        return cls(
+            tuple(runs), wall, tuple(added), {prospect.claim: prospect for prospect in prospects}
+        )
 
     def words(self) -> str:
         """The set in a line: its runs, their time, and claims with their chances."""
         named = [check for check in self.reached if self.best[check.claim].chance >= LEAST_NAMED]
         claims = ", ".join(self._chance(check) for check in named or self.reached[:1])
-        size, wall = counted(len(self.runs), "run"), spoken(self.wall)
+        size = counted(len(self.runs), "run")
+        wall = spoken(self.wall)
         return f"{size}, about {wall}: {'; '.join(self._cells())}. May settle {claims}."
 
     def _chance(self, check: Prospect) -> str:
@@ -64,13 +74,17 @@ class RunSet(NamedTuple):
         return f"{check.claim[1]} ({check.chance:.2f}{later})"
 
     def _cells(self) -> list[str]:
-        """The seeds and cells of the runs, in few studies: those with most runs, then with most chances."""
+        """The seeds and cells of the runs, in few studies: those with most runs, then with most
+        chances."""
         chances = defaultdict[str, float](float)
         for check in self.reached:
             chances[check.claim[0]] += check.chance
-        left, words = list(self.runs), []
+        left = list(self.runs)
+        words = []
         while left:
-            sizes = Counter(study for run in left for study in {name.split(" ")[0] for name in run.cells})
+            sizes = Counter(
+                study for run in left for study in {name.split(" ")[0] for name in run.cells}
+            )
             study = max(sizes, key=lambda name: (sizes[name], chances[name]))
             seeds = defaultdict[str, list[int]](list)
             for run in left:
@@ -79,8 +93,12 @@ class RunSet(NamedTuple):
             cells = defaultdict[tuple[int, ...], list[str]](list)
             for cell, its in seeds.items():
                 cells[tuple(sorted(its))].append(cell)
-            words += [f"{_seeds(its)} of {study} {', '.join(names)}" for its, names in cells.items()]
-            left = [run for run in left if not any(name.startswith(f"{study} ") for name in run.cells)]
+            words += [
+                f"{_seeds(its)} of {study} {', '.join(names)}" for its, names in cells.items()
+            ]
+            left = [
+                run for run in left if not any(name.startswith(f"{study} ") for name in run.cells)
+            ]
         return words
 
 
@@ -91,11 +109,16 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def best_set(
-    prospects: Sequence[Prospect], done: frozenset[str], seconds: Mapping[str, float], jobs: int, left: float
+    prospects: Sequence[Prospect],
+    done: frozenset[str],
+    seconds: Mapping[str, float],
+    jobs: int,
+    left: float,
 ) -> frozenset[str]:
-    """The runs to train next, of those that fit into `left` seconds by the clock, `jobs` at once; empty if
-    none fits. Runs `done` cost nothing. Where the best set reaches a later check of a claim, its first part
-    is returned, up to the next check of each of its claims: verdicts then decide what follows.
+    """The runs to train next, of those that fit into `left` seconds by the clock, `jobs` at once;
+    empty if none fits. Runs `done` cost nothing. Where the best set reaches a later check of a
+    claim, its first part is returned, up to the next check of each of its claims: verdicts then
+    decide what follows.
 
     `prospects` has the checks of a claim side by side, by seeds.
     """
@@ -116,13 +139,16 @@ def best_set(
 
 
 class _Search:
-    """The checks ahead as arrays: `needs` (checks, groups), where a group has the runs that the same checks
-    need, and `times` and `longest` (groups,) of a group's runs in seconds."""
+    """The checks ahead as arrays: `needs` (checks, groups), where a group has the runs that the
+    same checks need, and `times` and `longest` (groups,) of a group's runs in seconds."""
 
     def __init__(
-        self, ahead: Sequence[Prospect], done: frozenset[str], seconds: Mapping[str, float],
+        self,
+        ahead: Sequence[Prospect],
+        done: frozenset[str],
+        seconds: Mapping[str, float],
         expected: Mapping[tuple[str, str], float],
-    ):  # fmt: skip
+    ):
         users = defaultdict[str, list[int]](list)
         for place, prospect in enumerate(ahead):
             for run in prospect.runs - done:
@@ -141,25 +167,29 @@ class _Search:
         self.expected = np.array([expected[claims[start]] for start in self.starts])
 
     def best(self, jobs: int, left: float) -> np.ndarray:
-        """The groups (groups,) with the largest rate: from each of the best single checks on, the check that
-        raises the rate most is added until none does."""
-        best, rate = np.zeros(len(self.times), dtype=bool), 0.0
+        """The groups (groups,) with the largest rate: from each of the best single checks on, the
+        check that raises the rate most is added until none does."""
+        best = np.zeros(len(self.times), dtype=bool)
+        rate = 0.0
         alone = self.rates(best, jobs, left)
         tried = np.zeros(len(alone), dtype=bool)
         for _ in range(STARTS):
             place = int(np.where(tried, -1.0, alone).argmax())
             if tried[place] or alone[place] <= 0.0:
                 break
-            chosen, reached_rate = self.needs[place], alone[place]
+            chosen = self.needs[place]
+            reached_rate = alone[place]
             while True:
                 rates = self.rates(chosen, jobs, left)
                 place = int(rates.argmax())
                 if rates[place] <= reached_rate:
                     break
-                chosen, reached_rate = chosen | self.needs[place], rates[place]
+                chosen = chosen | self.needs[place]
+                reached_rate = rates[place]
             tried |= self.reached(chosen)
             if reached_rate > rate:
-                best, rate = chosen, reached_rate
+                best = chosen
+                rate = reached_rate
         return best
 
     def reached(self, chosen: np.ndarray) -> np.ndarray:
@@ -167,8 +197,8 @@ class _Search:
         return ~(self.needs & ~chosen).any(1)
 
     def rates(self, chosen: np.ndarray, jobs: int, left: float) -> np.ndarray:
-        """Settled claims a second of the chosen groups (groups,) together with each check's own (checks,);
-        -1 where these do not fit."""
+        """Settled claims a second of the chosen groups (groups,) together with each check's own
+        (checks,); -1 where these do not fit."""
         outside = self.needs & ~chosen
         by_check = np.where(_within(outside), self.chances[:, None], 0.0)  # (checks, sets)
         by_claim = np.maximum.reduceat(by_check, self.starts, axis=0)
@@ -180,8 +210,9 @@ class _Search:
 
 
 def _within(needs: np.ndarray) -> np.ndarray:
-    """Whether each row's groups are among those of each other row, of needs (checks, groups): (checks,
-    checks). Words of 64 groups took 0.3 ms for 300 checks, a product of matrices 3 to 6."""
+    """Whether each row's groups are among those of each other row, of needs (checks, groups):
+    (checks, checks). Words of 64 groups took 0.3 ms for 300 checks, a product of matrices 3 to
+    6."""
     padded = np.pad(needs, ((0, 0), (0, -needs.shape[1] % 64)))
     words = np.packbits(padded, axis=1).view(np.uint64)
     within = np.ones((len(words), len(words)), dtype=bool)

@@ -1,4 +1,5 @@
-"""Training what is missing, here or on a cluster: going on after failures, and stopping in order."""
+"""Training what is missing, here or on a cluster: going on after failures, and stopping in
+order."""
 
 from __future__ import annotations
 
@@ -33,16 +34,18 @@ from core.store.store import Store
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
 # Imported before the first fork: transformers loads its parts only when they are used.
 WARM = (
-    "transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto",
-    "transformers.models.bert.modeling_bert", "transformers.models.roberta.modeling_roberta",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.roberta.modeling_roberta",
     "pyarrow.parquet",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a command works with. `home` is the folder of `results` and `figures`; children of a process that
-    has loaded `warm` run `job`."""
+    """What a command works with. `home` is the folder of `results` and `figures`; children of a
+    process that has loaded `warm` run `job`."""
 
     catalogue: Catalogue
     home: Path
@@ -51,14 +54,24 @@ class Surroundings:
 
 
 class Training:
-    """How one command trains the runs of a setup into a store. `argv` is the command to type again."""
+    """How one command trains the runs of a setup into a store. `argv` is the command to type
+    again."""
 
     def __init__(
-        self, options: Options, argv: Sequence[str], around: Surroundings, store: Store, setup: Setup,
+        self,
+        options: Options,
+        argv: Sequence[str],
+        around: Surroundings,
+        store: Store,
+        setup: Setup,
         found: Found,
-    ):  # fmt: skip
-        self.options, self.argv, self.around, self.store = options, list(argv), around, store
-        self.setup, self.found = setup, found
+    ):
+        self.options = options
+        self.argv = list(argv)
+        self.around = around
+        self.store = store
+        self.setup = setup
+        self.found = found
         self._scheduler: Any = None  # a Launcher, or a Cluster
 
     def expected(self) -> Expectation:
@@ -66,8 +79,9 @@ class Training:
         return expectation(self.options, self.setup.scale, self.found, self.store)
 
     def train(self, plan: Plan) -> int:
-        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or was lost
-        with the cluster, 128 + signal if stopped. The warm process stays for the next plan, until `close`."""
+        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or
+        was lost with the cluster, 128 + signal if stopped. The warm process stays for the next
+        plan, until `close`."""
         print(plan.line(), flush=True)
         if not plan.missing:
             return 0
@@ -78,7 +92,8 @@ class Training:
         if first:
             self.store.note_first(self.setup.scale.name, first.values())
         self.store.sweep_checkpoints()
-        seconds, stop = self.expected().seconds, Stop()
+        seconds = self.expected().seconds
+        stop = Stop()
         with stopping(stop):
             scheduler = self._scheduler = self._scheduler or self.scheduler()
             shown = Display(plan.missing, seconds, scheduler.jobs)
@@ -92,10 +107,11 @@ class Training:
     def settle(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
     ) -> dict[str, Ending]:
-        """Train these runs. Runs that another command holds are waited for, and trained if it leaves
-        nothing."""
+        """Train these runs. Runs that another command holds are waited for, and trained if it
+        leaves nothing."""
         endings: dict[str, Ending] = {}
-        left, first = list(runs), True
+        left = list(runs)
+        first = True
         while left and not stop.asked and not scheduler.lost:
             free = [run for run in left if first or not self.store.claimed(run.run_id)]
             force = self.options.force and first
@@ -104,7 +120,9 @@ class Training:
                 endings |= {ending.run: ending} if ending.state != "elsewhere" else {}
             left = [run for run in left if run.run_id not in endings]
             if left and first and not stop.asked and not scheduler.lost:
-                shown.note(f"{are(len(left), 'run')} being trained by another command; waiting for it.")
+                shown.note(
+                    f"{are(len(left), 'run')} being trained by another command; waiting for it."
+                )
             first = False
             time.sleep(POLL if left else 0.0)
         for run in left:  # a cluster that is lost cannot say of what it has stored
@@ -116,10 +134,13 @@ class Training:
     def summary(
         self, runs: Sequence[PlannedRun], endings: dict[str, Ending], number: int | None, lost: str
     ) -> list[str]:
-        """What to print at the end: failures by cause, and the command that trains what is still missing.
-        `number` is the signal that stopped the command, `lost` says why a cluster could not go on."""
+        """What to print at the end: failures by cause, and the command that trains what is still
+        missing. `number` is the signal that stopped the command, `lost` says why a cluster could
+        not go on."""
         count = Counter(ending.state for ending in endings.values())
-        found = f" {count['found']} were trained by another command meanwhile." * bool(count["found"])
+        found = f" {count['found']} were trained by another command meanwhile." * bool(
+            count["found"]
+        )
         lines = [f"Trained {count['done']} of {counted(len(runs), 'run')}.{found}"]
         left = [run for run in runs if endings[run.run_id].state in ("stopped", "failed")]
         for run in left:
@@ -133,37 +154,53 @@ class Training:
         older = sum(self.store.has(run.run_id) for run in left)
         begun = sum(self.store.path("checkpoints", run.run_id).exists() for run in left)
         if older:
-            lines += ["", f"Of {counted(older, 'run')} an older result is stored, which tables show."]
+            lines += [
+                "",
+                f"Of {counted(older, 'run')} an older result is stored, which tables show.",
+            ]
         why = f"Stopped by {signal.Signals(number).name}." if number is not None else lost
         start = f", {begun} of them from a checkpoint" if begun else ""
         words = self.argv if older else [word for word in self.argv if word != "--force"]
-        lines += ["", f"{why} {are(len(left), 'run')} still to be trained{start}. Go on with:".strip()]
+        lines += [
+            "",
+            f"{why} {are(len(left), 'run')} still to be trained{start}. Go on with:".strip(),
+        ]
         return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
 
     def scheduler(self) -> Any:
-        """What trains: this machine, or the workers of a cluster. Nothing of where and with what runs are
-        executed is part of their identity; who launches them fills in device and threads."""
-        options, scale, found = self.options, self.setup.scale, self.found
-        places, sources = found.places, found.sources
+        """What trains: this machine, or the workers of a cluster. Nothing of where and with what
+        runs are executed is part of their identity; who launches them fills in device and
+        threads."""
+        options = self.options
+        scale = self.setup.scale
+        found = self.found
+        places = found.places
+        sources = found.sources
         paths = (
-            ("corpus_path", places.corpus), ("evaluation_path", places.evaluation),
-            ("encoder_path", places.encoder), ("tensorboard", options.tensorboard),
-        )  # fmt: skip
+            ("corpus_path", places.corpus),
+            ("evaluation_path", places.evaluation),
+            ("encoder_path", places.encoder),
+            ("tensorboard", options.tensorboard),
+        )
         named: dict[str, Any] = {name: str(path) for name, path in paths if path is not None}
         execution = Execution(
-            results_dir=str(self.store.root), cache_dir=str(cache_folder()),
-            encoder_name=sources.encoder_name, keep_models=options.keep_models,
+            results_dir=str(self.store.root),
+            cache_dir=str(cache_folder()),
+            encoder_name=sources.encoder_name,
+            keep_models=options.keep_models,
             checkpoint_minutes=None if scale.generated else CHECKPOINT_MINUTES,
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(
                 (one.digest, str(places.others[one.stands_for]), one.name) for one in sources.others
             ),
             **named,
-        )  # fmt: skip
+        )
         order = {
-            "execution": asdict(execution), "job": self.around.job, "warm": self.around.warm,
+            "execution": asdict(execution),
+            "job": self.around.job,
+            "warm": self.around.warm,
             "provenance": found.provenance(),
-        }  # fmt: skip
+        }
         if options.cluster:  # nothing else needs dask
             cluster = importlib.import_module("core.runner.cluster").Cluster
             return cluster(options.cluster, order, scale.name, options.device, options.jobs)
@@ -178,7 +215,8 @@ class Training:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""
         if not plan.missing:
             return
-        options, scale = self.options, self.setup.scale
+        options = self.options
+        scale = self.setup.scale
         device = "cuda" if options.device != "cpu" else "cpu"
         if not (options.cluster or options.gpus):
             device = devices.resources(scale.name, options.device, options.jobs).device
@@ -191,16 +229,24 @@ class Training:
 
 @contextlib.contextmanager
 def stopping(stop: Stop) -> Iterator[None]:
-    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of breaking off;
-    a second signal leaves less time. A signal that was ignored when the command began stays ignored."""
+    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of
+    breaking off; a second signal leaves less time. A signal that was ignored when the command began
+    stays ignored."""
 
     def ask(number: int, _frame) -> None:
         stop.ask(number)
-        with contextlib.suppress(OSError):  # a full disk must not break off what the signal interrupts
-            os.write(2, b"Stopping; what is finished is kept.\n")  # print() may be in the middle of itself
+        # a full disk must not break off what the signal interrupts
+        with contextlib.suppress(OSError):
+            # print() may be in the middle of itself
+            os.write(2, b"Stopping; what is finished is kept.\n")
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    heeded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    before = {
+        number: signal.getsignal(number)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    heeded = {
+        number: handler for number, handler in before.items() if handler is not signal.SIG_IGN
+    }
     for number in heeded:
         signal.signal(number, ask)
     try:

@@ -1,4 +1,5 @@
-"""Variables of the environment that libraries read as numbers, with a traceback where one is none."""
+"""Variables of the environment that libraries read as numbers, with a traceback where one is
+none."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ REAL = "HF_DATASETS_IN_MEMORY_MAX_SIZE TQDM_MININTERVAL TQDM_MAXINTERVAL TQDM_MI
 
 
 def pass_over() -> None:
-    """Take variables that are no number out of the environment, and name them. To be called before the
-    libraries are imported."""
+    """Take variables that are no number out of the environment, and name them. To be called before
+    the libraries are imported."""
     for name in (*WHOLE, *REAL):
         read = whole if name in WHOLE else decimal
         if name in os.environ and read(os.environ[name]) is None:
-            say(f"The variable {name} is {os.environ.pop(name)[:40]!a}, which is no number; it is not used.")
+            say(
+                f"The variable {name} is {os.environ.pop(name)[:40]!a}, which is no number; it is "
+                "not used."
+            )

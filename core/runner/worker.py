@@ -1,9 +1,9 @@
 """The warm process: imports the training code once, then forks a child for each run.
 
-Requests come as lines of JSON on the standard input, reports go as lines of JSON on the standard output. The
-child takes the claim on its run and a slot of the machine, and holds both until it ends, however it ends. The
-worker computes nothing and starts no thread, since a fork copies none. Without its command it ends with its
-last child.
+Requests come as lines of JSON on the standard input, reports go as lines of JSON on the standard
+output. The child takes the claim on its run and a slot of the machine, and holds both until it
+ends, however it ends. The worker computes nothing and starts no thread, since a fork copies none.
+Without its command it ends with its last child.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 
 from core.runner import devices
 from core.runner.plan import lacks_model
-from core.spec.errors import UserError, refuse
+from core.spec.errors import UserError
 from core.spec.identity import from_canonical_json, run_id
 from core.spec.result import Result
 from core.spec.run import Execution, RunConfig
@@ -37,7 +37,8 @@ from core.store.store import Store
 
 POLL = 0.05  # seconds between looks at children, and at slots that are taken
 PATIENCE = 2.0  # seconds of waiting for a slot before the command says so
-SHORT = ("memoryerror", "allocate memory", "out of memory", "status_alloc_failed")  # words of allocators
+# words of allocators
+SHORT = ("memoryerror", "allocate memory", "out of memory", "status_alloc_failed")
 LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 Job = Callable[[RunConfig, Execution, Callable[[dict], object]], Result]
@@ -67,7 +68,8 @@ def main(job_name: str, *warm: str) -> None:
 def serve(out: int, job: Job) -> None:
     """Fork a child for each request, and report how each child ended."""
     children: dict[int, str] = {}
-    buffer, listening = b"", True
+    buffer = b""
+    listening = True
     while listening or children:
         if select.select([0] if listening else [], [], [], POLL if children else None)[0]:
             part = os.read(0, 65_536)
@@ -76,7 +78,8 @@ def serve(out: int, job: Job) -> None:
             for request in map(json.loads, lines):
                 pid = os.fork()
                 if pid == 0:
-                    become_child(request, partial(write, out, run=request["run_id"]), job)  # never returns
+                    # never returns
+                    become_child(request, partial(write, out, run=request["run_id"]), job)
                 children[pid] = request["run_id"]
         for pid, run in list(children.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
@@ -87,7 +90,8 @@ def serve(out: int, job: Job) -> None:
 
 def become_child(request: dict, report: Report, job: Job) -> None:
     """Be the child of one run, from its fork to its end."""
-    os.setsid()  # the terminal's Ctrl-C is for the command, which decides what to do with its children
+    # the terminal's Ctrl-C is for the command, which decides what to do with its children
+    os.setsid()
     for number in (signal.SIGINT, *IGNORED):
         signal.signal(number, signal.SIG_DFL)
     report({"pid": os.getpid()})
@@ -98,7 +102,8 @@ def become_child(request: dict, report: Report, job: Job) -> None:
     except Exception as error:
         report({"cause": failure(error)})
         if not isinstance(error, UserError):
-            with contextlib.suppress(Exception):  # a log that cannot be written must not hide the cause
+            # a log that cannot be written must not hide the cause
+            with contextlib.suppress(Exception):
                 traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
@@ -108,12 +113,14 @@ def become_child(request: dict, report: Report, job: Job) -> None:
 
 
 def train(request: dict, report: Report, job: Job) -> None:
-    """Train and store the run of a request, unless it is stored or another process is at it. The claim and
-    the slot are this process's until it ends. Raises UserError."""
-    run, execution = request["run_id"], Execution(**request["execution"])
+    """Train and store the run of a request, unless it is stored or another process is at it. The
+    claim and the slot are this process's until it ends. Raises UserError."""
+    run = request["run_id"]
+    execution = Execution(**request["execution"])
     config, _ = from_canonical_json(request["config"])
     hint = "two versions of the code are mixed, so start the command again"
-    refuse(run_id(config) != run, f"Run {run} arrived as {run_id(config)}; {hint}.")
+    if run_id(config) != run:
+        raise UserError(f"Run {run} arrived as {run_id(config)}; {hint}.")
     store = Store(execution.results_dir, None)
     store.check_there()
     if store.claim(run) is None:
@@ -121,7 +128,9 @@ def train(request: dict, report: Report, job: Job) -> None:
         return
     if request["force"]:
         store.path("checkpoints", run).unlink(missing_ok=True)
-    elif store.verified(run, True) and not (execution.keep_models and lacks_model(store, run, config)):
+    elif store.verified(run, True) and not (
+        execution.keep_models and lacks_model(store, run, config)
+    ):
         report({"state": "found"})
         return
     settle(request["log"], take_slot(request, report))
@@ -145,7 +154,8 @@ def score(config: RunConfig, result: Result) -> str:
 
 def take_slot(request: dict, report: Report) -> str:
     """Wait for a free slot, which this process holds until it ends. Returns its name."""
-    folder, due = Path(request["slot_folder"]), time.monotonic() + PATIENCE
+    folder = Path(request["slot_folder"])
+    due = time.monotonic() + PATIENCE
     while True:
         for name in request["slots"]:
             if locks.hold(folder / f"{name}.lock") is not None:
@@ -169,7 +179,8 @@ def settle(log: str, slot: str) -> None:
 
 
 def failure(error: Exception) -> str:
-    """Why a run failed, in words. torch has no class for memory of the CPU nor of CUDA's libraries."""
+    """Why a run failed, in words. torch has no class for memory of the CPU nor of CUDA's
+    libraries."""
     words = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
     if any(word in words.lower() for word in SHORT):
         return f"out of memory: {LESS_MEMORY} {words[:200]}"  # CUDA's go on and on
@@ -177,9 +188,15 @@ def failure(error: Exception) -> str:
 
 
 def write(out: int, message: dict, run: str | None = None) -> bool:
-    """Write one line, below PIPE_BUF and so whole or not at all. Returns False if the command is gone."""
-    short = {name: value[:800] if isinstance(value, str) else value for name, value in message.items()}
-    line = json.dumps({"run": run, **short}, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+    """Write one line, below PIPE_BUF and so whole or not at all. Returns False if the command is
+    gone."""
+    short = {
+        name: value[:800] if isinstance(value, str) else value for name, value in message.items()
+    }
+    line = (
+        json.dumps({"run": run, **short}, ensure_ascii=False).encode(errors="backslashreplace")
+        + b"\n"
+    )
     with contextlib.suppress(OSError):
         os.write(out, line)
         return True

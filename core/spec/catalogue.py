@@ -1,7 +1,9 @@
-"""Papers and studies, found in folders: a paper is a folder whose `__init__.py` states PAPER, a study any
-other file in it, which states STUDY. Files whose names begin with an underscore are left out.
+"""Papers and studies, found in folders: a paper is a folder whose `__init__.py` states PAPER, a
+study any other file in it, which states STUDY. Files whose names begin with an underscore are left
+out.
 
-What is wrong with a file is kept as a fault with its place, so that commands on other studies go on.
+What is wrong with a file is kept as a fault with its place, so that commands on other studies go
+on.
 """
 
 from __future__ import annotations
@@ -15,22 +17,25 @@ from typing import Any
 
 from core.spec import methods
 from core.spec.check import check_runs, check_study
-from core.spec.errors import UserError, fault, nearest, place, refuse
+from core.spec.errors import UserError, fault, nearest, place
 from core.spec.study import Paper, Study
 
 
 class Catalogue:
-    """Every paper and study of some folders, in order; and by file what is wrong with it, in a sentence."""
+    """Every paper and study of some folders, in order; and by file what is wrong with it, in a
+    sentence."""
 
     def __init__(self, files: Mapping[Path, Study], faults: Mapping[Path, str]):
-        self.files, self.faults, self.studies = files, faults, tuple(files.values())
+        self.files = files
+        self.faults = faults
+        self.studies = tuple(files.values())
         self.groups: dict[str, tuple[Study, ...]] = {}  # by folder
         for file, study in files.items():
             self.groups[file.parent.name] = (*self.groups.get(file.parent.name, ()), study)
 
     def find(self, name: str) -> Study:
-        """The study of that name; without the paper, the first that has it: `table7` is `mocose-table7`.
-        Raises UserError: the study's fault, or the nearest name."""
+        """The study of that name; without the paper, the first that has it: `table7` is
+        `mocose-table7`. Raises UserError: the study's fault, or the nearest name."""
         files = reversed(list(self.files.items()))
         short = {study.name.removeprefix(f"{file.parent.name}-"): study for file, study in files}
         studies = {**short, **{study.name: study for study in self.studies}}
@@ -38,14 +43,15 @@ class Catalogue:
             return studies[name]
         for file, sentence in self.faults.items():
             stem = file.stem.replace("_", "-")
-            refuse(name in (stem, f"{file.parent.name}-{stem}"), sentence)
+            if name in (stem, f"{file.parent.name}-{stem}"):
+                raise UserError(sentence)
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
         unread = "".join(f" A file cannot be read: {sentence}" for sentence in self.faults.values())
         raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
 
     def check(self, study: Study) -> None:
-        """Refuse a study of which some cell makes no run. Raises UserError with the file and line, of a
-        method where its files are wrong."""
+        """Refuse a study of which some cell makes no run. Raises UserError with the file and line,
+        of a method where its files are wrong."""
         for cell in study.cells:
             methods.method(cell.method or study.method)
         try:
@@ -59,7 +65,12 @@ def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
     files: dict[Path, Study] = {}
     faults: dict[Path, str] = {}
-    places = [path for folder in folders for path in sorted(folder.iterdir()) if any(path.glob("[!_.]*.py"))]
+    places = [
+        path
+        for folder in folders
+        for path in sorted(folder.iterdir())
+        if any(path.glob("[!_.]*.py"))
+    ]
     taken = {f"name {path.name}": path.name for path in places}  # names and keys, with their owners
     for folder in places:
         first = folder / "__init__.py"
@@ -73,9 +84,14 @@ def catalogue(*folders: Path) -> Catalogue:
             try:
                 study = _stated(file, "STUDY", Study)
                 hint = f"this folder; it holds studies of {paper.key}"
-                refuse(study.paper != paper.key, f"There is no paper {study.paper} in {hint}.")
+                if study.paper != paper.key:
+                    raise UserError(f"There is no paper {study.paper} in {hint}.")
                 check_study(study)
-                _take(taken, [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)], file)
+                _take(
+                    taken,
+                    [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)],
+                    file,
+                )
                 files[file] = replace(study, source=paper)
             except Exception as error:  # whatever a file does when it is run, other studies go on
                 faults[file] = fault(file, error, "STUDY")
@@ -85,25 +101,29 @@ def catalogue(*folders: Path) -> Catalogue:
 def _take(taken: dict[str, str], names: Sequence[str], owner: Path) -> None:
     """Note these names and keys as the owner's. Raises UserError for one that is another's."""
     for name in names:
-        refuse(name in taken, f"The {name} is that of {taken.get(name)}, too; give each its own.")
+        if name in taken:
+            raise UserError(f"The {name} is that of {taken.get(name)}, too; give each its own.")
     taken |= dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
 
 
 def _stated(file: Path, name: str, kind: type) -> Any:
     """What a file states under a name. Raises what its code raises, and UserError without it."""
-    refuse(not file.is_file(), f"There is no such file; write one that states {name}.")
+    if not file.is_file():
+        raise UserError(f"There is no such file; write one that states {name}.")
     spec = importlib.util.spec_from_file_location(f"studies.{file.parent.name}.{file.stem}", file)
     assert spec is not None and spec.loader is not None, "a file that ends in .py"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     value = getattr(module, name, None)
     hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
-    refuse(not isinstance(value, kind), f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
+    if not isinstance(value, kind):
+        raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
     return value
 
 
 def _order(item: tuple[Path, Study]) -> tuple:
-    """Where a study stands: by its paper, its order, then tables, figures and others, each by number."""
+    """Where a study stands: by its paper, its order, then tables, figures and others, each by
+    number."""
     file, study = item
     kind = [not study.title.startswith(word) for word in ("Table", "Figure")]
     title = re.sub("[0-9]+", lambda number: number[0].zfill(9), study.title)

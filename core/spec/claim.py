@@ -1,7 +1,9 @@
-"""Claims: sentences of a paper as predicates over a study's cells, for the paper's numbers and for our runs.
+"""Claims: sentences of a paper as predicates over a study's cells, for the paper's numbers and for
+our runs.
 
-A predicate joins contrasts: a weighted sum of cells that the claim says is above a threshold. A contrast is
-true, false or undecided, and predicates follow Kleene's logic (`all_of` is false if one is false).
+A predicate joins contrasts: a weighted sum of cells that the claim says is above a threshold. A
+contrast is true, false or undecided, and predicates follow Kleene's logic (`all_of` is false if one
+is false).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Annotated, Literal
 
-from core.spec.errors import refuse
+from core.spec.errors import UserError
 from core.spec.result import Metric
 from core.spec.section import ABOVE_0, Typed
 
@@ -19,7 +21,9 @@ from core.spec.section import ABOVE_0, Typed
 Labels = tuple[str | None, ...]
 ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
 POINT = 1.0  # the margin of a claim that states none, in scores x 100
-COLLAPSED = Metric(task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last")
+COLLAPSED = Metric(
+    task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last"
+)
 HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
 
 
@@ -35,9 +39,10 @@ class Term(Typed):
 class Contrast(Typed):
     """The sum of weight * cell over `terms` is greater than `above`, in the cells' unit.
 
-    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says what is
-    compared: the value; its scatter over seeds, the absolute deviation from the cell's median (Brown and
-    Forsythe); or, of a number that is 0 or 1 for each run, its share of a single cell's runs.
+    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says
+    what is compared: the value; its scatter over seeds, the absolute deviation from the cell's
+    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single
+    cell's runs.
     """
 
     terms: tuple[Term, ...]
@@ -46,8 +51,13 @@ class Contrast(Typed):
     of: Literal["value", "scatter", "share"] = "value"
 
     def check(self):
-        one = len(self.terms) == 1 and abs(self.terms[0].weight) == 1.0 and None not in self.terms[0].cell
-        refuse(self.of == "share" and not one, "A share of runs is of one cell; use collapsed() or sound().")
+        one = (
+            len(self.terms) == 1
+            and abs(self.terms[0].weight) == 1.0
+            and None not in self.terms[0].cell
+        )
+        if self.of == "share" and not one:
+            raise UserError("A share of runs is of one cell; use collapsed() or sound().")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -63,7 +73,8 @@ class Joined(Typed):
 
     def check(self):
         what = f"{self.needed} of {len(self.parts)} comparisons cannot be needed"
-        refuse(not 1 <= self.needed <= len(self.parts), f"{what}; compare a cell with another.")
+        if not 1 <= self.needed <= len(self.parts):
+            raise UserError(f"{what}; compare a cell with another.")
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""
@@ -75,17 +86,17 @@ Predicate = Contrast | Joined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim(Typed):
-    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by their
-    sign alone.
+    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by
+    their sign alone.
 
-    `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote` the
-    paper's own, and `place` where they stand. `decided_by` is the comparison that decides it, for readers of
-    the table. `margin` is the difference, in the predicate's unit, below which a claim may be "equivalent"
-    (None: the predicate has its own). `gate` says what a verdict requires of the methods compared: that each
-    has learnt, or nothing, as for a claim on collapse. `read_to` is the reading error of numbers printed in a
-    figure: what lies within it is "not printed". `note` is a reservation that goes with any verdict.
-    `untrained` is of the encoder before training: if it holds there, training is not the reason, and the
-    claim has no verdict.
+    `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote`
+    the paper's own, and `place` where they stand. `decided_by` is the comparison that decides it,
+    for readers of the table. `margin` is the difference, in the predicate's unit, below which a
+    claim may be "equivalent" (None: the predicate has its own). `gate` says what a verdict requires
+    of the methods compared: that each has learnt, or nothing, as for a claim on collapse. `read_to`
+    is the reading error of numbers printed in a figure: what lies within it is "not printed".
+    `note` is a reservation that goes with any verdict. `untrained` is of the encoder before
+    training: if it holds there, training is not the reason, and the claim has no verdict.
     """
 
     key: str
@@ -132,9 +143,11 @@ def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
     return replace(weighted([a], [-1], -value), metric=metric)
 
 
-def mean_scatters_more(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
-    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the mean absolute
-    deviation from the median (Brown and Forsythe)."""
+def mean_scatters_more(
+    cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0
+) -> Contrast:
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
+    mean absolute deviation from the median (Brown and Forsythe)."""
     return replace(mean_above(cells, others, by), of="scatter")
 
 
@@ -182,7 +195,8 @@ def within(cells: Iterable[Labels], margin: float) -> Predicate:
 
 
 def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
-    """Some two of the cells differ by more than `by`, in either direction; give the claim a margin."""
+    """Some two of the cells differ by more than `by`, in either direction; give the claim a
+    margin."""
     return any_of(*_both_ways(cells, by))
 
 
@@ -197,11 +211,12 @@ def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contr
 
 
 def collapsed(a: Labels, checkpoint: str = "last") -> Contrast:
-    """More than half of a's runs have collapsed vectors at a checkpoint: a mean cosine above 0.95 or an
-    effective rank below 2.
+    """More than half of a's runs have collapsed vectors at a checkpoint: a mean cosine above 0.95
+    or an effective rank below 2.
 
-    Measured on distinct sentences of the development set. All three bounds are ours: an untrained BERT's
-    [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before training.
+    Measured on distinct sentences of the development set. All three bounds are ours: an untrained
+    BERT's [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before
+    training.
     """
     return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
 

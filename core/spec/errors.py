@@ -28,13 +28,15 @@ def refuse(wrong: object, sentence: str) -> None:
 def refuse_any(rules: Mapping[str, object]) -> None:
     """Raise UserError with the first of these sentences whose condition holds."""
     for sentence, wrong in rules.items():
-        refuse(wrong, sentence)
+        if wrong:
+            raise UserError(sentence)
 
 
 @contextlib.contextmanager
 def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Within this context errors of these kinds, or of every kind, become a UserError of one sentence: what
-    went wrong, the error's own words in brackets, and what to do. A UserError stays as it is."""
+    """Within this context errors of these kinds, or of every kind, become a UserError of one
+    sentence: what went wrong, the error's own words in brackets, and what to do. A UserError stays
+    as it is."""
     try:
         yield
     except Exception as error:
@@ -42,13 +44,19 @@ def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
             raise
         cause = error.__cause__ or error
         words = getattr(cause, "strerror", None) or next(iter(str(cause).splitlines()), "")
-        raise UserError(f"{what} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}.") from error
+        raise UserError(
+            f"{what} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}."
+        ) from error
 
 
 def place(file: Path, pattern: str, line: int | None = None) -> str:
     """A file and its line in messages; without a line, the first that a pattern matches."""
     if line is None:
-        text = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
+        text = (
+            file.read_text(encoding="utf-8", errors="replace").splitlines()
+            if file.is_file()
+            else []
+        )
         line = next((number for number, row in enumerate(text, 1) if re.match(pattern, row)), 1)
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
     return f"{shown}, line {line}"
@@ -63,7 +71,8 @@ def line_of(error: BaseException, file: Path) -> int | None:
 
 
 def fault(file: Path, error: Exception, pattern: str = "") -> str:
-    """An error in a sentence with its line: the traceback's, else the first that a pattern matches."""
+    """An error in a sentence with its line: the traceback's, else the first that a pattern
+    matches."""
     text = " ".join(str(error).split())
     if isinstance(error, SyntaxError):
         text = f"It is no Python ({error.msg}); mend that line."
@@ -80,9 +89,11 @@ def fault(file: Path, error: Exception, pattern: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """The text with what is no letter, mark or blank as an escape, such as `\\x1b`: a name moves no cursor,
-    begins no line, turns no direction of writing, and can be encoded."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """The text with what is no letter, mark or blank as an escape, such as `\\x1b`: a name moves no
+    cursor, begins no line, turns no direction of writing, and can be encoded."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
 
 
 def say(*lines: str, out: TextIO | None = None) -> None:
@@ -101,13 +112,15 @@ def are(number: int, noun: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
-    """How a sentence about an unknown name ends: `did you mean x?`, or `otherwise` if none is near."""
+    """How a sentence about an unknown name ends: `did you mean x?`, or `otherwise` if none is
+    near."""
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=cutoff)
     return f"did you mean {near[0]}?" if near else otherwise
 
 
 def shown(name: str) -> str:
-    """A name as tables, figures and pages show it: in one line, and cut where it would leave them."""
+    """A name as tables, figures and pages show it: in one line, and cut where it would leave
+    them."""
     whole = printable(name)
     return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"
 

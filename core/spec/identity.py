@@ -1,7 +1,9 @@
-"""Run identity: 64 bits of SHA-256 over the canonical JSON of the whole configuration and one number.
+"""Run identity: 64 bits of SHA-256 over the canonical JSON of the whole configuration and one
+number.
 
-The canonical form holds every field, never only those that differ from a default. A field that is added later
-may declare `metadata={"neutral": value}`: it is left out at that frozen value, so that old ids live on.
+The canonical form holds every field, never only those that differ from a default. A field that is
+added later may declare `metadata={"neutral": value}`: it is left out at that frozen value, so that
+old ids live on.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from core.spec.errors import UserError
 from core.spec.run import RunConfig
 from core.spec.section import Section, field_types, public_name, section_classes
 
-# Every run says null for those of these sections that its method has not, as the first ids were made.
+# Every run says null for those of these sections that its method has not, as the first ids were
+# made.
 NAMED_BY_ALL = ("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "momentum")
 NUMERICS = 2  # raised when a change of code is meant to change results
 
@@ -30,13 +33,15 @@ def run_id(run: RunConfig) -> str:
 def canonical_json(run: RunConfig) -> str:
     """The text that is hashed: sorted keys, no spaces, each section tagged with its kind."""
     document = {"numerics": NUMERICS, "run": to_plain(run)}
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+    )
 
 
 def to_plain(value):
-    """A section as plain dicts, lists and scalars, tagged with its class under `kind` (`RunConfig` for the
-    runs of every method), or under `section` where a field is called kind. Raises TypeError for anything that
-    JSON cannot hold exactly."""
+    """A section as plain dicts, lists and scalars, tagged with its class under `kind` (`RunConfig`
+    for the runs of every method), or under `section` where a field is called kind. Raises TypeError
+    for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
         plain = dict.fromkeys(NAMED_BY_ALL) if isinstance(value, RunConfig) else {}
         tag = "section" if "kind" in field_types(type(value)) else "kind"
@@ -54,8 +59,8 @@ def to_plain(value):
 
 
 def from_canonical_json(text: str) -> tuple[RunConfig, int]:
-    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one. A document with
-    other fields than this version's has another id, which the caller compares."""
+    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one. A
+    document with other fields than this version's has another id, which the caller compares."""
     try:
         document = json.loads(text)
         plain = document["run"]

@@ -1,4 +1,5 @@
-"""The rules of claims as they were registered: a row for each rule, and a new row for each change."""
+"""The rules of claims as they were registered: a row for each rule, and a new row for each
+change."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ CHANGED = "rule changed after runs were seen"
 
 
 class Rule(NamedTuple):
-    """A row of the file: a claim's key, the digest of its rule, the day on which it was registered, and
-    whether runs of the claim had been seen by then under another rule."""
+    """A row of the file: a claim's key, the digest of its rule, the day on which it was registered,
+    and whether runs of the claim had been seen by then under another rule."""
 
     claim: str
     rule: str
@@ -26,7 +27,8 @@ class Rule(NamedTuple):
 
 
 def rule_of(claim: Claim) -> str:
-    """16 hex digits over what decides a claim: predicate, margin, gate, what the untrained encoder shows."""
+    """16 hex digits over what decides a claim: predicate, margin, gate, what the untrained encoder
+    shows."""
     rule = [_plain(claim.predicate), claim.margin, claim.gate]
     if claim.untrained is not None:
         rule.append(_plain(claim.untrained))
@@ -48,7 +50,9 @@ def registered() -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     with FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            rule = Rule(row["claim"], row["rule"], row["date"], after_runs=row["after_runs"] == "yes")
+            rule = Rule(
+                row["claim"], row["rule"], row["date"], after_runs=row["after_runs"] == "yes"
+            )
             rules[rule.claim] = (*rules.get(rule.claim, ()), rule)
     return rules
 

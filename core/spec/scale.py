@@ -1,9 +1,10 @@
 """Scales: how big a run is. A cell is written once, in paper units, and scaled by these rules.
 
-What the paper counts in batches stays that many batches (queue size, initial size, slices). Widths keep their
-ratio to the encoder's hidden size, the learning rate to the paper's 3e-5. `released_cosine` stretches with
-the run. A batch twice as large means half as many steps, unless a study has equal updates. Development checks
-keep their number a run. Where no models are fetched, the encoder's own masked-word head rewrites text.
+What the paper counts in batches stays that many batches (queue size, initial size, slices). Widths
+keep their ratio to the encoder's hidden size, the learning rate to the paper's 3e-5.
+`released_cosine` stretches with the run. A batch twice as large means half as many steps, unless a
+study has equal updates. Development checks keep their number a run. Where no models are fetched,
+the encoder's own masked-word head rewrites text.
 """
 
 from __future__ import annotations
@@ -40,8 +41,10 @@ class Sources:
     encoder_name: str
     evaluation_digest: str
     evaluation_name: str
-    corpus_rows_csv_quoted: int | None = None  # where the released reader finds another number of rows (D36)
-    others: tuple[EncoderSource, ...] = ()  # encoders besides the scale's own, which stands for bert-base
+    # where the released reader finds another number of rows (D36)
+    corpus_rows_csv_quoted: int | None = None
+    # encoders besides the scale's own, which stands for bert-base
+    others: tuple[EncoderSource, ...] = ()
     transfer_digest: str | None = None  # of sets and transfer tasks; None where these are not there
     encoder_masked_words: bool = False  # whether the encoder's checkpoint holds a masked-word head
 
@@ -52,12 +55,16 @@ class Sources:
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
-        own = EncoderSource("bert-base", self.encoder_digest, self.encoder_hidden, self.encoder_name)
+        own = EncoderSource(
+            "bert-base", self.encoder_digest, self.encoder_hidden, self.encoder_name
+        )
         return (own, *self.others)
 
     def encoder(self, stands_for: str) -> EncoderSource | None:
         """The encoder that stands for one of the papers'; None if there is none here."""
-        return next((encoder for encoder in self.encoders() if encoder.stands_for == stands_for), None)
+        return next(
+            (encoder for encoder in self.encoders() if encoder.stands_for == stands_for), None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +86,8 @@ class Scale:
     probes: tuple[str, ...]  # the transfer tasks, in table order
     hub_models: bool = False  # whether models that rewrite text are fetched from the hub
     generated: bool = (
-        False  # whether text, encoder and pairs are the made-up language's, which the project brings
+        # whether text, encoder and pairs are the made-up language's, which the project brings
+        False
     )
 
 
@@ -87,26 +95,50 @@ STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
 DEMO = Scale(
-    name="demo", seeds=3, steps=160, checks=5, batch_size=64, learning_rate=1e-3, warmup_fraction=0.1,
-    precision="fp32", dev="DEV", tests=("Para", "Length", "Roles", "Mixed"),
-    probes=("Negation", "When", "Roles", "Verb"), generated=True,
-)  # fmt: skip
-# The papers' run on a small encoder: everything per step as printed; encoder (2 x 384) and text are smaller.
+    name="demo",
+    seeds=3,
+    steps=160,
+    checks=5,
+    batch_size=64,
+    learning_rate=1e-3,
+    warmup_fraction=0.1,
+    precision="fp32",
+    dev="DEV",
+    tests=("Para", "Length", "Roles", "Mixed"),
+    probes=("Negation", "When", "Roles", "Verb"),
+    generated=True,
+)
+# The papers' run on a small encoder: everything per step as printed; encoder (2 x 384) and text are
+# smaller.
 MINI = Scale(
-    name="mini", seeds=3, steps=15_625, checks=None, batch_size=64, learning_rate=None, warmup_fraction=0.0,
-    precision="bf16", dev="STS-B dev", tests=STS_TESTS, probes=TRANSFER,
-)  # fmt: skip
+    name="mini",
+    seeds=3,
+    steps=15_625,
+    checks=None,
+    batch_size=64,
+    learning_rate=None,
+    warmup_fraction=0.0,
+    precision="bf16",
+    dev="STS-B dev",
+    tests=STS_TESTS,
+    probes=TRANSFER,
+)
 PAPER = replace(MINI, name="paper", seeds=5, steps=None, hub_models=True)
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
 
 
 def at_scale(
-    run: RunConfig, scale: Scale, sources: Sources, stands_for: str = "bert-base", equal_updates: bool = False
+    run: RunConfig,
+    scale: Scale,
+    sources: Sources,
+    stands_for: str = "bert-base",
+    equal_updates: bool = False,
 ) -> RunConfig:
-    """A cell written in paper units as the run that this scale trains. Raises UserError if it cannot be one.
+    """A cell written in paper units as the run that this scale trains. Raises UserError if it
+    cannot be one.
 
-    With `equal_updates` a batch of another size has as many steps as the scale's own instead of as many
-    sentences, going round the text again if need be.
+    With `equal_updates` a batch of another size has as many steps as the scale's own instead of as
+    many sentences, going round the text again if need be.
     """
     encoder = sources.encoder(stands_for)
     assert encoder is not None, "Setup.unavailable asks for it first"
@@ -135,7 +167,9 @@ def at_scale(
     # a period is fixed, whatever the batch (D2)
     paper_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH
     width = encoder.hidden / PAPER_HIDDEN
-    measure = Measure(batches=batches, width=width, paper_steps=paper_steps, hub_models=scale.hub_models)
+    measure = Measure(
+        batches=batches, width=width, paper_steps=paper_steps, hub_models=scale.hub_models
+    )
     return vary(run, {**changes, **run.scaled(measure)})
 
 
@@ -144,7 +178,8 @@ def evaluation_digest(run: RunConfig, sources: Sources) -> str:
     digest = sources.transfer_digest if run.eval.transfer else sources.evaluation_digest
     if digest is None:
         raise UserError(
-            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, MRPC), and "
+            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, "
+            "MRPC), and "
             "some are not there; fetch SentEval's whole data, or leave eval.transfer false."
         )
     return digest

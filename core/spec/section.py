@@ -1,4 +1,5 @@
-"""Frozen dataclasses that check their fields when they are made, and numbers as people write them."""
+"""Frozen dataclasses that check their fields when they are made, and numbers as people write
+them."""
 
 from __future__ import annotations
 
@@ -11,16 +12,20 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from core.spec.errors import UserError, refuse
+from core.spec.errors import UserError
 
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 UNIONS = (typing.Union, types.UnionType)
 WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 NAMES: dict[Any, str] = {
-    int: "a whole number", float: "a finite number", str: "text", bool: "true or false", type(None): "none",
+    int: "a whole number",
+    float: "a finite number",
+    str: "text",
+    bool: "true or false",
+    type(None): "none",
     tuple[tuple[int, int], ...]: "ranges such as 0-128 or 0-128,384-512",
-}  # fmt: skip
+}
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -49,7 +54,8 @@ class Typed:
     """Base of the frozen dataclasses that a study's file states: each field is checked against its
     annotation, and subclasses add rules across fields in `check()`. Raises UserError.
 
-    An int where a float is declared becomes a float, since `1` and `1.0` would otherwise be two run ids.
+    An int where a float is declared becomes a float, since `1` and `1.0` would otherwise be two run
+    ids.
     """
 
     __slots__ = ()
@@ -75,7 +81,8 @@ class Section(Typed):
     """Base of every section of a run's configuration."""
 
     __slots__ = ()
-    in_paths: typing.ClassVar[str] = ""  # the section's name in dotted paths, if it is not that of its class
+    # the section's name in dotted paths, if it is not that of its class
+    in_paths: typing.ClassVar[str] = ""
 
     @classmethod
     def label(cls) -> str:
@@ -100,26 +107,37 @@ def field_types(section: type) -> dict[str, Any]:
 
 
 def meanings(section: type) -> dict[str, str]:
-    """What each field means, by its public name: the text beside its type in `Annotated[type, text]`."""
+    """What each field means, by its public name: the text beside its type in `Annotated[type,
+    text]`."""
     hints = typing.get_type_hints(section, include_extras=True).items()
-    return {public_name(name): hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
+    return {
+        public_name(name): hint.__metadata__[0]
+        for name, hint in hints
+        if hasattr(hint, "__metadata__")
+    }
 
 
 @kept
 def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...], set[type]]]:
     """Name, annotation, place and bounds of each field, and the types of which every value fits."""
-    declared, annotations = [], typing.get_type_hints(typed, include_extras=True)
+    declared = []
+    annotations = typing.get_type_hints(typed, include_extras=True)
     for name in (field.name for field in dataclasses.fields(typed)):
-        hint, place = field_types(typed)[name], typed.place_of(name)
+        hint = field_types(typed)[name]
+        place = typed.place_of(name)
         bounds = getattr(annotations[name], "__metadata__", ())[1:]
         for option in alternatives(hint):
             is_class = isinstance(option, type) and option not in (list, dict)
-            refuse(
-                not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping),
-                f"{place} has the type {option}; give it int, float, str, bool, None, Literal, tuple or a "
-                "section.",
-            )
-        classes = {option for option in alternatives(hint) if isinstance(option, type)} - {int, float}
+            if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
+                raise UserError(
+                    f"{place} has the type {option}; give it int, float, str, bool, None, Literal, "
+                    "tuple or a "
+                    "section."
+                )
+        classes = {option for option in alternatives(hint) if isinstance(option, type)} - {
+            int,
+            float,
+        }
         declared.append((name, hint, place, bounds, set() if bounds else classes))
     return declared
 
@@ -131,7 +149,8 @@ def public_names(section: type[Section]) -> dict[str, str]:
 
 
 def public_name(field_name: str) -> str:
-    """The field's name in paths and canonical form: `lambda_` is written `lambda`, a Python keyword."""
+    """The field's name in paths and canonical form: `lambda_` is written `lambda`, a Python
+    keyword."""
     return field_name.rstrip("_")
 
 
@@ -140,24 +159,36 @@ def checked(value, expected, path: str, bounds: tuple[Bound, ...] = ()):
     if not fits(value, expected):
         raise UserError(f"{path} is {repr(value)[:80]}, but it must be {describe(expected)}.")
     for bound in bounds if value is not None else ():
-        refuse(not bound.holds(value), f"{path} is {value}, but it must be {bound.words}.")
-    if type(value) in (int, float) and float in alternatives(expected) and int not in alternatives(expected):
+        if not bound.holds(value):
+            raise UserError(f"{path} is {value}, but it must be {bound.words}.")
+    if (
+        type(value) in (int, float)
+        and float in alternatives(expected)
+        and int not in alternatives(expected)
+    ):
         return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id
     return value
 
 
 def fits(value, expected) -> bool:
     """Whether a value may stand in a field of this annotation."""
-    origin, inner = typing.get_origin(expected), typing.get_args(expected)
+    origin = typing.get_origin(expected)
+    inner = typing.get_args(expected)
     if origin in UNIONS:
         return any(fits(value, option) for option in inner)
     if origin is Literal:
         return any(value == option and type(value) is type(option) for option in inner)
     if origin is tuple:
-        each = inner[:1] * len(value) if inner[1:] == (Ellipsis,) and isinstance(value, tuple) else inner
+        each = (
+            inner[:1] * len(value)
+            if inner[1:] == (Ellipsis,) and isinstance(value, tuple)
+            else inner
+        )
         return isinstance(value, tuple) and len(each) == len(value) and all(map(fits, value, each))
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(all(map(fits, pair, inner)) for pair in value.items())
+        return isinstance(value, Mapping) and all(
+            all(map(fits, pair, inner)) for pair in value.items()
+        )
     if expected is int:
         return type(value) is int and abs(value) < WHOLE
     if expected is float:
@@ -172,14 +203,22 @@ def alternatives(expected) -> tuple:
 
 def section_classes(expected) -> list[type[Section]]:
     """The sections that an annotation allows."""
-    return [each for each in alternatives(expected) if isinstance(each, type) and issubclass(each, Section)]
+    return [
+        each
+        for each in alternatives(expected)
+        if isinstance(each, type) and issubclass(each, Section)
+    ]
 
 
 def describe(expected) -> str:
     """An annotation in words, for messages: `'on' or 'off'`, `a whole number`, `none`."""
     words: list[str] = []
     for option in alternatives(expected):
-        plain = option.__name__ if isinstance(option, type) else re.sub(r"(\w+\.)+(?=\w)", "", str(option))
+        plain = (
+            option.__name__
+            if isinstance(option, type)
+            else re.sub(r"(\w+\.)+(?=\w)", "", str(option))
+        )
         literal = map(repr, typing.get_args(option)) if typing.get_origin(option) is Literal else ()
         words += literal or [NAMES.get(option, plain)]
     return " or ".join(words)
@@ -191,8 +230,8 @@ def whole(text: str) -> int | None:
 
 
 def decimal(text: str) -> float | None:
-    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9. None for any other
-    text, and for a number above 0 that is too small for a float."""
+    """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9. None for
+    any other text, and for a number above 0 that is too small for a float."""
     value = float(text) if len(text) <= 100 and DECIMAL.fullmatch(text.strip()) else math.nan
     vanished = value == 0.0 and re.search("[1-9]", text.lower().partition("e")[0])
     return value if math.isfinite(value) and not vanished else None

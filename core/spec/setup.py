@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 
 from core.spec.claim import Claim, Contrast, Term, changed
-from core.spec.errors import refuse, refuse_any, shown
+from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
@@ -16,7 +16,8 @@ from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study, short
 from core.spec.vary import has, parsed, vary, written
 
-Runs = Mapping[tuple[str, ...], RunConfig]  # a run of each cell that can be run, by the cell's labels
+# a run of each cell that can be run, by the cell's labels
+Runs = Mapping[tuple[str, ...], RunConfig]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +31,17 @@ class Setup:
 
     @cache  # noqa: B019  (a report needs the same configurations many times)
     def config(self, study: Study, cell: Cell, seed: int) -> RunConfig:
-        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42 under
-        `released`, as in the released code, D35), and that of cell or study where they name it."""
-        run, named = self._unseeded(study, cell), study.named(cell, self.profile)
+        """The run of a cell under one seed. `seed.data` is the profile's where that has one (42
+        under `released`, as in the released code, D35), and that of cell or study where they name
+        it."""
+        run = self._unseeded(study, cell)
+        named = study.named(cell, self.profile)
         held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
         run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
         if settings := {**study.settings, **study.varied_values(cell)}:
             run = vary(run, _values(run, settings))
-            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})  # of eval.transfer
+            # of eval.transfer
+            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
         return run
 
     @cache  # noqa: B019  (scaling anew for each seed would double the time of a plan)
@@ -74,18 +78,24 @@ class Setup:
         return max(self.seeds, study.least_seeds)
 
     def asked(self, study: Study) -> Iterator[tuple[Cell, list[RunConfig]]]:
-        """The cells of a study that can be run here, each with its runs in the order of their seeds."""
+        """The cells of a study that can be run here, each with its runs in the order of their
+        seeds."""
         study = study.at(self.scale)
         for cell in study.cells:
             if self.unavailable(study, cell) is None:
                 yield cell, [self.config(study, cell, seed) for seed in range(self.seeds_of(study))]
 
-    def varied(self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()) -> Study:
+    def varied(
+        self, study: Study, settings: tuple[str, ...], fields: tuple[str, ...] = ()
+    ) -> Study:
         """The study under `--set`'s settings, with `--vary`'s fields as axes. Raises UserError."""
         for make, texts in ((with_settings, settings), (with_axes, fields)):
             cells = [cell for cell in study.cells if self.unavailable(study, cell) is None]
             runs = {cell.labels: self.config(study, cell, 0) for cell in cells}
-            refuse(not runs, f"{study.name} has no cell for scale {self.scale.name}; choose another --scale.")
+            if not runs:
+                raise UserError(
+                    f"{study.name} has no cell for scale {self.scale.name}; choose another --scale."
+                )
             study = make(study, texts, runs) if texts else study
         return study
 
@@ -98,17 +108,20 @@ class Setup:
             names = f"{'/'.join(other.labels)} and {'/'.join(cell.labels)} of {study.name}"
             hint = "give them values further apart, or choose another --scale"
             differ = (same, other.encoder) != (run, cell.encoder)
-            refuse(differ, f"{names} are one run at scale {self.scale.name}; {hint}.")
+            if differ:
+                raise UserError(f"{names} are one run at scale {self.scale.name}; {hint}.")
 
 
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
-    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does. `transfer`:
-    whether the run scores transfer tasks."""
+    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does.
+    `transfer`: whether the run scores transfer tasks."""
     accuracy = metric.quantity.startswith("accuracy")
     if accuracy and not transfer:
         return "its runs score no transfer tasks (eval.transfer)"
     tasks = ("avg_transfer", *scale.probes) if accuracy else ("avg", "dev", *scale.tests)
-    if metric.task in tasks or not metric.quantity.startswith(("accuracy", "spearman", "like_length")):
+    if metric.task in tasks or not metric.quantity.startswith(
+        ("accuracy", "spearman", "like_length")
+    ):
         return None
     return f"scale {scale.name} has no {'transfer task' if accuracy else 'test set'} {metric.task}"
 
@@ -116,29 +129,35 @@ def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
 def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
     """The study under `--set`'s settings, under a name of its own and without the paper's numbers.
 
-    A setting changes the runs that have its field; a footnote names the rows of the others. Raises UserError
-    for a field that no run has, or that the study itself varies.
+    A setting changes the runs that have its field; a footnote names the rows of the others. Raises
+    UserError for a field that no run has, or that the study itself varies.
     """
     words = _words(study, "--set", settings, runs)
     suffix = short(",".join(sorted(f"{path}={word}" for path, (word,) in words.items())))
     return replace(
-        study.without_paper(), name=f"{study.name}@{suffix}", title=f"{study.title} with {suffix}",
+        study.without_paper(),
+        name=f"{study.name}@{suffix}",
+        title=f"{study.title} with {suffix}",
         settings={path: word for path, (word,) in words.items()},
         footnotes=(*study.footnotes, *_unchanged(words, runs)),
-    )  # fmt: skip
+    )
 
 
 def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
-    """The study with an axis for each `FIELD=a,b,c`, under a name of its own; several fields make a grid.
+    """The study with an axis for each `FIELD=a,b,c`, under a name of its own; several fields make a
+    grid.
 
-    A cell without the field has the same run at each value. A paper's number stays where a cell has the
-    study's own value. Raises UserError for a wrong field or value.
+    A cell without the field has the same run at each value. A paper's number stays where a cell has
+    the study's own value. Raises UserError for a wrong field or value.
     """
     words = _words(study, "--vary", fields, runs)
     for path, values in words.items():
-        refuse(len(values) == 1, f"--vary {path}={values[0]} gives one value; use --set for one value.")
+        if len(values) == 1:
+            raise UserError(f"--vary {path}={values[0]} gives one value; use --set for one value.")
     fields = [f"{path}={','.join(values)}" for path, values in words.items()]
-    cells, places = [], list(product(*words.values()))  # labels of each place of the grid
+    # labels of each place of the grid
+    cells = []
+    places = list(product(*words.values()))
     for place, cell in product(places, study.cells):
         made = replace(cell, labels=(*cell.labels, *place))
         run = runs.get(cell.labels)
@@ -147,30 +166,46 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
         cells.append(made)
     any_value = (None,) * len(words)
     return replace(
-        study, name=f"{study.name}@by-{short(','.join(fields))}",
-        title=f"{study.title} by {', '.join(words)}", varied=tuple(words), cells=tuple(cells),
-        axes=(*study.axes, *(Axis(name=path, title=path, labels=each) for path, each in words.items())),
+        study,
+        name=f"{study.name}@by-{short(','.join(fields))}",
+        title=f"{study.title} by {', '.join(words)}",
+        varied=tuple(words),
+        cells=tuple(cells),
+        axes=(
+            *study.axes,
+            *(Axis(name=path, title=path, labels=each) for path, each in words.items()),
+        ),
         figure=study.figure and _figure(study, study.figure, list(words)),
         claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
         reference=study.reference and (*study.reference, *any_value),
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
         footnotes=(*study.footnotes, *_unchanged(words, runs)),
-    )  # fmt: skip
+    )
 
 
 def parts(study: Study) -> tuple[Study, ...]:
-    """The study at each combination of its varied values, in order; the study itself if nothing is varied."""
+    """The study at each combination of its varied values, in order; the study itself if nothing is
+    varied."""
     if not study.varied:
         return (study,)
-    studies, count = [], len(study.varied)
+    studies = []
+    count = len(study.varied)
     for chosen in product(*(axis.labels for axis in study.axes[-count:])):
         pairs = zip(study.axes[-count:], chosen, strict=True)
-        studies.append(replace(
-            study, axes=(*study.axes[:-count], *(replace(axis, labels=(label,)) for axis, label in pairs)),
-            cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
-            claims=tuple(claim for claim in study.claims if claim.cells()[0][-count:] == chosen),
-            reference=study.reference and (*study.reference[:-count], *chosen),
-        ))  # fmt: skip
+        studies.append(
+            replace(
+                study,
+                axes=(
+                    *study.axes[:-count],
+                    *(replace(axis, labels=(label,)) for axis, label in pairs),
+                ),
+                cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
+                claims=tuple(
+                    claim for claim in study.claims if claim.cells()[0][-count:] == chosen
+                ),
+                reference=study.reference and (*study.reference[:-count], *chosen),
+            )
+        )
     return tuple(studies)
 
 
@@ -184,31 +219,43 @@ def _values(run: RunConfig, settings: Mapping[str, str]) -> dict[str, object]:
     return {path: parsed(run, path, text) for path, text in settings.items() if has(run, path)}
 
 
-def _words(study: Study, option: str, texts: Sequence[str], runs: Runs) -> dict[str, tuple[str, ...]]:
-    """By field, the values that a user wrote. Raises UserError for a field that no run has, that the study
-    varies, or that comes twice."""
+def _words(
+    study: Study, option: str, texts: Sequence[str], runs: Runs
+) -> dict[str, tuple[str, ...]]:
+    """By field, the values that a user wrote. Raises UserError for a field that no run has, that
+    the study varies, or that comes twice."""
     words: dict[str, tuple[str, ...]] = {}
     changes = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
     several = option == "--vary"
     example = (
-        "a,b,c, such as train.learning_rate=3e-4,1e-3" if several else "VALUE, such as loss.temperature=0.1"
+        "a,b,c, such as train.learning_rate=3e-4,1e-3"
+        if several
+        else "VALUE, such as loss.temperature=0.1"
     )
     for text in texts:
-        path, typed = text.partition("=")[0].strip(), text.partition("=")[2]
+        path = text.partition("=")[0].strip()
+        typed = text.partition("=")[2]
         section = path.partition(".")[0]
         values = [word.strip() for word in (typed.split(",") if several else [typed])]
         varied = any(
-            other == path or other.startswith(f"{path}.") or (other == section and value is not None)
+            other == path
+            or other.startswith(f"{path}.")
+            or (other == section and value is not None)
             for each in changes
             for other, value in each.items()
         )
-        refuse_any({
-            f"{option} takes FIELD={example}, not {text[:80]!r}.": not path or not all(values),
-            f"{option} gives {path} twice; give it once.": path in words,
-            f"--set and --vary both give {path}; leave one of them out.": path in study.settings,
-            f"{path} is what {study.name} varies; set another field, or run another study.": varied,
-            f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.": path in SETTLED,
-        })  # fmt: skip
+        if not path or not all(values):
+            raise UserError(f"{option} takes FIELD={example}, not {text[:80]!r}.")
+        if path in words:
+            raise UserError(f"{option} gives {path} twice; give it once.")
+        if path in study.settings:
+            raise UserError(f"--set and --vary both give {path}; leave one of them out.")
+        if varied:
+            raise UserError(
+                f"{path} is what {study.name} varies; set another field, or run another study."
+            )
+        if path in SETTLED:
+            raise UserError(f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.")
         run = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
         # raises for a field of no run
         words[path] = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
@@ -238,7 +285,8 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
 
 
 def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSpec:
-    """The study's figure with a panel for each value of the first field; curves have a line for each cell."""
+    """The study's figure with a panel for each value of the first field; curves have a line for
+    each cell."""
     figure = replace(figure, base=figure.base and (*figure.base, *(None for _ in varied)))
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={})
@@ -247,15 +295,22 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
 
 
 def check_device(run: RunConfig, places: int, device: str) -> None:
-    """Raise UserError for a precision that the device, `cpu` or `cuda`, does not train in, and for sentences
-    beyond the encoder's positions: a GPU pads them to the longest that repetition can make."""
-    precision, length = run.train.precision, run.data.max_length
+    """Raise UserError for a precision that the device, `cpu` or `cuda`, does not train in, and for
+    sentences beyond the encoder's positions: a GPU pads them to the longest that repetition can
+    make."""
+    precision = run.train.precision
+    length = run.data.max_length
     more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
-    refuse_any({
-        "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32.":
-            precision == "fp16",
-        "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU.":
-            precision == "tf32" and device != "cuda",
-        f"data.max_length is {length}{more} but the encoder has only {places} positions; lower it.":
-            (run.longest if device == "cuda" else length) > places,
-    })  # fmt: skip
+    if precision == "fp16":
+        raise UserError(
+            "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32."
+        )
+    if precision == "tf32" and device != "cuda":
+        raise UserError(
+            "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
+        )
+    if (run.longest if device == "cuda" else length) > places:
+        raise UserError(
+            f"data.max_length is {length}{more} but the encoder has only {places} positions; lower "
+            "it."
+        )

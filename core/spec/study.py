@@ -1,7 +1,8 @@
-"""A study: one table or figure of a paper, as frozen data. Adding one is adding a file under studies/.
+"""A study: one table or figure of a paper, as frozen data. Adding one is adding a file under
+studies/.
 
-What a study or a cell names in its changes, in the paper's terms, holds under every profile; what it does not
-name is the profile's. Where the code had another value there, `by_profile` gives it.
+What a study or a cell names in its changes, in the paper's terms, holds under every profile; what
+it does not name is the profile's. Where the code had another value there, `by_profile` gives it.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ class Axis(Typed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell(Typed):
-    """One entry of a table: its labels along the axes, what it changes in the base (paper units), and what
-    the paper printed.
+    """One entry of a table: its labels along the axes, what it changes in the base (paper units),
+    and what the paper printed.
 
-    `by_profile` adds to `changes` under one profile, and wins. `published_runs` are the paper's single runs
-    where they are known (read off its figures). `method` None is the study's; under another one the study's
-    base changes do not apply. `metric` None is the study's. A `copied` entry is what the paper took from
-    elsewhere: shown, never run.
+    `by_profile` adds to `changes` under one profile, and wins. `published_runs` are the paper's
+    single runs where they are known (read off its figures). `method` None is the study's; under
+    another one the study's base changes do not apply. `metric` None is the study's. A `copied`
+    entry is what the paper took from elsewhere: shown, never run.
     """
 
     labels: tuple[str, ...]
@@ -79,12 +80,12 @@ class Cell(Typed):
 class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
-    cells: values along `x` (or the only other axis) where its labels are numbers, a line for each of
-    `series`, and paired differences by row, a panel for each of `series`. curve: the development score along
-    training, a line for each of `series`; spectrum: singular values by index, likewise. `base` are the labels
-    of the cell that the others are compared with, None standing for a cell's own label; without it, that is
-    the study's reference. `curves` are the paper's own by label of the series: points of the share of the run
-    (or of the width).
+    cells: values along `x` (or the only other axis) where its labels are numbers, a line for each
+    of `series`, and paired differences by row, a panel for each of `series`. curve: the development
+    score along training, a line for each of `series`; spectrum: singular values by index, likewise.
+    `base` are the labels of the cell that the others are compared with, None standing for a cell's
+    own label; without it, that is the study's reference. `curves` are the paper's own by label of
+    the series: points of the share of the run (or of the width).
     """
 
     kind: Literal["cells", "curve", "spectrum"] = "cells"
@@ -96,13 +97,14 @@ class FigureSpec(Typed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study(Typed):
-    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either may be
-    None.
+    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either
+    may be None.
 
-    `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer tasks
-    (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes whatever the
-    scale has. With `equal_updates` batches of every size have as many steps. `must_learn` are the cells
-    (None: any label) that show whether their method learns, where that is not the reference's method.
+    `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer
+    tasks (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes
+    whatever the scale has. With `equal_updates` batches of every size have as many steps.
+    `must_learn` are the cells (None: any label) that show whether their method learns, where that
+    is not the reference's method.
     """
 
     name: str  # unique, e.g. mocose-table7
@@ -111,14 +113,16 @@ class Study(Typed):
     caption: str
     method: str
     base_changes: Mapping[str, object] = field(default_factory=dict)
-    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # more, under one profile
+    # more, under one profile
+    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     axes: tuple[Axis, ...]
     rows: str | None
     columns: str | None
     cells: tuple[Cell, ...]
     metric: Metric
     figure: FigureSpec | None
-    reference: Labels | None  # labels of the cell that the others are compared with (the paper's best)
+    # labels of the cell that the others are compared with (the paper's best)
+    reference: Labels | None
     must_learn: tuple[Labels, ...] = ()
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
@@ -127,8 +131,10 @@ class Study(Typed):
     footnotes: tuple[str, ...] = ()
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
-    settings: Mapping[str, str] = field(default_factory=dict)  # what `--set` changed, as it was written
-    varied: tuple[str, ...] = ()  # fields of `--vary`, whose values are the last axes (`core.spec.setup`)
+    # what `--set` changed, as it was written
+    settings: Mapping[str, str] = field(default_factory=dict)
+    # fields of `--vary`, whose values are the last axes (`core.spec.setup`)
+    varied: tuple[str, ...] = ()
 
     __hash__ = object.__hash__  # by identity: configurations are kept by study and cell
 
@@ -148,7 +154,9 @@ class Study(Typed):
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
         terms = [term.cell for contrast in contrasts for term in contrast.terms]
-        return tuple(cell for cell in self.cells if any(matches(labels, cell.labels) for labels in terms))
+        return tuple(
+            cell for cell in self.cells if any(matches(labels, cell.labels) for labels in terms)
+        )
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""
@@ -160,8 +168,9 @@ class Study(Typed):
 
     @cache  # noqa: B019  (so that its configurations are kept, too)
     def at(self, scale: Scale) -> Study:
-        """The study with the scale's own tasks along its task axis; itself where it has none or they are the
-        paper's. What the paper printed stays where a task has the same name; claims on other tasks go."""
+        """The study with the scale's own tasks along its task axis; itself where it has none or
+        they are the paper's. What the paper printed stays where a task has the same name; claims on
+        other tasks go."""
         tasks = scale.tests if self.tasks == "tests" else scale.probes
         if self.tasks is None or {*tasks, "avg"} >= set(self.axis("task").labels):
             return self
@@ -170,50 +179,71 @@ class Study(Typed):
         cells: dict[tuple[str, ...], Cell] = {}
         for cell, label in product(self.cells, labels):
             wanted = (*cell.labels[:place], label, *cell.labels[place + 1 :])
-            metric = replace(self.metric_of(cell), task=self.metric.task if label == "avg" else label)
+            metric = replace(
+                self.metric_of(cell), task=self.metric.task if label == "avg" else label
+            )
             made = replace(cell, labels=wanted, published=None, published_runs=(), metric=metric)
             cells.setdefault(wanted, made)  # each row is made from its first cell
         cells |= {cell.labels: cell for cell in self.cells if cell.labels in cells}
-        axes = (*self.axes[:place], replace(self.axes[place], labels=labels), *self.axes[place + 1 :])
+        axes = (
+            *self.axes[:place],
+            replace(self.axes[place], labels=labels),
+            *self.axes[place + 1 :],
+        )
         study = replace(self, axes=axes, cells=tuple(cells.values()), claims=())
-        return replace(study, claims=tuple(c for c in self.claims if all(map(study.matching, c.cells()))))
+        return replace(
+            study, claims=tuple(c for c in self.claims if all(map(study.matching, c.cells())))
+        )
 
     @cache  # noqa: B019  (a report needs the same configurations many times)
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 
-        The profile changes what neither study nor cell names, also in a section that the cell brings in
-        (Table 5's rewritten text).
+        The profile changes what neither study nor cell names, also in a section that the cell
+        brings in (Table 5's rewritten text).
         """
         named = self.named(cell, profile)
         start = methods.method(cell.method or self.method).paper
         run = vary(start, named)
-        whole = {path for path in named if getattr(start, path, None) is not None}  # sections named whole
-        return vary(run, {
-            path: value for path, value in profile_changes(run, profile).items()
-            if path not in named and path.partition(".")[0] not in whole
-        })  # fmt: skip
+        # sections named whole
+        whole = {path for path in named if getattr(start, path, None) is not None}
+        return vary(
+            run,
+            {
+                path: value
+                for path, value in profile_changes(run, profile).items()
+                if path not in named and path.partition(".")[0] not in whole
+            },
+        )
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
         """The fields that study and cell name; a cell of another method has its own alone."""
-        own, base = over(cell.changes, cell.by_profile.get(profile, {})), self.by_profile.get(profile, {})
-        return over(over(self.base_changes, base), own) if cell.method in (None, self.method) else own
+        own = over(cell.changes, cell.by_profile.get(profile, {}))
+        base = self.by_profile.get(profile, {})
+        return (
+            over(over(self.base_changes, base), own) if cell.method in (None, self.method) else own
+        )
 
     def on(self, data: str, own: bool) -> Study:
-        """The same cells with another encoder or on other data, which `data` names, under a name of its own.
-        On a text or pairs of the user's `own` it has no numbers and no claims of the paper's."""
+        """The same cells with another encoder or on other data, which `data` names, under a name of
+        its own. On a text or pairs of the user's `own` it has no numbers and no claims of the
+        paper's."""
         study = replace(self.without_paper(), claims=(), must_learn=()) if own else self
         return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
     def without_paper(self) -> Study:
         """The study without the paper's numbers and the rows that the paper copied."""
         cells = tuple(
-            replace(cell, published=None, published_runs=()) for cell in self.cells if not cell.copied
+            replace(cell, published=None, published_runs=())
+            for cell in self.cells
+            if not cell.copied
         )
         axes = []
         for place, axis in enumerate(self.axes):
             used = {cell.labels[place] for cell in cells}
-            axes.append(replace(axis, labels=tuple(label for label in axis.labels if label in used)))
+            axes.append(
+                replace(axis, labels=tuple(label for label in axis.labels if label in used))
+            )
         return replace(self, axes=tuple(axes), cells=cells)
 
 
@@ -226,9 +256,19 @@ def short(suffix: str) -> str:
 
 # the baseline of both papers: what it gains over the untrained encoder is the bar for other methods
 SIMCSE = Study(
-    name="simcse-alone", paper="ours", title="SimCSE alone", method="simcse",
+    name="simcse-alone",
+    paper="ours",
+    title="SimCSE alone",
+    method="simcse",
     caption="The baseline of both papers, whose gain is the bar for other methods",
-    axes=(Axis(name="method", title="Method", labels=("SimCSE",)),), rows="method", columns=None, figure=None,
-    cells=(Cell(labels=("SimCSE",)),), metric=Metric(task="avg", title="Average"), reference=None,
-    footnotes=("A method counts as learning if it gains more than a third of what SimCSE gains here.",),
-)  # fmt: skip
+    axes=(Axis(name="method", title="Method", labels=("SimCSE",)),),
+    rows="method",
+    columns=None,
+    figure=None,
+    cells=(Cell(labels=("SimCSE",)),),
+    metric=Metric(task="avg", title="Average"),
+    reference=None,
+    footnotes=(
+        "A method counts as learning if it gains more than a third of what SimCSE gains here.",
+    ),
+)

@@ -1,4 +1,5 @@
-"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading a user's values."""
+"""Changing a configuration by dotted path: `vary(run, {"queue.size": 256})`, and reading a user's
+values."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
-from core.spec.errors import UserError, place, refuse
+from core.spec.errors import UserError, place
 from core.spec.run import RunConfig
 from core.spec.section import Section, alternatives, decimal, field_types, public_names, whole
 
@@ -20,12 +21,15 @@ RANGES = re.compile("[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*")
 
 
 def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
-    """A copy of `run` with the fields at these paths set. A whole section may be given, or None to drop it.
+    """A copy of `run` with the fields at these paths set. A whole section may be given, or None to
+    drop it.
 
-    Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made before the
-    cross-field rules are checked, so that fields which go together can be changed together.
+    Raises UserError for an unknown path, a wrong type or a contradiction. All changes are made
+    before the cross-field rules are checked, so that fields which go together can be changed
+    together.
     """
-    values: dict[str, dict[str, Any]] = {"": {}}  # by section and dot: "queue."; "" is the run itself
+    # by section and dot: "queue."; "" is the run itself
+    values: dict[str, dict[str, Any]] = {"": {}}
     for path, value in changes.items():
         head, dot, field = path.rpartition(".")
         values.setdefault(f"{head}{dot}", {})[field] = value
@@ -42,7 +46,9 @@ def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, An
     for field in values.keys() - names:
         raise unknown(run, f"{prefix}{field}")
     try:
-        return dataclasses.replace(section, **{names[field]: value for field, value in values.items()})
+        return dataclasses.replace(
+            section, **{names[field]: value for field, value in values.items()}
+        )
     except ValueError as error:  # of a method's own check
         frame = extract_tb(error.__traceback__)[-1]
         raise UserError(f"{error} ({place(Path(frame.filename), '', frame.lineno)}).") from error
@@ -94,8 +100,8 @@ def paths(run: RunConfig) -> list[str]:
 
 
 def parsed(run: RunConfig, path: str, text: str) -> Any:
-    """The value that a text means in a field, by the field's type: none, true or false, a number, ranges, or
-    words. Raises UserError for a path that the run does not have."""
+    """The value that a text means in a field, by the field's type: none, true or false, a number,
+    ranges, or words. Raises UserError for a path that the run does not have."""
     owner, field = _place(run, path)
     options = alternatives(field_types(type(owner))[field])
     if text.lower() == "none" and type(None) in options:
@@ -111,14 +117,15 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
         # in another order they would be another run
         ranges = sorted(tuple(map(int, part.split("-"))) for part in text.split(","))
         for (_, stop), (after, _) in pairwise(ranges):
-            refuse(after < stop, f"{path}={text} has overlapping ranges; join them.")
+            if after < stop:
+                raise UserError(f"{path}={text} has overlapping ranges; join them.")
         return tuple(ranges)
     return text
 
 
 def written(value: Any) -> str:
-    """The text of a field's value in names and labels: one text for one value, which `parsed` reads. Of
-    `0.0001` and `1e-4` the shorter, and of equal lengths the first."""
+    """The text of a field's value in names and labels: one text for one value, which `parsed`
+    reads. Of `0.0001` and `1e-4` the shorter, and of equal lengths the first."""
     if isinstance(value, tuple):
         return ",".join("-".join(map(str, part)) for part in value)
     if value is None or isinstance(value, bool):

@@ -33,7 +33,8 @@ def kept(
 ) -> Value:
     """The value that is kept under this key, else the value that `make` gives, which is then kept.
 
-    `key` (JSON) names everything that the value depends on. Without a writable folder nothing is kept.
+    `key` (JSON) names everything that the value depends on. Without a writable folder nothing is
+    kept.
     """
     name = key_digest(key)
     path = find(folder, name, ending, note)
@@ -53,8 +54,8 @@ def key_digest(key: Any) -> str:
 
 
 def find(folder: Path, name: str, ending: str, note: Note = say) -> Path | None:
-    """The file that is kept under this name. A file with other content than its name says is removed, and
-    `note` gets a sentence."""
+    """The file that is kept under this name. A file with other content than its name says is
+    removed, and `note` gets a sentence."""
     for path in sorted(folder.glob(f"{name}.*.{ending}")):
         with contextlib.suppress(OSError):
             if path.is_file() and path == _path(folder, name, ending, path.read_bytes()):

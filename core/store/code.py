@@ -16,7 +16,8 @@ CLEAN = re.compile(r"[0-9a-f]{12,40}")  # a commit; `+` behind it says that file
 
 
 def digest() -> str:
-    """Digest of every Python file of `core` by name and content. Configurations hold digests of other files."""
+    """Digest of every Python file of `core` by name and content. Configurations hold digests of
+    other files."""
     blobs = {}
     for path in CORE.rglob("*.py"):
         content = path.read_bytes()
@@ -35,7 +36,8 @@ def current_commit() -> str:
 
 
 def commit_of(provenance: Mapping[str, object], repository: Path) -> str:
-    """The commit of a repository, HEAD or an ancestor, whose code made a run; empty if there is none.
+    """The commit of a repository, HEAD or an ancestor, whose code made a run; empty if there is
+    none.
 
     Runs older than the digest are believed if they name a clean commit.
     """
@@ -70,7 +72,8 @@ def _digest(blobs: Mapping[str, str]) -> str:
 
 def _git(folder: Path, *words: str) -> str:
     """What a command of git prints; empty if it fails, as it does outside a repository."""
-    # A hook of git names its own repository to all that it starts. A lock would stop a commit of the user's.
+    # A hook of git names its own repository to all that it starts. A lock would stop a commit of
+    # the user's.
     environment = {name: value for name, value in os.environ.items() if name not in OF_HOOKS}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     command = ["git", "-C", str(folder), *words]

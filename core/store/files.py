@@ -16,7 +16,8 @@ AGAIN = "give the same command again"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put `content` at `path`. Raises UserError of one sentence if there is no space or no permission."""
+    """Put `content` at `path`. Raises UserError of one sentence if there is no space or no
+    permission."""
     with whole(path) as temporary:
         temporary.write_bytes(content)
 
@@ -29,9 +30,9 @@ def write_changed(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def whole(path: Path, folder: bool = False) -> Iterator[Path]:
-    """A name beside `path` to write a file to, or with `folder` an empty folder to fill; on leaving it is
-    synced and takes the place of `path`. Raises UserError if there is no space or no permission; nothing is
-    left behind then."""
+    """A name beside `path` to write a file to, or with `folder` an empty folder to fill; on leaving
+    it is synced and takes the place of `path`. Raises UserError if there is no space or no
+    permission; nothing is left behind then."""
     temporary, old = (path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
     try:
         (temporary if folder else path.parent).mkdir(parents=True, exist_ok=True)
@@ -44,7 +45,8 @@ def whole(path: Path, folder: bool = False) -> Iterator[Path]:
         for name in {*os.listdir(old)} - {*os.listdir(path)} if old.exists() else ():
             os.replace(old / name, path / name)  # a user's own file
         with contextlib.suppress(OSError):
-            sync(path.parent)  # some file systems cannot sync a folder; the rename stands all the same
+            # some file systems cannot sync a folder; the rename stands all the same
+            sync(path.parent)
     except OSError as error:
         raise UserError(trouble(path, error)) from error
     finally:
@@ -59,7 +61,8 @@ def _remove(*paths: Path) -> None:
 
 
 def regular(path: Path) -> Path:
-    """The same path. Raises OSError if something other than a file is there: reading a FIFO never ends."""
+    """The same path. Raises OSError if something other than a file is there: reading a FIFO never
+    ends."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no file", str(path))
     return path

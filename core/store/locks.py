@@ -1,8 +1,8 @@
 """Kernel file locks: claims on runs and slots on a machine.
 
-A lock is held for as long as a descriptor of its open file lives, in whichever process; so it dies with its
-holder, and it outlives a killed driver while the training that inherited it goes on. Nothing here knows what
-a run is.
+A lock is held for as long as a descriptor of its open file lives, in whichever process; so it dies
+with its holder, and it outlives a killed driver while the training that inherited it goes on.
+Nothing here knows what a run is.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from pathlib import Path
 from core.spec.errors import refusing, say
 from core.store.files import regular
 
-# A file system without locks: the worst that can happen there is that a run is trained twice, so go on.
+# A file system without locks: the worst that can happen there is that a run is trained twice, so go
+# on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 POLL = 0.05  # seconds between two tries for a lock that is waited for
 PATIENCE = 10.0  # seconds of waiting before a line is printed
 
 
 def hold(path: Path) -> int | None:
-    """A descriptor that holds the lock at `path` until it is closed, here and in every process that inherited
-    it; or None if the lock is held. Raises UserError."""
+    """A descriptor that holds the lock at `path` until it is closed, here and in every process that
+    inherited it; or None if the lock is held. Raises UserError."""
     with refusing(f"{path} cannot be made", "make its folder writable or choose another", OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     locked = _locked(descriptor, fcntl.LOCK_EX)
-    with contextlib.suppress(FileNotFoundError):  # a cleaner may remove the file before it is locked
+    # a cleaner may remove the file before it is locked
+    with contextlib.suppress(FileNotFoundError):
         if locked and os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     os.close(descriptor)
@@ -41,7 +43,8 @@ def hold(path: Path) -> int | None:
 
 def held(path: Path) -> bool:
     """Whether somebody holds the lock at `path`; leaves no file behind, and only reads."""
-    with contextlib.suppress(OSError), open(regular(path), "rb") as file:  # else never made, or hidden
+    # else never made, or hidden
+    with contextlib.suppress(OSError), open(regular(path), "rb") as file:
         return not _locked(file.fileno(), fcntl.LOCK_SH)
     return False
 
@@ -60,8 +63,8 @@ def _locked(descriptor: int, kind: int) -> bool:
 
 @contextlib.contextmanager
 def waiting(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints `what` the
-    holder is at. Raises UserError if the lock cannot be made."""
+    """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints
+    `what` the holder is at. Raises UserError if the lock cannot be made."""
     due = time.monotonic() + PATIENCE
     while (descriptor := hold(path)) is None:
         if time.monotonic() > due:

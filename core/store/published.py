@@ -1,9 +1,10 @@
-"""The runs that the project publishes, packed: one parquet file a scale, which only `publish` changes.
+"""The runs that the project publishes, packed: one parquet file a scale, which only `publish`
+changes.
 
     <published>/<scale>/runs.parquet    columns run_id, checkpoint, task, metric, step, value
 
-Runs stand in the order of their ids. The file's footer holds each run's own footer (configuration, status,
-provenance) and seal, as they were when the run was stored: reading checks both.
+Runs stand in the order of their ids. The file's footer holds each run's own footer (configuration,
+status, provenance) and seal, as they were when the run was stored: reading checks both.
 """
 
 from __future__ import annotations
@@ -58,14 +59,16 @@ class Pack:
 
     @functools.cached_property
     def _rows(self) -> pa.Table:
-        """All rows (91 MB in 0.4 s for 3,000 runs); none if a page is damaged, so that no seal matches."""
+        """All rows (91 MB in 0.4 s for 3,000 runs); none if a page is damaged, so that no seal
+        matches."""
         try:
             return inflated(self._file, SCHEMA, MOST_RUNS)
         except (pa.ArrowException, OSError, ValueError):
             return SCHEMA.empty_table()
 
     def read(self, run: str) -> Run:
-        """Rows and footer of a run. Raises CorruptRun unless both are as they were when it was stored."""
+        """Rows and footer of a run. Raises CorruptRun unless both are as they were when it was
+        stored."""
         (footer, sealed, rows), start = self._places[run]
         table = self._rows.slice(start, rows).drop_columns(["run_id"]).combine_chunks()
         with believed(f"Run {run} in {self.path}", "published"):
@@ -93,8 +96,8 @@ def packs(folder: Path | None) -> dict[str, Pack]:
 def publish(folder: Path, new: Mapping[str, Mapping[str, Run]], replace: bool = False) -> None:
     """Add these runs by scale, each file whole or not at all. The same runs make the same bytes.
 
-    A published run stays if the new one has its numbers. Raises UserError if the numbers differ, unless
-    `replace`, or if no pack can be written; CorruptRun if a pack cannot be read.
+    A published run stays if the new one has its numbers. Raises UserError if the numbers differ,
+    unless `replace`, or if no pack can be written; CorruptRun if a pack cannot be read.
     """
     with locks.waiting(folder.parent / ".locks" / "published.lock", f"publishing in {folder}"):
         packs: dict[Path, dict[str, Run]] = {}
@@ -121,7 +124,8 @@ def _same(one: Run, other: Run) -> bool:
 
 def _packed(runs: Mapping[str, Run]) -> bytes:
     """The bytes of a pack."""
-    listed, tables = [], []
+    listed = []
+    tables = []
     for run, (table, footer) in sorted(runs.items()):
         listed.append([footer, seal(table, footer), table.num_rows])
         named = pa.array([run] * table.num_rows, pa.string())
@@ -129,9 +133,15 @@ def _packed(runs: Mapping[str, Run]) -> bytes:
     text = json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()
     sink = io.BytesIO()
     with pq.ParquetWriter(
-        sink, SCHEMA, compression="zstd", compression_level=9, write_page_checksum=True, store_schema=False,
-        use_dictionary=["run_id", "checkpoint", "task", "metric", "step"], use_byte_stream_split=["value"],
-    ) as writer:  # fmt: skip
+        sink,
+        SCHEMA,
+        compression="zstd",
+        compression_level=9,
+        write_page_checksum=True,
+        store_schema=False,
+        use_dictionary=["run_id", "checkpoint", "task", "metric", "step"],
+        use_byte_stream_split=["value"],
+    ) as writer:
         writer.write_table(pa.concat_tables(tables), row_group_size=1 << 15)
         writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(text, 9)).decode()})
     return sink.getvalue()

@@ -1,7 +1,8 @@
-"""One run as a sealed parquet file: numbers, with configuration, status and provenance in the footer.
+"""One run as a sealed parquet file: numbers, with configuration, status and provenance in the
+footer.
 
-The seal is a SHA-256 over the metadata and every column, since parquet itself protects neither its footer
-nor, unless asked, its pages: a flipped bit must never be read as a number.
+The seal is a SHA-256 over the metadata and every column, since parquet itself protects neither its
+footer nor, unless asked, its pages: a flipped bit must never be read as a number.
 """
 
 from __future__ import annotations
@@ -28,16 +29,29 @@ from core.store.files import trouble
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
     from pandas import DataFrame
 
-RUN_SCHEMA = pa.schema({
-    "checkpoint": pa.string(), "task": pa.string(), "metric": pa.string(), "step": pa.int64(),
-    "value": pa.float64(),
-})  # fmt: skip
-PAIR_SCHEMA = pa.schema({
-    "task": pa.string(), "subset": pa.string(), "gold": pa.float32(), "cosine": pa.float32(),
-    "words_a": pa.int16(), "words_b": pa.int16(),
-})  # fmt: skip
-# A run of scale paper has 1,409 rows and 34,000 pairs at most. A forged file of 274 KiB took 19.7 GB.
-MOST_ROWS, MOST_BYTES = 1 << 22, 1 << 28
+RUN_SCHEMA = pa.schema(
+    {
+        "checkpoint": pa.string(),
+        "task": pa.string(),
+        "metric": pa.string(),
+        "step": pa.int64(),
+        "value": pa.float64(),
+    }
+)
+PAIR_SCHEMA = pa.schema(
+    {
+        "task": pa.string(),
+        "subset": pa.string(),
+        "gold": pa.float32(),
+        "cosine": pa.float32(),
+        "words_a": pa.int16(),
+        "words_b": pa.int16(),
+    }
+)
+# A run of scale paper has 1,409 rows and 34,000 pairs at most. A forged file of 274 KiB took 19.7
+# GB.
+MOST_ROWS = 1 << 22
+MOST_BYTES = 1 << 28
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 SOURCE = Literal["own", "published"]
 ANEW = "its runs count as missing; get the file anew, with git checkout"
@@ -53,13 +67,14 @@ class CorruptRun(UserError):
 
 
 class OtherVersion(UserError):
-    """A sound run file written under another NUMERICS: not damaged, but not for this version of the code."""
+    """A sound run file written under another NUMERICS: not damaged, but not for this version of the
+    code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """One finished run, as read back and verified. `table` has the columns of `core.spec.result.Row`,
-    `footer` is that of its file."""
+    """One finished run, as read back and verified. `table` has the columns of
+    `core.spec.result.Row`, `footer` is that of its file."""
 
     run_id: str
     config: RunConfig
@@ -71,13 +86,15 @@ class StoredRun:
 
     @functools.cached_property
     def rows(self) -> DataFrame:
-        """The table as a frame, made at the first use: many readers of a run need its provenance alone."""
+        """The table as a frame, made at the first use: many readers of a run need its provenance
+        alone."""
         return self.table.to_pandas()
 
 
 @contextlib.contextmanager
 def believed(where: object, source: SOURCE = "own") -> Iterator[None]:
-    """Within this context an error of any kind but OtherVersion becomes CorruptRun: `where` is damaged."""
+    """Within this context an error of any kind but OtherVersion becomes CorruptRun: `where` is
+    damaged."""
     try:
         yield
     except OtherVersion:
@@ -105,7 +122,8 @@ def table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
 
 
 def to_bytes(table: pa.Table, metadata: dict[str, str]) -> bytes:
-    """The parquet file of a table with this metadata and its seal; the same content gives the same bytes."""
+    """The parquet file of a table with this metadata and its seal; the same content gives the same
+    bytes."""
     sink = io.BytesIO()
     with pq.ParquetWriter(
         sink, table.schema, compression="zstd", write_page_checksum=True, store_schema=False
@@ -133,14 +151,15 @@ def check_seal(table: pa.Table, metadata: dict[str, str], sealed: object) -> Non
 
 
 def check_bounds(rows: int, size: int, times: int = 1) -> None:
-    """Raises ValueError for more rows or bytes, once they are inflated, than so many runs could have."""
+    """Raises ValueError for more rows or bytes, once they are inflated, than so many runs could
+    have."""
     if rows > times * MOST_ROWS or size > times * MOST_BYTES:
         raise ValueError(f"it would take {rows} rows and {size} bytes")
 
 
 def opened(source: Any, schema: pa.Schema, times: int = 1) -> pq.ParquetFile:
-    """A parquet file, of which nothing is inflated yet. Raises ValueError for other columns, and for a footer
-    with more than `check_bounds` allows."""
+    """A parquet file, of which nothing is inflated yet. Raises ValueError for other columns, and
+    for a footer with more than `check_bounds` allows."""
     file = pq.ParquetFile(source, page_checksum_verification=True)
     about = file.metadata
     if file.schema_arrow.names != schema.names or about.num_columns != len(schema):
@@ -154,7 +173,8 @@ def opened(source: Any, schema: pa.Schema, times: int = 1) -> pq.ParquetFile:
 
 
 def inflated(file: pq.ParquetFile, schema: pa.Schema, times: int = 1) -> pa.Table:
-    """The rows of an opened file. Raises ValueError for texts that take more than `check_bounds` allows."""
+    """The rows of an opened file. Raises ValueError for texts that take more than `check_bounds`
+    allows."""
     table = file.read(use_threads=times > 1).replace_schema_metadata(None)
     for column in table.columns:
         size = 0
@@ -180,11 +200,14 @@ def _content(path: Path) -> bytes:
 
 
 def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
-    """Table, footer and SHA-256 of a run's file, as they were written. Raises MissingRun or CorruptRun."""
+    """Table, footer and SHA-256 of a run's file, as they were written. Raises MissingRun or
+    CorruptRun."""
     content = _content(path)
     with believed(path):
         file = opened(pa.BufferReader(content), schema)
-        footer = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
+        footer = {
+            key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()
+        }
         table = inflated(file, schema)
         sealed = footer.pop("seal", "")
         check_seal(table, footer, sealed)
@@ -194,13 +217,16 @@ def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
 
 
 def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:
-    """The run of a table and its footer, which come from `where`. Raises CorruptRun unless configuration,
-    status and provenance are a run's, OtherVersion for another NUMERICS."""
+    """The run of a table and its footer, which come from `where`. Raises CorruptRun unless
+    configuration, status and provenance are a run's, OtherVersion for another NUMERICS."""
     with believed(where, source):
         numerics = json.loads(footer["config"])["numerics"]
-        if numerics != NUMERICS:  # a configuration of another version may have fields that are unknown here
+        # a configuration of another version may have fields that are unknown here
+        if numerics != NUMERICS:
             what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
-            raise OtherVersion(f"{where} was written by {what}; use that version or another --results-dir.")
+            raise OtherVersion(
+                f"{where} was written by {what}; use that version or another --results-dir."
+            )
         config, _ = from_canonical_json(footer["config"])
         if run_id(config) != footer["run_id"] or footer["status"] not in get_args(Status):
             raise ValueError(f"it holds run {run_id(config)}, {footer['status']}")

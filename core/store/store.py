@@ -1,15 +1,16 @@
-"""The store: one immutable, self-describing parquet a run. Only this module knows the layout of its folder.
+"""The store: one immutable, self-describing parquet a run. Only this module knows the layout of its
+folder.
 
 <root>/runs/<id>.parquet      numbers, long form; configuration, status, provenance in the footer
 <root>/pairs/<id>.parquet     gold and cosine of every test pair
 <root>/failures/<id>.txt      how the last attempt failed; removed by success
-<root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its development curve
+<root>/logs/<id>.log          what the last attempt printed; beside it <id>.jsonl, its curve
 <root>/checkpoints/<id>.pt    a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models
-<root>/first/<scale>          digests of the encoder, text and sets that the plain names of tables stand for
+<root>/first/<scale>          digests of encoder, text and sets that plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
-<published>/<scale>/runs.parquet  runs that the project publishes, packed (core.store.published); read only
+<published>/<scale>/runs.parquet  published runs, packed (core.store.published); read only
 """
 
 from __future__ import annotations
@@ -41,17 +42,24 @@ _ID = re.compile(r"[0-9a-f]{16}")
 FIRST = ("encoder_digest", "corpus_digest", "evaluation_digest")
 Kind = Literal["runs", "pairs", "failures", "logs", "checkpoints", ".locks", "models"]
 SUFFIXES: dict[Kind, str] = {
-    "runs": ".parquet", "pairs": ".parquet", "failures": ".txt", "logs": ".log", "checkpoints": ".pt",
-    ".locks": ".lock", "models": "",
-}  # fmt: skip
+    "runs": ".parquet",
+    "pairs": ".parquet",
+    "failures": ".txt",
+    "logs": ".log",
+    "checkpoints": ".pt",
+    ".locks": ".lock",
+    "models": "",
+}
 
 
 class Store:
     """Runs of one results folder, and the published ones beside them."""
 
     def __init__(self, root: Path | str, published: Path | None):
-        self.root, self.published = Path(root), published
-        self.codes: dict[str, object] = {}  # digests of the methods' code that made own runs, once read
+        self.root = Path(root)
+        self.published = published
+        # digests of the methods' code that made own runs, once read
+        self.codes: dict[str, object] = {}
 
     @functools.cached_property
     def packs(self) -> dict[str, Pack]:
@@ -64,21 +72,25 @@ class Store:
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
-        return self.path("runs", run).exists() or (use_published and self.scale_of_pack(run) is not None)
+        return self.path("runs", run).exists() or (
+            use_published and self.scale_of_pack(run) is not None
+        )
 
     def save(self, config: RunConfig, result: Result) -> None:
-        """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each file whole
-        or not at all. Raises UserError if the disk is full or may not be written."""
+        """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each
+        file whole or not at all. Raises UserError if the disk is full or may not be written."""
         run = run_id(config)
         shared = {"run_id": run, "config": canonical_json(config)}
         pairs = records.to_bytes(records.pair_table(result.pairs), shared)
         footer = shared | {
-            "status": result.status, "provenance": json.dumps(result.provenance, sort_keys=True),
+            "status": result.status,
+            "provenance": json.dumps(result.provenance, sort_keys=True),
             "pairs": hashlib.sha256(pairs).hexdigest(),
-        }  # fmt: skip
+        }
         numbers = records.to_bytes(records.table(result.rows, records.RUN_SCHEMA), footer)
         files.write_whole(self.path("pairs", run), pairs)
-        self.path("failures", run).unlink(missing_ok=True)  # before, so that no run that is there has failed
+        # before, so that no run that is there has failed
+        self.path("failures", run).unlink(missing_ok=True)
         files.write_whole(self.path("runs", run), numbers)
         self.path("checkpoints", run).unlink(missing_ok=True)
         about = result.provenance
@@ -93,8 +105,9 @@ class Store:
             files.write_whole(path, json.dumps(dict(zip(FIRST, digests, strict=True))).encode())
 
     def first(self, scale: str) -> dict[str, str]:
-        """The digests of encoder, text and sets of the user's first run of a scale, which have plain names in
-        tables, by the names that Sources has; empty without a run. Raises UserError."""
+        """The digests of encoder, text and sets of the user's first run of a scale, which have
+        plain names in tables, by the names that Sources has; empty without a run. Raises
+        UserError."""
         path = self.root / "first" / scale
         if not path.exists():
             return {}
@@ -104,7 +117,8 @@ class Store:
             return {name: str(digests[name]) for name in FIRST}
 
     def load(self, run: str) -> StoredRun:
-        """The user's own run, else the published one. Raises MissingRun, CorruptRun or OtherVersion."""
+        """The user's own run, else the published one. Raises MissingRun, CorruptRun or
+        OtherVersion."""
         path = self.path("runs", run)
         if not path.exists() and (scale := self.scale_of_pack(run)) is not None:
             pack = self.packs[scale]
@@ -116,18 +130,21 @@ class Store:
 
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
-        path, own = self.path("pairs", run), self.path("runs", run)
+        path = self.path("pairs", run)
+        own = self.path("runs", run)
         if not path.exists():
             return None
         table, _, digest = records.read(path, records.PAIR_SCHEMA)
         if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
-            raise CorruptRun(f"{path} is damaged (it belongs to another attempt at the run); {MEND['own']}.")
+            raise CorruptRun(
+                f"{path} is damaged (it belongs to another attempt at the run); {MEND['own']}."
+            )
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
-        """Whether the user's own run exists and can be believed. A damaged file that nobody is writing is set
-        aside with a printed sentence; a run without its pairs stays done. `claimed`: the caller holds the
-        claim."""
+        """Whether the user's own run exists and can be believed. A damaged file that nobody is
+        writing is set aside with a printed sentence; a run without its pairs stays done. `claimed`:
+        the caller holds the claim."""
         kind: Kind = "runs"
         try:
             if self.has(run):
@@ -150,7 +167,9 @@ class Store:
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
-        ids = {path.stem for path in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(path.stem)}
+        ids = {
+            path.stem for path in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(path.stem)
+        }
         return tuple(sorted(ids.union(*(pack.footers for pack in self.packs.values()))))
 
     def scale_of_pack(self, run: str) -> str | None:
@@ -158,12 +177,15 @@ class Store:
         return next((scale for scale, pack in self.packs.items() if run in pack.footers), None)
 
     def publish(
-        self, runs: Iterable[str], target: Path, commits: Mapping[str, str] | None = None,
+        self,
+        runs: Iterable[str],
+        target: Path,
+        commits: Mapping[str, str] | None = None,
         replace: bool = False,
-    ) -> None:  # fmt: skip
-        """Pack the user's runs, without pairs, into the folder `target`. `commits` has the commit that
-        provenance shall name, by run. Raises MissingRun, CorruptRun, or UserError for a published run with
-        other numbers, unless `replace`."""
+    ) -> None:
+        """Pack the user's runs, without pairs, into the folder `target`. `commits` has the commit
+        that provenance shall name, by run. Raises MissingRun, CorruptRun, or UserError for a
+        published run with other numbers, unless `replace`."""
         new: dict[str, dict[str, published.Run]] = {}
         for stored in map(self.load, runs):
             footer = stored.footer
@@ -175,7 +197,8 @@ class Store:
         self.__dict__.pop("packs", None)
 
     def check_there(self) -> None:
-        """Raises UserError if the folder was moved since the command began: another one would split it."""
+        """Raises UserError if the folder was moved since the command began: another one would split
+        it."""
         if not self.root.is_dir():
             raise UserError(f"{self.root} is not there any more; move it back and {files.AGAIN}.")
 
@@ -191,7 +214,8 @@ class Store:
         return ""
 
     def claim(self, run: str) -> int | None:
-        """A descriptor that holds the claim on a run, or None. What killed writers left is swept."""
+        """A descriptor that holds the claim on a run, or None. What killed writers left is
+        swept."""
         descriptor = locks.hold(self.path(".locks", run))
         for kind in SUFFIXES if descriptor is not None else ():
             files.sweep(self.path(kind, run))
@@ -202,13 +226,15 @@ class Store:
         return locks.held(self.path(".locks", run))
 
     def sweep_checkpoints(self) -> None:
-        """Remove the checkpoints of runs that are stored, which a kill or an unfinished --force left."""
+        """Remove the checkpoints of runs that are stored, which a kill or an unfinished --force
+        left."""
         for path in (self.root / "checkpoints").glob("*.pt"):
             if _ID.fullmatch(path.stem) and self.has(path.stem) and not self.claimed(path.stem):
                 path.unlink(missing_ok=True)
 
     def set_aside(self, path: Path) -> Path:
-        """Move a damaged file aside; its new place. Only for the holder of the claim. Raises OSError."""
+        """Move a damaged file aside; its new place. Only for the holder of the claim. Raises
+        OSError."""
         folder = self.root / "damaged"
         folder.mkdir(exist_ok=True)
         return path.rename(folder / f"{path.parent.name}-{path.stem}.{time.time_ns()}{path.suffix}")
@@ -216,6 +242,8 @@ class Store:
     def prepare(self) -> None:
         """Make the folders. Raises UserError if one of them cannot be written."""
         for folder in (self.root / kind for kind in SUFFIXES):
-            with refusing(f"{folder} may not be written", "choose a folder of yours with --results-dir"):
+            with refusing(
+                f"{folder} may not be written", "choose a folder of yours with --results-dir"
+            ):
                 folder.mkdir(parents=True, exist_ok=True)
                 tempfile.TemporaryFile(dir=folder).close()

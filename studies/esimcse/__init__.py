@@ -5,7 +5,8 @@ from core.spec.study import Paper
 PAPER = Paper(
     key="esimcse",
     name="ESimCSE",
-    title="ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised Sentence "
+    title="ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
+    "Sentence "
     "Embedding",
     authors="Wu et al. 2022",
     order=2,

@@ -23,7 +23,8 @@ STUDY = Study(
             key="E-F2.1",
             text="A batch of 64 is the best for unsupervised SimCSE.",
             predicate=best(("64",), [(size,) for size in SIZES]),
-            quote="the optimal batch size is 64, and other settings of the batch size will lower the "
+            quote="the optimal batch size is 64, and other settings of the batch size will lower "
+            "the "
             "performance.",
             place="Section 1",
             decided_by="64 against each of 32, 128, 256 and 512, development set",
@@ -33,15 +34,18 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "The paper's numbers are not available; the sizes are a guess, and the learning rate stays at "
+            "The paper's numbers are not available; the sizes are a guess, and the learning rate "
+            "stays at "
             "3e-5 for all of them."
         ),
         (
-            "All sizes see the same sentences once: a batch twice as large has half as many steps, and half "
+            "All sizes see the same sentences once: a batch twice as large has half as many steps, "
+            "and half "
             "as many development checks."
         ),
         (
-            "The score is that of the best of these checks on the set that is reported, so smaller batches "
+            "The score is that of the best of these checks on the set that is reported, so smaller "
+            "batches "
             "choose among more (D74, D76)."
         ),
     ),

@@ -1,10 +1,12 @@
-"""ESimCSE Table 1: length bias of unsupervised SimCSE, as scores on pairs of like and of unlike length."""
+"""ESimCSE Table 1: length bias of unsupervised SimCSE, as scores on pairs of like and of unlike
+length."""
 
 from core.spec.claim import Claim, above, all_of, greater, interacts, of_metric, weighted
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B")
-PRINTED = {  # difference of the two lengths: Spearman x 100 by set (the paper prints 0.7298 and so on)
+# difference of the two lengths: Spearman x 100 by set (the paper prints 0.7298 and so on)
+PRINTED = {
     "at most 3": (72.98, 85.08, 79.71, 83.74, 81.34, 81.48),
     "more than 3": (60.35, 83.96, 66.76, 76.03, 76.77, 69.24),
 }
@@ -20,9 +22,13 @@ BESIDE = {  # what scores the same pairs, which the paper does not show: method 
 }
 LIKE = ("at most 3", "STS12")  # a cell of SimCSE; any of them names its runs
 EXCESS = Metric(
-    task="avg", title="How much higher pairs of like length are rated", quantity="like_length_excess"
+    task="avg",
+    title="How much higher pairs of like length are rated",
+    quantity="like_length_excess",
 )
-LEARNT = Metric(task="avg", title="How much of it training adds", quantity="like_length_excess_learnt")
+LEARNT = Metric(
+    task="avg", title="How much of it training adds", quantity="like_length_excess_learnt"
+)
 
 STUDY = Study(
     name="esimcse-table1",
@@ -34,7 +40,10 @@ STUDY = Study(
         Axis(
             name="length_difference",
             title="Pairs that differ by",
-            labels=(*PRINTED, *(f"{method}, {difference}" for method in BESIDE for difference in PRINTED)),
+            labels=(
+                *PRINTED,
+                *(f"{method}, {difference}" for method in BESIDE for difference in PRINTED),
+            ),
         ),
         Axis(name="task", title="Test set", labels=TASKS),
     ),
@@ -46,7 +55,9 @@ STUDY = Study(
                 labels=(difference, task),
                 published=score,
                 metric=Metric(
-                    task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]
+                    task=task,
+                    title="Pairs of this difference in length",
+                    quantity=QUANTITIES[difference],
                 ),
             )
             for difference, scores in PRINTED.items()
@@ -58,7 +69,9 @@ STUDY = Study(
                 method=method,
                 changes=changes,
                 metric=Metric(
-                    task=task, title="Pairs of this difference in length", quantity=QUANTITIES[difference]
+                    task=task,
+                    title="Pairs of this difference in length",
+                    quantity=QUANTITIES[difference],
                 ),
             )
             for name, (method, changes) in BESIDE.items()
@@ -81,12 +94,16 @@ STUDY = Study(
             ),
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
-            decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against the encoder that "
+            decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against the "
+            "encoder that "
             "it starts from",
             printed="not printed",
-            note="The paper shows SimCSE alone, which scores 8.5 lower on pairs of unlike length. The two "
-            "groups hold other pairs, and an untrained encoder scores lower there, too. So the claim asks "
-            "what training adds. Corrected after runs had been seen: SimCSE's own loss was compared with 0.",
+            note="The paper shows SimCSE alone, which scores 8.5 lower on pairs of unlike length. "
+            "The two "
+            "groups hold other pairs, and an untrained encoder scores lower there, too. So the "
+            "claim asks "
+            "what training adds. Corrected after runs had been seen: SimCSE's own loss was "
+            "compared with 0.",
         ),
         Claim(
             key="E1.1 (our reading)",
@@ -99,13 +116,16 @@ STUDY = Study(
             place="Section 1",
             decided_by="at most 3 minus more than 3, mean of the six sets: SimCSE against ESimCSE",
             printed="not printed",
-            note="Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. MoCoSE, "
-            "which the paper does not name, has positive pairs of one length like SimCSE, and no part in "
+            note="Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. "
+            "MoCoSE, "
+            "which the paper does not name, has positive pairs of one length like SimCSE, and no "
+            "part in "
             "the claim.",
         ),
         Claim(
             key="E1.2",
-            text="On every test set SimCSE loses far more on pairs of unlike length than the untrained "
+            text="On every test set SimCSE loses far more on pairs of unlike length than the "
+            "untrained "
             "encoder does.",
             predicate=all_of(
                 *(
@@ -122,15 +142,19 @@ STUDY = Study(
                     for task in TASKS
                 )
             ),
-            quote="The performance of unsup-SimCSE on sentences with similar length (≤ 3) far exceeds the "
+            quote="The performance of unsup-SimCSE on sentences with similar length (≤ 3) far "
+            "exceeds the "
             "performance on sentences with a larger difference in length (> 3).",
             place="Section 1",
-            decided_by="at most 3 minus more than 3, SimCSE above the encoder that it starts from by more "
+            decided_by="at most 3 minus more than 3, SimCSE above the encoder that it starts from "
+            "by more "
             "than a point, on each of the six sets",
             printed="not printed",
             margin=None,
-            note="Far is read as by more than a point on every set, which is our margin. SimCSE's own loss "
-            "is printed as 1.12 on STS13 to 12.95 on STS14. Corrected after runs had been seen: SimCSE's own "
+            note="Far is read as by more than a point on every set, which is our margin. SimCSE's "
+            "own loss "
+            "is printed as 1.12 on STS13 to 12.95 on STS14. Corrected after runs had been seen: "
+            "SimCSE's own "
             "loss was compared with a point.",
         ),
         Claim(
@@ -139,13 +163,18 @@ STUDY = Study(
             printed="not printed",
             margin=0.05,
             predicate=of_metric(greater(LIKE, (f"ESimCSE, {LIKE[0]}", LIKE[1])), EXCESS),
-            quote="would tend to consider that sentences of the same or similar length are more similar in "
-            "semantics. Through statistical observations, we find that unsup-SimCSE does have such a "
+            quote="would tend to consider that sentences of the same or similar length are more "
+            "similar in "
+            "semantics. Through statistical observations, we find that unsup-SimCSE does have such "
+            "a "
             "problem.",
             place="Abstract",
-            decided_by="how much higher a pair is rated that differs by at most 3 words than another of the "
-            "same gold score, in SDs of the set's cosines, mean of the test sets: SimCSE against ESimCSE",
-            note="E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction they are "
+            decided_by="how much higher a pair is rated that differs by at most 3 words than "
+            "another of the "
+            "same gold score, in SDs of the set's cosines, mean of the test sets: SimCSE against "
+            "ESimCSE",
+            note="E1.1 and E1.2 ask how well such pairs are ordered; this asks in which direction "
+            "they are "
             "misjudged, which the paper never measures. The margin, a twentieth of an SD, is ours.",
         ),
         Claim(
@@ -154,29 +183,38 @@ STUDY = Study(
             printed="not printed",
             margin=0.05,
             predicate=above(LIKE, 0.0, LEARNT),
-            quote="due to such a difference, the semantic similarity model trained with these pairs can be "
-            "biased, which probably considers that two sentences of the same or similar lengths are more "
+            quote="due to such a difference, the semantic similarity model trained with these "
+            "pairs can be "
+            "biased, which probably considers that two sentences of the same or similar lengths "
+            "are more "
             "similar in semantics.",
             place="Section 1",
-            decided_by="the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the encoder "
+            decided_by="the number of E1.3: SimCSE's selected checkpoint against the [CLS] of the "
+            "encoder "
             "that it starts from",
-            note="Our reading: the paper compares with no untrained encoder. It blames the training pairs, "
+            note="Our reading: the paper compares with no untrained encoder. It blames the "
+            "training pairs, "
             "with can and probably; what it has in mind may as well be E1.3. The margin is ours.",
         ),
     ),
     footnotes=(
         (
-            "That length is counted in blank-separated words, and that a set's subsets are taken together, "
+            "That length is counted in blank-separated words, and that a set's subsets are taken "
+            "together, "
             "is a guess."
         ),
         (
-            "The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which public "
+            "The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which "
+            "public "
             "reruns put up to three points lower (D81)."
         ),
         (
-            "The two groups hold different pairs: a lower score on one may be the pairs' doing, not the "
-            "model's. The other rows, which are ours, score the same pairs. What SimCSE loses beyond the "
-            "untrained encoder, training adds. What it loses beyond ESimCSE, whose positive pairs differ in "
+            "The two groups hold different pairs: a lower score on one may be the pairs' doing, "
+            "not the "
+            "model's. The other rows, which are ours, score the same pairs. What SimCSE loses "
+            "beyond the "
+            "untrained encoder, training adds. What it loses beyond ESimCSE, whose positive pairs "
+            "differ in "
             "length, is a bias of its own."
         ),
     ),

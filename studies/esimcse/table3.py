@@ -8,11 +8,14 @@ PRINTED = {
     "dev": (0, 0, 0, 0, 0, 1500, 500),
     "test": (3108, 1500, 3750, 3000, 1186, 1379, 4927),
 }
-# What a run's rows call a split; a test set goes by its own name, and no other set has further splits.
+# What a run's rows call a split; a test set goes by its own name, and no other set has further
+# splits.
 NAMES = {
-    ("train", "STS-B"): "STS-B train", ("dev", "STS-B"): "dev",
-    ("train", "SICK-R"): "SICK-R train", ("dev", "SICK-R"): "SICK-R dev",
-}  # fmt: skip
+    ("train", "STS-B"): "STS-B train",
+    ("dev", "STS-B"): "dev",
+    ("train", "SICK-R"): "SICK-R train",
+    ("dev", "SICK-R"): "SICK-R dev",
+}
 
 STUDY = Study(
     name="esimcse-table3",
@@ -31,7 +34,10 @@ STUDY = Study(
             labels=(split, task),
             published=count,
             metric=Metric(
-                task=NAMES.get((split, task), task), title="Pairs", quantity="pairs", checkpoint="data"
+                task=NAMES.get((split, task), task),
+                title="Pairs",
+                quantity="pairs",
+                checkpoint="data",
             ),
             copied=count == 0,  # there is no such split to be counted
         )
@@ -43,7 +49,10 @@ STUDY = Study(
     reference=None,
     tasks="tests",
     footnotes=(
-        "Counts, not scores: every run counts the pairs that it reads, and any seed gives the same.",
+        (
+            "Counts, not scores: every run counts the pairs that it reads, and any seed gives the "
+            "same."
+        ),
         "A nought is a split that the set does not have; nothing is counted there.",
         "The paper prints SICK15 for STS15 (D75); STS13 is without its SMT subset (D80).",
     ),

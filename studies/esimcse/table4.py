@@ -19,7 +19,8 @@ GAINS = {
     "RoBERTa-large": 0.26,
 }  # as the text has them
 SENTENCE = (
-    "our proposed ESimCSE outperforms unsup-SimCSE by +2.40% on BERT_base, +2.19% on BERT_large, +1.19% on "
+    "our proposed ESimCSE outperforms unsup-SimCSE by +2.40% on BERT_base, +2.19% on BERT_large, "
+    "+1.19% on "
     "RoBERTa_base, +0.26% on RoBERTa_large"
 )
 
@@ -53,14 +54,19 @@ STUDY = Study(
     claims=(
         Claim(
             key="E4.1",
-            text="ESimCSE scores higher than SimCSE on the development set, whichever of the four backbones "
+            text="ESimCSE scores higher than SimCSE on the development set, whichever of the four "
+            "backbones "
             "is used.",
             predicate=all_of(
-                *(greater(("ESimCSE", backbone), ("unsup-SimCSE", backbone)) for backbone in BACKBONES)
+                *(
+                    greater(("ESimCSE", backbone), ("unsup-SimCSE", backbone))
+                    for backbone in BACKBONES
+                )
             ),
             quote=SENTENCE,
             place="Section 4.3",
-            decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, development set, all "
+            decided_by="ESimCSE against unsup-SimCSE on each of the four backbones, development "
+            "set, all "
             "four needed",
             margin=min(GAINS.values()) / 2,
             note="The margin is half of the smallest printed gain.",
@@ -87,7 +93,8 @@ STUDY = Study(
                     f"from {gain / 2:.2f} to {gain * 3 / 2:.2f} points"
                 ),
                 margin=None,
-                note="As printed is read as nearer to the printed gain than to none: within half of it, "
+                note="As printed is read as nearer to the printed gain than to none: within half "
+                "of it, "
                 "which is our margin.",
             )
             for number, (backbone, gain) in enumerate(GAINS.items(), start=2)
@@ -95,17 +102,21 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "ESimCSE's learning rates and dropout differ by backbone as in the paper; under repaired and "
-            "released repetition rates and queue sizes do, too, as in its scripts, and BERT-large has a "
+            "ESimCSE's learning rates and dropout differ by backbone as in the paper; under "
+            "repaired and "
+            "released repetition rates and queue sizes do, too, as in its scripts, and BERT-large "
+            "has a "
             "dropout of 0.1 (D66, D67)."
         ),
         (
-            "SimCSE's numbers are of its published checkpoints, whose settings are taken from its script: "
+            "SimCSE's numbers are of its published checkpoints, whose settings are taken from its "
+            "script: "
             "batch 512 for RoBERTa."
         ),
         "ESimCSE's numbers are confirmed by its released logs, one run each, of seed 42.",
         (
-            "The score is that of the best of many development checks on the set that is reported, as in "
+            "The score is that of the best of many development checks on the set that is reported, "
+            "as in "
             "the paper (D74, D76)."
         ),
     ),

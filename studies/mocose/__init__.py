@@ -5,7 +5,8 @@ from core.spec.study import Paper
 PAPER = Paper(
     key="mocose",
     name="MoCoSE",
-    title="Exploring the Impact of Negative Samples of Contrastive Learning: A Case Study of Sentence "
+    title="Exploring the Impact of Negative Samples of Contrastive Learning: A Case Study of "
+    "Sentence "
     "Embedding",
     authors="Cao et al. 2022",
     order=1,

@@ -1,14 +1,19 @@
-"""What several of MoCoSE's tables share: the standard settings, and the models of Tables 1 and 2."""
+"""What several of MoCoSE's tables share: the standard settings, and the models of Tables 1 and
+2."""
 
 from __future__ import annotations
 
 from core.methods.mocose.settings import rising
 
 STANDARD: dict[str, object] = {
-    "ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64,
-}  # fmt: skip
+    "ema.start": 0.85,
+    "queue.size": 512,
+    "queue.init_size": 128,
+    "train.batch_size": 64,
+}
 MAIN = {**STANDARD, **rising(0.75, 0.95)}
-BATCH, RATE = "train.batch_size", "train.learning_rate"
+BATCH = "train.batch_size"
+RATE = "train.learning_rate"
 # Method, encoder and changes; SimCSE's settings are its scripts'.
 BERT: tuple[str, str, dict[str, object]] = ("mocose", "bert-base", {})
 ROBERTA: tuple[str, str, dict[str, object]] = ("simcse", "roberta-base", {BATCH: 512, RATE: 1e-5})

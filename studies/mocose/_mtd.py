@@ -1,4 +1,5 @@
-"""The settings behind Figures 2, 3 and 4: the maximum traceable distance (MTD), and what Figure 3 shows."""
+"""The settings behind Figures 2, 3 and 4: the maximum traceable distance (MTD), and what Figure 3
+shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with a fill of 128 that the table lacks."""
+"""MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with a fill of 128 that the table
+lacks."""
 
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
@@ -22,7 +23,12 @@ STUDY = Study(
     rows=None,
     columns="initial_vectors",
     cells=tuple(
-        Cell(labels=(size,), changes={"queue.init_size": int(size)}, published=mean, published_runs=runs)
+        Cell(
+            labels=(size,),
+            changes={"queue.init_size": int(size)},
+            published=mean,
+            published_runs=runs,
+        )
         for size, (mean, runs) in PRINTED.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
@@ -30,12 +36,15 @@ STUDY = Study(
     reference=("1024",),
     footnotes=(
         (
-            "All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the others are a "
-            "quarter, half and all. The table lacks 128, whose runs in the figure have a mean of 49.07. The "
+            "All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the "
+            "others are a "
+            "quarter, half and all. The table lacks 128, whose runs in the figure have a mean of "
+            "49.07. The "
             "claims are Table 7's."
         ),
         (
-            "Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a guess). The "
+            "Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a "
+            "guess). The "
             "preprint numbers this figure 13 (D51)."
         ),
     ),

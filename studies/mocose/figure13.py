@@ -42,9 +42,13 @@ STUDY = Study(
             text="For BERT-large the best MTD is around 22.",
             printed="not printed",
             predicate=any_of(
-                *(best((mtd,), [(other,) for other in MTD if other not in AROUND]) for mtd in AROUND)
+                *(
+                    best((mtd,), [(other,) for other in MTD if other not in AROUND])
+                    for mtd in AROUND
+                )
             ),
-            quote="we observe the best model performance in MoCoSE-BERT-large within the appropriate "
+            quote="we observe the best model performance in MoCoSE-BERT-large within the "
+            "appropriate "
             "Maximum Traceable Distance range (around 22).",
             place="Appendix A.11",
             decided_by="22, or else 22.67, against each of 5, 8, 14.67, 28, 36 and 45",
@@ -59,18 +63,22 @@ STUDY = Study(
             "indefinitely.",
             place="Appendix A.11",
             decided_by="the mean of 22 and 22.67 against 45, which has the longest queue (800)",
-            note="Not indefinitely is read as: the longest is below the best. A level that is merely kept "
+            note="Not indefinitely is read as: the longest is below the best. A level that is "
+            "merely kept "
             "would be true to the sentence, and is equivalent here. 45 has another decay, too.",
         ),
     ),
     footnotes=(
         (
-            'The figure\'s values are not available. Appendix A.11 varies "batch size and queue size"; '
-            "here the batch is Section 4.1's 32 for large models, and decays, queues and 128 initial "
+            "The figure's values are not available. Appendix A.11 varies \"batch size and queue "
+            'size"; '
+            "here the batch is Section 4.1's 32 for large models, and decays, queues and 128 "
+            "initial "
             "vectors that make up the figure's range of 5 to 45 are a guess."
         ),
         (
-            "Under repaired and released the schedule of the decay rises to 1 and falls again at batch 32 "
+            "Under repaired and released the schedule of the decay rises to 1 and falls again at "
+            "batch 32 "
             "(D2), so that the MTD, which takes its start, says little."
         ),
         "The preprint numbers this figure 12 (D51).",

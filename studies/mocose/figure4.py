@@ -15,7 +15,10 @@ MEASURES = {  # quantity, and the notebook's numbers by MTD
         "alignment_all_batched64",
         {"5": 0.4324, "6": 0.3321, "7.67": 0.3453},
     ),
-    "uniformity, by batches": ("uniformity_batched64", {"5": -2.0205, "6": -1.5858, "7.67": -1.6391}),
+    "uniformity, by batches": (
+        "uniformity_batched64",
+        {"5": -2.0205, "6": -1.5858, "7.67": -1.6391},
+    ),
 }
 
 STUDY = Study(
@@ -64,13 +67,17 @@ STUDY = Study(
                 ),
                 SUM,
             ),
-            quote="the increase and decrease of MTD is a considering result of uniformity and alignment "
+            quote="the increase and decrease of MTD is a considering result of uniformity and "
+            "alignment "
             "moving away from their optimal combination region.",
             place="Section 5.7",
-            decided_by="alignment plus uniformity, less being better: 5 and 21 each above the mean of the "
+            decided_by="alignment plus uniformity, less being better: 5 and 21 each above the mean "
+            "of the "
             "MTDs from 8 to 14.67",
-            note="The paper measures the distance of the two from a point that it does not give. The sum of "
-            "both orders cells as their L1 distance does from any point that lies below them. Range and "
+            note="The paper measures the distance of the two from a point that it does not give. "
+            "The sum of "
+            "both orders cells as their L1 distance does from any point that lies below them. "
+            "Range and "
             "margin, 0.1 in the unit of the sum, are ours.",
         ),
         Claim(
@@ -79,25 +86,31 @@ STUDY = Study(
             printed="not printed",
             margin=None,
             predicate=of_metric(differ([("alignment", mtd) for mtd in MTD], by=0.1), SUM),
-            quote="changes in MTD reflects in the performance of uniformity and alignment of the learned "
+            quote="changes in MTD reflects in the performance of uniformity and alignment of the "
+            "learned "
             "text embedding.",
             place="Section 1",
-            decided_by="alignment plus uniformity of any two of the nine MTDs, more than 0.1 apart, in "
+            decided_by="alignment plus uniformity of any two of the nine MTDs, more than 0.1 "
+            "apart, in "
             "either direction",
             note="The margin, in the unit of the sum, is ours. Which MTD is best is F4.1.",
         ),
     ),
     footnotes=(
         (
-            "The figure's values are not available. The printed numbers are the notebook's, for single runs "
-            "at batch 256; that the figure has that batch size is a guess, and so are 128 initial vectors."
+            "The figure's values are not available. The printed numbers are the notebook's, for "
+            "single runs "
+            "at batch 256; that the figure has that batch size is a guess, and so are 128 initial "
+            "vectors."
         ),
         (
-            "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs; "
+            "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive "
+            "pairs; "
             "uniformity is of the distinct sentences."
         ),
         (
-            "By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity of "
+            "By batches: the notebook's way, means over batches of 64 pairs in file order, "
+            "uniformity of "
             "first sentences only (D43); it cuts sentences at 32 tokens, which is not done here."
         ),
         "Values are on their own scales, not times 100.",

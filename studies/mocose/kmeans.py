@@ -3,7 +3,8 @@
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
-PRINTED: dict[str, tuple[dict[str, object], float]] = {  # what stands for the queue: changes, and the score
+# what stands for the queue: changes, and the score
+PRINTED: dict[str, tuple[dict[str, object], float]] = {
     "normal": ({"queue.negatives": "entries", "queue.clusters": None}, 76.41),
     "mean": ({"queue.negatives": "mean", "queue.clusters": None}, 76.80),
     "5 clusters": ({"queue.negatives": "kmeans", "queue.clusters": 5}, 74.37),
@@ -23,14 +24,16 @@ STUDY = Study(
     rows=None,
     columns="negatives",
     cells=tuple(
-        Cell(labels=(name,), changes=changes, published=score) for name, (changes, score) in PRINTED.items()
+        Cell(labels=(name,), changes=changes, published=score)
+        for name, (changes, score) in PRINTED.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
     figure=FigureSpec(x="negatives"),
     reference=("10 clusters",),
     footnotes=(
         (
-            "In the slide deck only, without a claim. Decay, queue and batch are the slides'; initial "
+            "In the slide deck only, without a claim. Decay, queue and batch are the slides'; "
+            "initial "
             "vectors, number of runs and how the centres are found are a guess."
         ),
         "Numbers of clusters are kept at every scale; the queue is scaled with the batch.",

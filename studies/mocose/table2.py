@@ -1,4 +1,5 @@
-"""MoCoSE Table 2: seven transfer tasks; development accuracies beside other papers' test accuracies."""
+"""MoCoSE Table 2: seven transfer tasks; development accuracies beside other papers' test
+accuracies."""
 
 from core.methods.mocose.settings import wrapping
 from core.spec.claim import Claim, at_least, greater, within
@@ -75,12 +76,16 @@ STUDY = Study(
             key="T2.1",
             text="On BERT-base MoCoSE is on a par with SimCSE.",
             margin=None,
-            predicate=within([("MoCoSE-BERT-base", "dev", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0),
+            predicate=within(
+                [("MoCoSE-BERT-base", "dev", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0
+            ),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            decided_by="MoCoSE-BERT-base's development accuracy and SimCSE-BERT-base's test accuracy less "
+            decided_by="MoCoSE-BERT-base's development accuracy and SimCSE-BERT-base's test "
+            "accuracy less "
             "than a point apart, mean of seven",
-            note="As printed: development accuracy of the one against test accuracy of the other. A point "
+            note="As printed: development accuracy of the one against test accuracy of the other. "
+            "A point "
             "is our reading of on a par.",
         ),
         Claim(
@@ -88,46 +93,58 @@ STUDY = Study(
             text="On BERT-base MoCoSE is on a par with SimCSE, both on the test split.",
             printed="not printed",
             margin=None,
-            predicate=within([("MoCoSE-BERT-base", "test", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0),
+            predicate=within(
+                [("MoCoSE-BERT-base", "test", "avg"), ("SimCSE-BERT-base", "test", "avg")], 1.0
+            ),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            decided_by="the test accuracies of MoCoSE-BERT-base and SimCSE-BERT-base less than a point "
+            decided_by="the test accuracies of MoCoSE-BERT-base and SimCSE-BERT-base less than a "
+            "point "
             "apart, mean of the seven tasks",
             note="The claim like for like. A point is our reading of on a par.",
         ),
         Claim(
             key="T2.2",
-            text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks.",
+            text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer "
+            "tasks.",
             predicate=at_least(
                 4,
                 [
-                    greater(("MoCoSE-BERT-large", "dev", task), ("SimCSE-RoBERTa-large", "test", task))
+                    greater(
+                        ("MoCoSE-BERT-large", "dev", task), ("SimCSE-RoBERTa-large", "test", task)
+                    )
                     for task in TASKS
                     if task != "avg"
                 ],
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            decided_by="MoCoSE-BERT-large's development accuracy against SimCSE-RoBERTa-large's test "
+            decided_by="MoCoSE-BERT-large's development accuracy against SimCSE-RoBERTa-large's "
+            "test "
             "accuracy, task by task: four of seven",
-            note="Most is read as four of seven at least; as printed five, with unlike splits (D42).",
+            note="Most is read as four of seven at least; as printed five, with unlike splits "
+            "(D42).",
         ),
         Claim(
             key="T2.2 (test)",
-            text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer tasks, all "
+            text="MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer "
+            "tasks, all "
             "on the test split.",
             printed="not printed",
             predicate=at_least(
                 4,
                 [
-                    greater(("MoCoSE-BERT-large", "test", task), ("SimCSE-RoBERTa-large", "test", task))
+                    greater(
+                        ("MoCoSE-BERT-large", "test", task), ("SimCSE-RoBERTa-large", "test", task)
+                    )
                     for task in TASKS
                     if task != "avg"
                 ],
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            decided_by="the test accuracies of MoCoSE-BERT-large and SimCSE-RoBERTa-large, task by task: "
+            decided_by="the test accuracies of MoCoSE-BERT-large and SimCSE-RoBERTa-large, task by "
+            "task: "
             "four of seven",
             note="The claim like for like.",
         ),
@@ -135,7 +152,11 @@ STUDY = Study(
             key="T2.3",
             text="MoCoSE on BERT-base outperforms most of the earlier methods.",
             predicate=at_least(
-                2, [greater(("MoCoSE-BERT-base", "dev", "avg"), (model, "test", "avg")) for model in EARLIER]
+                2,
+                [
+                    greater(("MoCoSE-BERT-base", "dev", "avg"), (model, "test", "avg"))
+                    for model in EARLIER
+                ],
             ),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",
@@ -143,22 +164,30 @@ STUDY = Study(
                 f"MoCoSE-BERT-base's development accuracy against the test accuracy of {NAMED}, "
                 "mean of seven: two of three"
             ),
-            note="As printed, with unlike splits (D42), and asked of what a bert-base alone can answer: two "
+            note="As printed, with unlike splits (D42), and asked of what a bert-base alone can "
+            "answer: two "
             "of three. Of all six other base rows it is printed above five.",
         ),
         Claim(
             key="T2.3 (test)",
-            text="MoCoSE on BERT-base outperforms most of the earlier methods, all on the test split.",
+            text="MoCoSE on BERT-base outperforms most of the earlier methods, all on the test "
+            "split.",
             printed="not printed",
             predicate=at_least(
-                2, [greater(("MoCoSE-BERT-base", "test", "avg"), (model, "test", "avg")) for model in EARLIER]
+                2,
+                [
+                    greater(("MoCoSE-BERT-base", "test", "avg"), (model, "test", "avg"))
+                    for model in EARLIER
+                ],
             ),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",
             decided_by=(
-                f"the test accuracy of MoCoSE-BERT-base against that of {NAMED}, mean of seven: two of three"
+                f"the test accuracy of MoCoSE-BERT-base against that of {NAMED}, mean of seven: "
+                "two of three"
             ),
-            note="The claim like for like. Whether a method has learnt is judged by its STS scores, not by "
+            note="The claim like for like. Whether a method has learnt is judged by its STS "
+            "scores, not by "
             "these accuracies.",
         ),
         Claim(
@@ -170,25 +199,34 @@ STUDY = Study(
             ),
             quote="MoCoSE remains at a comparable level with the SimCSE.",
             place="Table 2's caption",
-            decided_by="MoCoSE-BERT-large's development accuracy and SimCSE-RoBERTa-large's test accuracy "
+            decided_by="MoCoSE-BERT-large's development accuracy and SimCSE-RoBERTa-large's test "
+            "accuracy "
             "less than a point apart, mean of seven",
-            note="A point is our reading of comparable; the splits are unlike (D42). The base model is "
+            note="A point is our reading of comparable; the splits are unlike (D42). The base "
+            "model is "
             "T2.1, which is another sentence.",
         ),
     ),
     footnotes=(
         (
-            "The paper's MoCoSE rows are development accuracies, all other rows test accuracies: its TREC "
+            "The paper's MoCoSE rows are development accuracies, all other rows test accuracies: "
+            "its TREC "
             "values are no multiples of 1/500 (D42)."
         ),
         (
-            "Each row is one run. 128 initial vectors are uncertain (D16); decay and initial vectors of the "
+            "Each row is one run. 128 initial vectors are uncertain (D16); decay and initial "
+            "vectors of the "
             "large model are a guess."
         ),
-        "The printed average of the averaged BERT embeddings is 84.94, that of its tasks 84.95 (D50).",
         (
-            "The rows of the untrained encoder need no training: any run of bert-base that scores transfer "
-            "tasks holds them. The printed average is that of Reimers and Gurevych, the mean of the last "
+            "The printed average of the averaged BERT embeddings is 84.94, that of its tasks 84.95 "
+            "(D50)."
+        ),
+        (
+            "The rows of the untrained encoder need no training: any run of bert-base that scores "
+            "transfer "
+            "tasks holds them. The printed average is that of Reimers and Gurevych, the mean of "
+            "the last "
             "layer. GloVe and Skip-thought are other papers' and are not run."
         ),
     ),

@@ -23,7 +23,12 @@ STUDY = Study(
     rows=None,
     columns="dimension",
     cells=tuple(
-        Cell(labels=(width,), changes={"heads.out_size": int(width)}, published=mean, published_runs=runs)
+        Cell(
+            labels=(width,),
+            changes={"heads.out_size": int(width)},
+            published=mean,
+            published_runs=runs,
+        )
         for width, (mean, runs) in PRINTED.items()
     ),
     metric=Metric(task="avg", title="Average of the STS test sets"),
@@ -34,8 +39,11 @@ STUDY = Study(
             key="T6a.1",
             text="A small dimension hurts badly.",
             margin=None,
-            predicate=all_of(*(greater((width,), ("256",), by=1.0) for width in PRINTED if width != "256")),
-            quote="the predictor mapping dimension can seriously impair the performance of the model when "
+            predicate=all_of(
+                *(greater((width,), ("256",), by=1.0) for width in PRINTED if width != "256")
+            ),
+            quote="the predictor mapping dimension can seriously impair the performance of the "
+            "model when "
             "it is small",
             place="Section 5.4",
             decided_by="each of the other four widths above 256 by more than a point",
@@ -46,7 +54,8 @@ STUDY = Study(
             text="From 768 upward the dimension has no significant effect.",
             margin=None,
             predicate=within([("768",), ("1024",), ("2048",)], 1.0),
-            quote="when the dimension rises to a suitable range or larger, it no longer has a significant "
+            quote="when the dimension rises to a suitable range or larger, it no longer has a "
+            "significant "
             "impact on the model.",
             place="Section 5.4",
             decided_by="any two of 768, 1024 and 2048 less than a point apart",
@@ -55,12 +64,15 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "Queue 512 is the slides' and the poster's (D47); the rest of the standard setting (batch 64, "
-            "128 initial vectors, decay 0.85) is a guess. Section 4.1 would have the decay rise from 0.75 "
+            "Queue 512 is the slides' and the poster's (D47); the rest of the standard setting "
+            "(batch 64, "
+            "128 initial vectors, decay 0.85) is a guess. Section 4.1 would have the decay rise "
+            "from 0.75 "
             "to 0.95 (D2)."
         ),
         (
-            "The dimension is that of projection, predictor and queue alike; the sentence vector keeps the "
+            "The dimension is that of projection, predictor and queue alike; the sentence vector "
+            "keeps the "
             "encoder's width (D13)."
         ),
         "Dimensions are for an encoder of width 768, and keep their ratio to the width of another.",

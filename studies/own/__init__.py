@@ -1,4 +1,5 @@
-"""Studies of our own: the noise that everything is read against, and what each deviation is worth."""
+"""Studies of our own: the noise that everything is read against, and what each deviation is
+worth."""
 
 from core.spec.study import Paper
 

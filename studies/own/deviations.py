@@ -1,4 +1,5 @@
-"""Deviations: each place where MoCoSE's paper and code part, changed alone in the paper's configuration."""
+"""Deviations: each place where MoCoSE's paper and code part, changed alone in the paper's
+configuration."""
 
 from core.methods.mocose.settings import rising, wrapping
 from core.spec.methods import deviating
@@ -43,7 +44,9 @@ CHANGES: dict[str, dict[str, object]] = {
     "all that the code does": SIDES["released"],
 }
 READINGS = {  # the paper's runs, read otherwise
-    "D40 last checkpoint": Metric(task="avg", title="Average of the STS test sets", checkpoint="last"),
+    "D40 last checkpoint": Metric(
+        task="avg", title="Average of the STS test sets", checkpoint="last"
+    ),
     "D80 mean over subsets": Metric(
         task="avg", title="Average of the STS test sets", quantity="spearman_mean"
     ),
@@ -72,24 +75,32 @@ STUDY = Study(
     reference=("paper",),
     footnotes=(
         (
-            "Every row is the paper's configuration with one thing changed towards the code, or towards "
+            "Every row is the paper's configuration with one thing changed towards the code, or "
+            "towards "
             "another reading of the paper; the profile decides about the seed alone (D35)."
         ),
-        "Repaired has the changes D1, D2, D11 and D18 together; the last change adds the code's slips.",
         (
-            "D5 is a control: without gradient accumulation both timings give the same numbers, so a "
+            "Repaired has the changes D1, D2, D11 and D18 together; the last change adds the code's "
+            "slips."
+        ),
+        (
+            "D5 is a control: without gradient accumulation both timings give the same numbers, so "
+            "a "
             "difference would be an error of ours."
         ),
         (
-            "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row D18 stale "
+            "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row "
+            "D18 stale "
             "gradient. At scales with a fixed number of steps D37 has no ragged batch to keep."
         ),
         (
-            "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated has "
+            "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is "
+            "aggregated has "
             "one subset a set at scale demo."
         ),
         (
-            "D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. Precision (D34) "
+            "D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. "
+            "Precision (D34) "
             "is the scale's to choose."
         ),
     ),

@@ -1,11 +1,15 @@
-"""Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they draw."""
+"""Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they
+draw."""
 
 from core.spec.methods import deviating
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS: dict[str, dict[str, object]] = {
-    "position shuffle": {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "real_tokens"},
+    "position shuffle": {
+        "aug.position_shuffle": "per_sentence",
+        "aug.position_shuffle_range": "real_tokens",
+    },
     "position shuffle, one a batch (D24)": {
         "aug.position_shuffle": "per_batch",
         "aug.position_shuffle_range": "real_tokens",
@@ -23,7 +27,10 @@ AUGMENTATIONS: dict[str, dict[str, object]] = {
         "aug.token_cutoff": 0.1,
         "aug.token_cutoff_pool": "real_tokens_no_special",
     },
-    "token cut-off 0.1 of the code (D22)": {"aug.token_cutoff": 0.1, "aug.token_cutoff_pool": "padded_all"},
+    "token cut-off 0.1 of the code (D22)": {
+        "aug.token_cutoff": 0.1,
+        "aug.token_cutoff_pool": "padded_all",
+    },
     "token cut-off 0.1 of the code, padded by batch (D33)": {
         "aug.token_cutoff": 0.1,
         "aug.token_cutoff_pool": "padded_all",
@@ -34,9 +41,11 @@ AUGMENTATIONS: dict[str, dict[str, object]] = {
 }
 EVALUATIONS = {"plain": False, "augmented": True}
 PRINTED = {  # Table 5, made with the code that augments in evaluation
-    "position shuffle of the code (D24)": 73.80, "token cut-off 0.1 of the code (D22)": 41.32,
-    "feature cut-off 0.01": 76.33, "feature cut-off 0.1": 71.62,
-}  # fmt: skip
+    "position shuffle of the code (D24)": 73.80,
+    "token cut-off 0.1 of the code (D22)": 41.32,
+    "feature cut-off 0.01": 76.33,
+    "feature cut-off 0.1": 71.62,
+}
 
 STUDY = Study(
     name="deviations-d21",
@@ -45,7 +54,9 @@ STUDY = Study(
     title="Deviation D21",
     caption="Augmentations that stay on in evaluation",
     method="mocose",
-    base_changes={path: value for path, value in PAPER.items() if path != "eval.apply_augmentation"},
+    base_changes={
+        path: value for path, value in PAPER.items() if path != "eval.apply_augmentation"
+    },
     axes=(
         Axis(name="augmentation", title="Augmentation", labels=("none", *AUGMENTATIONS)),
         Axis(name="evaluation", title="Evaluation", labels=tuple(EVALUATIONS)),
@@ -69,11 +80,13 @@ STUDY = Study(
     reference=("none", "plain"),
     footnotes=(
         (
-            "The released code applies these augmentations to the test sentences too, at random (D21); the "
+            "The released code applies these augmentations to the test sentences too, at random "
+            "(D21); the "
             "paper does not say so. That its four numbers were made this way is a guess."
         ),
         (
-            "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, of the "
+            "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, "
+            "of the "
             "development set."
         ),
         "Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).",

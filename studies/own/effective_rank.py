@@ -1,4 +1,5 @@
-"""Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks of these papers."""
+"""Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks of these
+papers."""
 
 from core.spec.study import Axis, Cell, Metric, Study
 
@@ -10,7 +11,10 @@ ROWS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
     "ESimCSE": ("esimcse", {}),
     "MoCoSE, decay 0.85": ("mocose", {**MOCOSE, "ema.start": 0.85}),
     "MoCoSE, decay 0.99": ("mocose", {**MOCOSE, "ema.start": 0.99}),
-    "MoCoSE without predictor": ("mocose", {**MOCOSE, "ema.start": 0.85, "heads.predictor_layers": 0}),
+    "MoCoSE without predictor": (
+        "mocose",
+        {**MOCOSE, "ema.start": 0.85, "heads.predictor_layers": 0},
+    ),
 }
 MEASURES = {
     "score": Metric(task="avg", title="Average of the STS test sets"),
@@ -42,7 +46,8 @@ STUDY = Study(
     reference=("SimCSE", None),
     footnotes=(
         (
-            "Effective rank: exp of the entropy of the shares of variance of the development sentences' "
+            "Effective rank: exp of the entropy of the shares of variance of the development "
+            "sentences' "
             "vectors, as RankMe with squared values. `python -m tools.effective_rank` has its rank "
             "correlation with the score over all runs."
         ),

@@ -28,7 +28,8 @@ STUDY = Study(
     reference=("0.995", "ESimCSE"),
     footnotes=(
         (
-            "The paper uses 0.995 and varies it in no table. The slow encoder then averages over about 200 "
+            "The paper uses 0.995 and varies it in no table. The slow encoder then averages over "
+            "about 200 "
             "steps, with 0.9 over ten."
         ),
     ),

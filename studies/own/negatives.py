@@ -1,4 +1,5 @@
-"""Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE (D1)."""
+"""Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE
+(D1)."""
 
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
@@ -17,7 +18,12 @@ STUDY = Study(
     title="Negatives and predictor",
     caption="MoCoSE with and without its predictor, by where negatives come from, beside SimCSE",
     method="mocose",
-    base_changes={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes={
+        "ema.start": 0.85,
+        "queue.size": 512,
+        "queue.init_size": 128,
+        "train.batch_size": 64,
+    },
     axes=(Axis(name="setting", title="Negatives", labels=(BASELINE, *SETTINGS)),),
     rows="setting",
     columns=None,
@@ -30,11 +36,13 @@ STUDY = Study(
     reference=(BASELINE,),
     footnotes=(
         (
-            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no row without "
+            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no row "
+            "without "
             "it at the usual decay."
         ),
         (
-            "Equation 3 has the negatives of the queue alone, the code those of the batch, too (D1). The "
+            "Equation 3 has the negatives of the queue alone, the code those of the batch, too "
+            "(D1). The "
             "decay is 0.85."
         ),
     ),

@@ -1,4 +1,5 @@
-"""Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data (D35)."""
+"""Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data
+(D35)."""
 
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
 
@@ -15,7 +16,8 @@ STUDY = Study(
     paper="ours",
     order=7,
     title="Orders of the text",
-    caption="ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row (D35)",
+    caption="ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row "
+    "(D35)",
     method="esimcse",
     axes=(
         Axis(name="order", title="Seed of the data", labels=tuple(str(order) for order in ORDERS)),
@@ -37,9 +39,12 @@ STUDY = Study(
     reference=None,
     footnotes=(
         (
-            "The code seeds order of the text, dropout and repetitions with 42 in every run (D35). Here all "
-            "runs of a row share such a seed, so that its seeds differ in new weights alone: what rows have "
-            "in common holds for any order, what they do not is one order's. The number is the code's, its "
+            "The code seeds order of the text, dropout and repetitions with 42 in every run (D35). "
+            "Here all "
+            "runs of a row share such a seed, so that its seeds differ in new weights alone: what "
+            "rows have "
+            "in common holds for any order, what they do not is one order's. The number is the "
+            "code's, its "
             "generator is not, so 42 is no more their order than the others are."
         ),
     ),

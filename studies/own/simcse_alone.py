@@ -1,4 +1,5 @@
-"""SimCSE alone: its gain over the untrained encoder is the bar by which other methods count as learning."""
+"""SimCSE alone: its gain over the untrained encoder is the bar by which other methods count as
+learning."""
 
 from core.spec.study import SIMCSE
 

@@ -11,11 +11,18 @@ STUDY = Study(
     title="FGSM and the two views",
     caption="How much FGSM lowers the cosine of the two views of a sentence, by its strength",
     method="mocose",
-    base_changes={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
+    base_changes={
+        "ema.start": 0.85,
+        "queue.size": 512,
+        "queue.init_size": 128,
+        "train.batch_size": 64,
+    },
     axes=(Axis(name="epsilon", title="FGSM ε", labels=STRENGTHS),),
     rows="epsilon",
     columns=None,
-    cells=tuple(Cell(labels=(epsilon,), changes={"fgsm.epsilon": float(epsilon)}) for epsilon in STRENGTHS),
+    cells=tuple(
+        Cell(labels=(epsilon,), changes={"fgsm.epsilon": float(epsilon)}) for epsilon in STRENGTHS
+    ),
     metric=Metric(
         task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"
     ),
@@ -23,12 +30,15 @@ STUDY = Study(
     reference=None,
     footnotes=(
         (
-            "The paper's reason for FGSM's gain is that it slightly enhances the difference between the two "
-            "samples (Section 5.3), which it does not measure. Here: mean cosine of the views without FGSM "
+            "The paper's reason for FGSM's gain is that it slightly enhances the difference "
+            "between the two "
+            "samples (Section 5.3), which it does not measure. Here: mean cosine of the views "
+            "without FGSM "
             "minus that with it, dropout off. The runs are Table 9's."
         ),
         (
-            "Under repaired and released both views are perturbed alike, so that the distance is none by "
+            "Under repaired and released both views are perturbed alike, so that the distance is "
+            "none by "
             "construction (D18)."
         ),
     ),

@@ -25,7 +25,10 @@ STUDY = Study(
     cells=tuple(
         Cell(
             labels=(rate,),
-            changes={"encoder.hidden_dropout": float(rate), "encoder.attention_dropout": float(rate)},
+            changes={
+                "encoder.hidden_dropout": float(rate),
+                "encoder.attention_dropout": float(rate),
+            },
             published=score,
         )
         for rate, score in PRINTED.items()
@@ -38,7 +41,8 @@ STUDY = Study(
             key="S3.1",
             text="A dropout of 0.1 is the best of the seven rates.",
             predicate=best(("0.1",), [(rate,) for rate in PRINTED]),
-            quote="all the variants underperform the default dropout probability p = 0.1 from Transformers.",
+            quote="all the variants underperform the default dropout probability p = 0.1 from "
+            "Transformers.",
             place="Section 3",
             decided_by="0.1 against each of the other six rates, development set",
         ),
@@ -47,7 +51,8 @@ STUDY = Study(
             text="Without dropout the score degrades dramatically.",
             margin=None,
             predicate=greater(("0.1",), ("0",), by=5.0),
-            quote="the resulting embeddings for the pair are exactly the same, and it leads to a dramatic "
+            quote="the resulting embeddings for the pair are exactly the same, and it leads to a "
+            "dramatic "
             "performance degradation.",
             place="Section 3",
             decided_by="0.1 above no dropout by more than five points, development set",
@@ -56,14 +61,19 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "The rate is that of the encoder's hidden states and attention weights together; that of the "
+            "The rate is that of the encoder's hidden states and attention weights together; that "
+            "of the "
             "paper is said of both."
         ),
         (
-            "The paper's row Fixed 0.1, one dropout mask for both views, is printed at 43.6. No method here "
+            "The paper's row Fixed 0.1, one dropout mask for both views, is printed at 43.6. No "
+            "method here "
             "draws one mask twice."
         ),
         "Numbers are the published paper's, one decimal; how many runs they have is not said.",
-        "The paper checks every 250 steps. Its script checks every 125, and so do these runs (D88).",
+        (
+            "The paper checks every 250 steps. Its script checks every 125, and so do these runs "
+            "(D88)."
+        ),
     ),
 )

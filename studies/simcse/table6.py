@@ -20,7 +20,8 @@ STUDY = Study(
     rows="pooling",
     columns=None,
     cells=tuple(
-        Cell(labels=(name,), changes=changes, published=score) for name, (changes, score) in POOLING.items()
+        Cell(labels=(name,), changes=changes, published=score)
+        for name, (changes, score) in POOLING.items()
     ),
     metric=Metric(task="dev", title="Development set"),
     figure=FigureSpec(x="pooling"),
@@ -30,7 +31,8 @@ STUDY = Study(
             key="S6.1",
             text="The layer on [CLS] in training alone is the best of the three.",
             predicate=best(TRAIN_ALONE, [(name,) for name in POOLING]),
-            quote="for unsupervised SimCSE, taking [CLS] representation with MLP only during training works "
+            quote="for unsupervised SimCSE, taking [CLS] representation with MLP only during "
+            "training works "
             "the best",
             place="Section 6.3",
             decided_by="the layer in training alone against the layer kept and against no layer, "
@@ -39,10 +41,14 @@ STUDY = Study(
     ),
     footnotes=(
         (
-            "The paper's row First-last avg. is printed at 81.2; no method here trains an average of "
+            "The paper's row First-last avg. is printed at 81.2; no method here trains an average "
+            "of "
             "layers. The supervised column is left out."
         ),
         "Numbers are the published paper's, one decimal; how many runs they have is not said.",
-        "The paper checks every 250 steps. Its script checks every 125, and so do these runs (D88).",
+        (
+            "The paper checks every 250 steps. Its script checks every 125, and so do these runs "
+            "(D88)."
+        ),
     ),
 )

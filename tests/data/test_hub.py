@@ -1,4 +1,5 @@
-"""Fetching against a hub on this machine: once, checked, then offline; and one sentence for whatever goes wrong."""
+"""Fetching against a hub on this machine: once, checked, then offline; and one sentence for
+whatever goes wrong."""
 
 import dataclasses
 import hashlib
@@ -27,19 +28,28 @@ COMMIT = "c" * 40
 
 
 class Hub:
-    """Files of repositories, served under /[datasets/]REPOSITORY/resolve/REVISION/FILE; requests are listed in `asked`.
+    """Files of repositories, served under /[datasets/]REPOSITORY/resolve/REVISION/FILE; requests
+    are listed in `asked`.
 
-    `files` maps (repository, file) to content. Large files (`lfs`) are declared by SHA-256 and reached by a redirect, small
-    files by their git object id. `fault` bends the answers: `truncated` or `corrupt` bodies, a `page` in the hub's place, or a status.
+    `files` maps (repository, file) to content. Large files (`lfs`) are declared by SHA-256 and
+    reached by a redirect, small files by their git object id. `fault` bends the answers:
+    `truncated` or `corrupt` bodies, a `page` in the hub's place, or a status.
     """
 
     def __init__(self, files: dict[tuple[str, str], bytes], lfs: set[str], commit: str = COMMIT):
-        self.files, self.lfs, self.commit, self.fault, self.asked = files, lfs, commit, None, []
+        self.files = files
+        self.lfs = lfs
+        self.commit = commit
+        self.fault = None
+        self.asked = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        self.cdn = f"http://localhost:{self.server.server_port}"  # another host by name, as on the real hub
+        # another host by name, as on the real hub
+        self.cdn = f"http://localhost:{self.server.server_port}"
 
     def stop(self) -> None:
         """Close the port; asking again is asking an unreachable hub."""
@@ -65,15 +75,25 @@ def handler(hub: Hub):
             revision, _, name = tail.partition("/")
             if (place, name) not in hub.files or revision not in ("main", hub.commit):
                 return self.reply(404, {"X-Error-Code": "EntryNotFound"})
-            content, headers = hub.files[place, name], {"X-Repo-Commit": hub.commit}
+            content = hub.files[place, name]
+            headers = {"X-Repo-Commit": hub.commit}
             if name not in hub.lfs:
                 git_id = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
                 return self.content(content, with_body, {**headers, "ETag": f'"{git_id}"'})
-            linked = {"X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"', "X-Linked-Size": str(len(content))}
-            return self.reply(302, {**headers, **linked, "Location": f"{hub.cdn}/cdn/{place}/{name}"})
+            linked = {
+                "X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"',
+                "X-Linked-Size": str(len(content)),
+            }
+            return self.reply(
+                302, {**headers, **linked, "Location": f"{hub.cdn}/cdn/{place}/{name}"}
+            )
 
         def content(self, content: bytes, with_body: bool, headers: dict[str, str]):
-            start = int(self.headers["Range"].removeprefix("bytes=").split("-")[0]) if "Range" in self.headers else 0
+            start = (
+                int(self.headers["Range"].removeprefix("bytes=").split("-")[0])
+                if "Range" in self.headers
+                else 0
+            )
             sent = content[start:]
             if with_body and hub.fault == "truncated":
                 sent = sent[:-10]
@@ -81,7 +101,11 @@ def handler(hub: Hub):
                 sent = sent[:-1] + bytes([sent[-1] ^ 1])
             if start:
                 headers |= {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"}
-            self.reply(206 if start else 200, {**headers, "Content-Length": str(len(sent))}, sent if with_body else b"")
+            self.reply(
+                206 if start else 200,
+                {**headers, "Content-Length": str(len(sent))},
+                sent if with_body else b"",
+            )
 
         def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b""):
             self.send_response(status)
@@ -90,14 +114,19 @@ def handler(hub: Hub):
             self.end_headers()
             self.wfile.write(body)
 
-        do_HEAD, log_message = do_GET, lambda *_: None
+        do_HEAD = do_GET
+        log_message = lambda *_: None
 
     return Handler
 
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
 SHA = hashlib.sha256(TEXT).hexdigest()
-TINY = Repository("tiny/bert", None, dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")))
+TINY = Repository(
+    "tiny/bert",
+    None,
+    dict.fromkeys(("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")),
+)
 
 
 def text(tmp_path, **changes):
@@ -107,7 +136,9 @@ def text(tmp_path, **changes):
 
 def nothing_kept(tmp_path):
     """Whether no file has the text's name, and no blob is whole."""
-    return not [path for path in tmp_path.rglob("*") if path.name in (CORPUS_FILE, SHA) and path.is_file()]
+    return not [
+        path for path in tmp_path.rglob("*") if path.name in (CORPUS_FILE, SHA) and path.is_file()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +151,10 @@ def contents(tmp_path_factory):
         for name in ("STS", "SICK"):
             tar.add(root / name, arcname=name)
     files = {(DATA.name, CORPUS_FILE): TEXT, (DATA.name, EVALUATION_FILE): archive.getvalue()}
-    return files | {("tiny/bert", file.name): file.read_bytes() for file in tiny_checkpoint.bert(folder / "model").iterdir()}
+    return files | {
+        ("tiny/bert", file.name): file.read_bytes()
+        for file in tiny_checkpoint.bert(folder / "model").iterdir()
+    }
 
 
 @pytest.fixture
@@ -144,25 +178,31 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
     assert sources._encoder("bert-base", places.encoder).name == "bert"
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
-    assert hub.fetch_parts(Places(), tmp_path) == places and len(served.asked) == asked  # nothing is asked again
+    # nothing is asked again
+    assert hub.fetch_parts(Places(), tmp_path) == places and len(served.asked) == asked
     score = places.evaluation / "STS" / "STSBenchmark" / "sts-dev.csv"
     content = score.read_bytes()
     score.write_bytes(content.replace(b"1", b"2", 1))
-    assert hub.fetch_parts(Places(), tmp_path) == places and score.read_bytes() == content  # unpacked anew
+    # unpacked anew
+    assert hub.fetch_parts(Places(), tmp_path) == places and score.read_bytes() == content
     config = places.encoder / "config.json"
     content = config.read_bytes()
     config.resolve().write_bytes(content.replace(b"2", b"3", 1))
-    assert hub.fetch_parts(Places(), tmp_path) == places and config.read_bytes() == content  # fetched anew
+    # fetched anew
+    assert hub.fetch_parts(Places(), tmp_path) == places and config.read_bytes() == content
     served.stop()
     assert hub.fetch_parts(Places(), tmp_path) == places
 
 
 def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_path):
-    for number, (given, fetched) in enumerate((
-        ({"encoder": Path("e")}, ["text", "sets"]), ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
-        ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
-        ({"corpus": Path("t"), "encoder": Path("e"), "pairs": (("x", Path("x")),)}, ["sets"]),
-    )):  # fmt: skip
+    for number, (given, fetched) in enumerate(
+        (
+            ({"encoder": Path("e")}, ["text", "sets"]),
+            ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
+            ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
+            ({"corpus": Path("t"), "encoder": Path("e"), "pairs": (("x", Path("x")),)}, ["sets"]),
+        )
+    ):
         served.asked.clear()
         assert hub.missing_parts(Places(**given)) == fetched
         whole = hub.fetch_parts(Places(**given), tmp_path / str(number))
@@ -171,27 +211,47 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
     monkeypatch.setitem(hub.ENCODERS, "bert-large", TINY)
-    at_hand = Places(corpus=Path("t"), evaluation=Path("s"), encoder=Path("e"), others={"roberta-base": Path("r")})
+    at_hand = Places(
+        corpus=Path("t"),
+        evaluation=Path("s"),
+        encoder=Path("e"),
+        others={"roberta-base": Path("r")},
+    )
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
     assert places.others["roberta-base"] == Path("r") and places.others["bert-large"].name == COMMIT
 
 
-def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(served, tmp_path, monkeypatch):
+def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(
+    served, tmp_path, monkeypatch
+):
     def runs(*views):
         return [vary(base("mocose", "paper"), {"text": view}) for view in views]
 
     monkeypatch.setitem(hub.TEXT_MODELS, "xlnet-base-cased", (TINY,))
-    hub.fetch_text_models(tmp_path, runs(TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None))
+    hub.fetch_text_models(
+        tmp_path,
+        runs(TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None),
+    )
     assert not served.asked
     with pytest.raises(UserError, match="does not hold config.json of tiny/bert"):
         hub.model_folders("xlnet-base-cased", tmp_path)
-    hub.fetch_text_models(tmp_path, runs(*[TextView(kind="continuation", model="xlnet-base-cased")] * 2))
-    assert sum(path.endswith("config.json") for method, path in served.asked if method == "GET") == 2  # config and tokenizer_config
-    assert [(folder / "model.safetensors").is_file() for folder in hub.model_folders("xlnet-base-cased", tmp_path)] == [True]
+    hub.fetch_text_models(
+        tmp_path, runs(*[TextView(kind="continuation", model="xlnet-base-cased")] * 2)
+    )
+    # config and tokenizer_config
+    assert (
+        sum(path.endswith("config.json") for method, path in served.asked if method == "GET") == 2
+    )
+    assert [
+        (folder / "model.safetensors").is_file()
+        for folder in hub.model_folders("xlnet-base-cased", tmp_path)
+    ] == [True]
 
 
 def test_what_is_not_what_the_hub_declares_or_is_pinned_is_not_kept(served, tmp_path):
-    with pytest.raises(UserError, match=f"has the digest {SHA[:12]}…, which is not its own; .* --scale demo"):
+    with pytest.raises(
+        UserError, match=f"has the digest {SHA[:12]}…, which is not its own; .* --scale demo"
+    ):
         text(tmp_path, files={**DATA.files, CORPUS_FILE: "0" * 64})
     assert nothing_kept(tmp_path)
     path = text(tmp_path, revision=COMMIT, files={**DATA.files, CORPUS_FILE: SHA})
@@ -205,10 +265,13 @@ def test_what_is_not_what_the_hub_declares_or_is_pinned_is_not_kept(served, tmp_
 
 @pytest.mark.parametrize("fault", ["stopped", "503", "page", "truncated", "corrupt"])
 def test_an_answer_that_is_not_the_file_is_one_sentence(served, tmp_path, monkeypatch, fault):
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # the client tries again without waiting
+    # the client tries again without waiting
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     served.stop() if fault == "stopped" else setattr(served, "fault", fault)
     sentences = {"corrupt": "wiki1m.* has the digest", "stopped": "127.0.0.1:.* does not answer"}
-    sentence = sentences.get(fault, "wiki1m.* cannot be fetched .*; check the network and HF_ENDPOINT")
+    sentence = sentences.get(
+        fault, "wiki1m.* cannot be fetched .*; check the network and HF_ENDPOINT"
+    )
     with pytest.raises(UserError, match=f"{sentence}.*--data-dir.*--encoder"):
         text(tmp_path)
     assert nothing_kept(tmp_path)
@@ -228,7 +291,11 @@ def test_a_silent_hub_is_one_sentence_within_the_limit(tmp_path, monkeypatch):
 def test_a_bad_archive_leaves_nothing(tmp_path):
     archive = tmp_path / "inside" / "senteval.tar"
     archive.parent.mkdir()
-    for name, message in (("../outside", "cannot be unpacked"), ("fine", "holds no SentEval data"), (None, "cannot be unpacked")):
+    for name, message in (
+        ("../outside", "cannot be unpacked"),
+        ("fine", "holds no SentEval data"),
+        (None, "cannot be unpacked"),
+    ):
         archive.write_bytes(b"no archive at all")
         if name is not None:
             with tarfile.open(archive, "w") as tar:
@@ -237,4 +304,7 @@ def test_a_bad_archive_leaves_nothing(tmp_path):
                 tar.addfile(member, io.BytesIO(b"x"))
         with pytest.raises(UserError, match=f"{message}.*--scale demo"):
             hub.unpack(archive)
-        assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [".senteval.lock", "senteval.tar"]
+        assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+            ".senteval.lock",
+            "senteval.tar",
+        ]

@@ -1,4 +1,5 @@
-"""Text and pairs of one's own: what is read, what is refused, and that nothing is shared with other data."""
+"""Text and pairs of one's own: what is read, what is refused, and that nothing is shared with other
+data."""
 
 from __future__ import annotations
 
@@ -14,7 +15,14 @@ import tiny_checkpoint
 
 import studies
 from core.data import own_data, sources
-from core.data.own_data import data_file, named_pairs, own_digest, own_sets, read_pairs, with_own_pairs
+from core.data.own_data import (
+    data_file,
+    named_pairs,
+    own_digest,
+    own_sets,
+    read_pairs,
+    with_own_pairs,
+)
 from core.data.sources import local_places, local_sources
 from core.engine import job
 from core.runner import cli, inputs
@@ -41,15 +49,21 @@ def test_pairs_are_read_as_they_stand_and_a_line_that_is_no_pair_is_named(tmp_pa
     text = "\ufefffirst\tsecond\tscore\r\n  a  b \tc\t0.9\r\n\nd\te\t-3\n"
     assert read_pairs(written(path, text)) == [("a b", "c", 0.9), ("d", "e", -3.0)]
     for content, sentence in (
-        ("a\tb\n", "line 1: expected two sentences and a score"), ("a\tb\t1\t2\n", "expected two sentences and a score"),
+        ("a\tb\n", "line 1: expected two sentences and a score"),
+        ("a\tb\t1\t2\n", "expected two sentences and a score"),
         ("a\tb\t1\nc\td\thigh\n", "line 2: expected a score, but found 'high'"),
-        ("a\tb\t1\nc\t \t2\n", "line 2: expected a sentence of 1 to 10000 characters"), ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"),
-        ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"), ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
-        ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"), ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"),
-        ("a\tb\t1\nc\td\t1\n", "no two different scores"), ("", "has 0 pairs"),
-        ("a\ta\t1\nb\tb\t2\n", "one cosine for all of its pairs"), ("a\tb\t1\nb\ta\t2\n", "one cosine for all of its pairs"),
+        ("a\tb\t1\nc\t \t2\n", "line 2: expected a sentence of 1 to 10000 characters"),
+        ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"),
+        ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"),
+        ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
+        ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
+        ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"),
+        ("a\tb\t1\nc\td\t1\n", "no two different scores"),
+        ("", "has 0 pairs"),
+        ("a\ta\t1\nb\tb\t2\n", "one cosine for all of its pairs"),
+        ("a\tb\t1\nb\ta\t2\n", "one cosine for all of its pairs"),
         ("a\tb\t1\nc\0\td\t2\n", "a.tsv, line 2 is not UTF-8; save the file in that encoding"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UserError, match=re.escape(sentence)):
             read_pairs(written(path, content))
 
@@ -57,17 +71,25 @@ def test_pairs_are_read_as_they_stand_and_a_line_that_is_no_pair_is_named(tmp_pa
 def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
     hub = "hf:mteb/sts12-sts@" + "0" * 40 + "#test"
     for text, found in (
-        ("x/news.tsv", ("news", "x/news.tsv")), ("dev=x/news.tsv", ("dev", "x/news.tsv")), ("My set=a=b.tsv", ("My set", "a=b.tsv")),
+        ("x/news.tsv", ("news", "x/news.tsv")),
+        ("dev=x/news.tsv", ("dev", "x/news.tsv")),
+        ("My set=a=b.tsv", ("My set", "a=b.tsv")),
         (hub, ("sts12-sts", hub)),
-    ):  # fmt: skip
+    ):
         assert named_pairs(text) == found
     for arguments, sentence in (
-        (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "one name twice"), (["--all", "--pairs", "a.tsv"], "--all does not go with it"),
-        *((["table3", "--pairs", name], "taken by another set") for name in ("avg=a.tsv", "STS-B=a.tsv", "b/STS-B.tsv", "Dev=a", "mr=a")),
-        (["table3", "--pairs", "a.tsv", "--pairs", "b/A.tsv"], "one name twice"), (["table3", "--pairs", "a/b=c.tsv"], "NAME=FILE"),
+        (["table3", "--pairs", "a.tsv", "--pairs", "b/a.tsv"], "one name twice"),
+        (["--all", "--pairs", "a.tsv"], "--all does not go with it"),
+        *(
+            (["table3", "--pairs", name], "taken by another set")
+            for name in ("avg=a.tsv", "STS-B=a.tsv", "b/STS-B.tsv", "Dev=a", "mr=a")
+        ),
+        (["table3", "--pairs", "a.tsv", "--pairs", "b/A.tsv"], "one name twice"),
+        (["table3", "--pairs", "a/b=c.tsv"], "NAME=FILE"),
         (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
-        (["table3", "--pairs", "x="], "names no set or no file"), (["table3", "--text", "a", "--publish"], "--publish does not go with it"),
-    ):  # fmt: skip
+        (["table3", "--pairs", "x="], "names no set or no file"),
+        (["table3", "--text", "a", "--publish"], "--publish does not go with it"),
+    ):
         with pytest.raises(UserError, match=sentence):
             cli.parse(arguments)
 
@@ -77,24 +99,54 @@ def test_names_and_content_are_the_identity_of_pairs_which_take_the_place_of_the
     other = written(tmp_path / "c.tsv", PAIRS.replace("2.25", "2.5"))
     digest, *others = (
         own_digest(own_sets([(name, path)]), rest)
-        for name, path, rest in (("x", one, None), ("x", other, None), ("y", one, None), ("x", one, "rest"))
+        for name, path, rest in (
+            ("x", one, None),
+            ("x", other, None),
+            ("y", one, None),
+            ("x", one, "rest"),
+        )
     )
     assert own_digest(own_sets([("x", same)]), None) == digest and len({digest, *others}) == 4
-    assert (with_own_pairs(MINI, ["x", "dev", "y"]).tests, with_own_pairs(MINI, ["x", "dev", "y"]).dev) == (("x", "y"), "dev")
-    assert (with_own_pairs(MINI, ["x"]).dev, with_own_pairs(MINI, ["dev"]).tests, with_own_pairs(MINI, [])) == (MINI.dev, MINI.tests, MINI)
+    assert (
+        with_own_pairs(MINI, ["x", "dev", "y"]).tests,
+        with_own_pairs(MINI, ["x", "dev", "y"]).dev,
+    ) == (("x", "y"), "dev")
+    assert (
+        with_own_pairs(MINI, ["x"]).dev,
+        with_own_pairs(MINI, ["dev"]).tests,
+        with_own_pairs(MINI, []),
+    ) == (MINI.dev, MINI.tests, MINI)
 
 
 def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     """The name of the table that these arguments make, and the runs behind it."""
-    given = [*ONE_RUN, "--scale", "mini", "--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder"), *arguments]
-    options, store, chosen = cli.parse(given), Store(desk.results, None), [studies.find("mocose-table3")]
+    given = [
+        *ONE_RUN,
+        "--scale",
+        "mini",
+        "--data-dir",
+        str(desk.folder / "data"),
+        "--encoder",
+        str(desk.folder / "encoder"),
+        *arguments,
+    ]
+    options = cli.parse(given)
+    store = Store(desk.results, None)
+    chosen = [studies.find("mocose-table3")]
     found = inputs.sources(options, MINI, chosen, store)
     scale, (study,) = inputs.on_data(options, MINI, chosen, found, store.root)
-    made = plan([study], Setup(profile="paper", scale=scale, sources=found.sources, seeds=1), store, labels=("0.85",))
+    made = plan(
+        [study],
+        Setup(profile="paper", scale=scale, sources=found.sources, seeds=1),
+        store,
+        labels=("0.85",),
+    )
     return study.name, {run.run_id for run in made.runs}
 
 
-def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(desk, tmp_path, capsys, monkeypatch):
+def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
+    desk, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(desk.folder / "cache"))
     lines = "a sentence of my own\n" * 16_384
     text = written(tmp_path / "mine.txt", lines)
@@ -103,57 +155,99 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
     pairs = written(tmp_path / "news.tsv", PAIRS)
     both = ("--pairs", str(pairs), "--pairs", f"dev={pairs}")
     made = [
-        planned(desk, *more) for more in ((), ("--text", str(text)), ("--text", str(again)), both[:2], both, ("--text", str(text), *both))
+        planned(desk, *more)
+        for more in (
+            (),
+            ("--text", str(text)),
+            ("--text", str(again)),
+            both[:2],
+            both,
+            ("--text", str(text), *both),
+        )
     ]
-    names, runs = [name for name, _ in made], [run for _, found in made for run in found]
+    names = [name for name, _ in made]
+    runs = [run for _, found in made for run in found]
     assert len(set(names)) == len(made) == len(set(runs)) == len(runs)
-    assert names[0] == "mocose-table3" and all(re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8}", name) for name in names[1:3])
-    assert re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8},pairs=news\+dev~[0-9a-f]{8}", names[-1])
+    assert names[0] == "mocose-table3" and all(
+        re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8}", name) for name in names[1:3]
+    )
+    assert re.fullmatch(
+        r"mocose-table3@text=mine.txt~[0-9a-f]{8},pairs=news\+dev~[0-9a-f]{8}", names[-1]
+    )
     out = capsys.readouterr().out
-    assert "Training text mine.txt: 16384 sentences." in out and "Training text mine.txt: 16385 sentences." in out
-    assert f"Test set news: 3 pairs of {pairs}." in out and f"Development set: 3 pairs of {pairs}." in out
+    assert (
+        "Training text mine.txt: 16384 sentences." in out
+        and "Training text mine.txt: 16385 sentences." in out
+    )
+    assert (
+        f"Test set news: 3 pairs of {pairs}." in out
+        and f"Development set: 3 pairs of {pairs}." in out
+    )
     assert planned(desk, "--text", str(again))[1] == made[2][1]
 
 
 def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     folder = tiny_checkpoint.bert(tmp_path)
-    text = written(tmp_path / "mine.txt", "".join(f"w{i % 40} w{i % 7} w{i % 11}\n" for i in range(16_384)))
-    pairs = [("news", written(tmp_path / "news.tsv", PAIRS)), ("dev", written(tmp_path / "dev.tsv", PAIRS + "w11\tw12\t1\n"))]
+    text = written(
+        tmp_path / "mine.txt", "".join(f"w{i % 40} w{i % 7} w{i % 11}\n" for i in range(16_384))
+    )
+    pairs = [
+        ("news", written(tmp_path / "news.tsv", PAIRS)),
+        ("dev", written(tmp_path / "dev.tsv", PAIRS + "w11\tw12\t1\n")),
+    ]
     found = local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache")
     config = at_scale(base("simcse", "paper"), MINI, found.sources)
-    config = vary(config, {"train.steps": 3, "train.batch_size": 8, "eval.every": 1, "data.max_length": 12})
+    config = vary(
+        config, {"train.steps": 3, "train.batch_size": 8, "eval.every": 1, "data.max_length": 12}
+    )
     execution = Execution(
-        results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), corpus_path=str(text), encoder_path=str(folder),
+        results_dir=str(tmp_path),
+        cache_dir=str(tmp_path / "cache"),
+        corpus_path=str(text),
+        encoder_path=str(folder),
         pairs=tuple((name, str(path)) for name, path in pairs),
-    )  # fmt: skip
+    )
     result = job.run(config, execution, lambda message: None)
     assert {block.task: len(block.gold) for block in result.pairs} == {"news": 3, "dev": 4}
-    values = {(row.checkpoint, row.task): row.value for row in result.rows if row.metric == "spearman_all"}
-    assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(values["selected", "dev"])
+    values = {
+        (row.checkpoint, row.task): row.value for row in result.rows if row.metric == "spearman_all"
+    }
+    assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(
+        values["selected", "dev"]
+    )
     assert not any(task.startswith("STS") for _, task in values)
     written(pairs[1][1], "w1 w2\tW1 w2\t1\nw3\tW3\t2\n")  # one sentence twice, for this tokenizer
     digest = local_sources(found.places, tmp_path / "cache").sources.evaluation_digest
     told: list = []
     result = job.run(vary(config, {"eval.digest": digest}), execution, told.append)
     assert {row.step for row in result.rows if row.checkpoint == "selected"} == {3}
-    assert "no check has a score, so the last checkpoint is selected" in [message.get("note") for message in told]
+    assert "no check has a score, so the last checkpoint is selected" in [
+        message.get("note") for message in told
+    ]
     written(pairs[0][1], PAIRS.replace("2.25", "2.5"))
     with pytest.raises(UserError, match="not what this run was planned with"):
         job.run(config, execution, lambda message: None)
 
 
 def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path):
-    cache, data = tmp_path / "cache", tmp_path / "set"
+    cache = tmp_path / "cache"
+    data = tmp_path / "set"
     data.mkdir()
     rows = '{"sentence1": "a b", "sentence2": "c", "score": 1.5}\n{"sentence1": "d\\te", "sentence2": "f", "score": 4}\n'
     written(data / "test.jsonl", rows)
     csv = written(tmp_path / "test.csv", 'sentence1,sentence2,score\na b,c,1.5\n"d\te",f,4\n')
     for place in (f"hf:{data}#test", str(csv), f"hf:{csv}#any"):
-        assert read_pairs(data_file(place, "pairs", cache)) == [("a b", "c", 1.5), ("d e", "f", 4.0)], place
+        assert read_pairs(data_file(place, "pairs", cache)) == [
+            ("a b", "c", 1.5),
+            ("d e", "f", 4.0),
+        ], place
     written(csv, 'sentence1,sentence2,score\na b,c,1.5\n"d\te",g,4\n')
-    assert read_pairs(data_file(str(csv), "pairs", cache))[1] == ("d e", "g", 4.0)  # what changed is read anew
+    # what changed is read anew
+    assert read_pairs(data_file(str(csv), "pairs", cache))[1] == ("d e", "g", 4.0)
     lines = written(tmp_path / "lines.txt", "one sentence\nand another\n")
-    assert data_file(f"hf:{lines}#train", "text", cache).read_text() == "one sentence\nand another\n"
+    assert (
+        data_file(f"hf:{lines}#train", "text", cache).read_text() == "one sentence\nand another\n"
+    )
     texts = written(tmp_path / "texts.json", '[{"text": "one \\"quoted"}, {"text": "two"}]')
     assert data_file(str(texts), "text", cache).read_text() == 'one "quoted\ntwo\n'
     assert data_file(str(lines), "text", cache) == lines  # by line
@@ -162,7 +256,8 @@ def test_the_datasets_library_reads_tables_and_folders_of_this_machine(tmp_path)
 
 
 def test_a_path_is_the_file_of_that_name_and_never_a_pattern(tmp_path):
-    cache, rows = tmp_path / "cache", "sentence1,sentence2,score\na,b,1\n{},d,2\n"
+    cache = tmp_path / "cache"
+    rows = "sentence1,sentence2,score\na,b,1\n{},d,2\n"
     for named, other in (
         ("a[1].csv", "a1.csv"),
         ("a?.csv", "ab.csv"),
@@ -176,39 +271,72 @@ def test_a_path_is_the_file_of_that_name_and_never_a_pattern(tmp_path):
             path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
         path = tmp_path / named
         for place in (str(path), f"hf:{path}#train"):
-            assert [a for a, _, _ in read_pairs(data_file(place, "pairs", cache))] == ["a", path.name.encode().hex()]
+            assert [a for a, _, _ in read_pairs(data_file(place, "pairs", cache))] == [
+                "a",
+                path.name.encode().hex(),
+            ]
     with pytest.raises(UserError, match="takes .* for a pattern"):
         data_file(f"hf:{tmp_path / 'x*'}#train", "pairs", cache)
 
 
 def test_a_text_that_is_a_csv_file_is_read_as_one(tmp_path):
     csv = written(tmp_path / "a.csv", 'text\n"Row 1 says ""yes"", and goes on."\nRow 2\n')
-    assert data_file(str(csv), "text", tmp_path).read_text() == 'Row 1 says "yes", and goes on.\nRow 2\n'
+    assert (
+        data_file(str(csv), "text", tmp_path).read_text()
+        == 'Row 1 says "yes", and goes on.\nRow 2\n'
+    )
     written(csv, "A first sentence.\nA second one.\n")  # which has no header to lose
     with pytest.raises(UserError, match="begins with 'A first sentence.'"):
         data_file(str(csv), "text", tmp_path)
     written(csv, "line\nA sentence.\n")
-    assert data_file(f"hf:{csv}#train?columns=line", "text", tmp_path).read_text() == "A sentence.\n"
+    assert (
+        data_file(f"hf:{csv}#train?columns=line", "text", tmp_path).read_text() == "A sentence.\n"
+    )
 
 
 def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
     for name, content, sentence in (
-        ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}', "row 1: expected a text or a number in sentence2, but found None"),
-        ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1: expected a text or a number in sentence2, but found ['b']"),
-        ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": null}', "row 1: expected a text or a number in score"),
-        ("a.csv", "sentence1,sentence2,score\nNA,null,1\n,b,2\n", "row 2: expected a sentence of 1 to 10000 characters"),
+        (
+            "a.jsonl",
+            '{"sentence1": "a", "sentence2": null, "score": 1}',
+            "row 1: expected a text or a number in sentence2, but found None",
+        ),
+        (
+            "a.jsonl",
+            '{"sentence1": "a", "sentence2": ["b"], "score": 1}',
+            "row 1: expected a text or a number in sentence2, but found ['b']",
+        ),
+        (
+            "a.jsonl",
+            '{"sentence1": "a", "sentence2": "b", "score": null}',
+            "row 1: expected a text or a number in score",
+        ),
+        (
+            "a.csv",
+            "sentence1,sentence2,score\nNA,null,1\n,b,2\n",
+            "row 2: expected a sentence of 1 to 10000 characters",
+        ),
         ("a.csv", "A,B,score\na,b,1\n", "has the columns A, B, score, and no sentence1, sentence2"),
-        ("a.csv", "sentence1,sentence2,score\n\udce9,b,1\n", "could not be read by the datasets library (UnicodeDecodeError: "),
-    ):  # fmt: skip
+        (
+            "a.csv",
+            "sentence1,sentence2,score\n\udce9,b,1\n",
+            "could not be read by the datasets library (UnicodeDecodeError: ",
+        ),
+    ):
         (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
         with pytest.raises(UserError, match=re.escape(sentence)) as refused:
             data_file(f"hf:{tmp_path / name}#train", "pairs", tmp_path / "cache")
-        assert str(tmp_path / name) in str(refused.value) and not list((tmp_path / "cache").glob("hf/*"))
+        assert str(tmp_path / name) in str(refused.value) and not list(
+            (tmp_path / "cache").glob("hf/*")
+        )
     for place, sentence in (
-        ("hf:mteb/sts12-sts#test", "commit's 40 digits"), ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
-        ("hf:./nowhere#test", "is no folder and no file that ends in .csv"), ("missing.json", "missing.json is no file"),
-        ("hf:./a.csv#train?column=a", "names no data set and its columns"), ("hf:./a.csv#train?columns=a,b", "names no data set and its"),
-    ):  # fmt: skip
+        ("hf:mteb/sts12-sts#test", "commit's 40 digits"),
+        ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
+        ("hf:./nowhere#test", "is no folder and no file that ends in .csv"),
+        ("missing.json", "missing.json is no file"),
+        ("hf:./a.csv#train?column=a", "names no data set and its columns"),
+        ("hf:./a.csv#train?columns=a,b", "names no data set and its"),
+    ):
         with pytest.raises(UserError, match=sentence):
             data_file(place, "pairs", tmp_path)
 
@@ -218,13 +346,22 @@ def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters
     place = f"hf:{csv}#train?columns=A,B,relatedness"
     assert read_pairs(data_file(place, "pairs", tmp_path)) == [("NA", "b", 1.0), ("c", "d", 2.0)]
     tsv = written(tmp_path / "b.tsv", 'sentence1\tsentence2\tscore\n"open\tb\t1\nc"\td\t2\n')
-    assert [a for a, _, _ in read_pairs(data_file(f"hf:{tsv}#train", "pairs", tmp_path))] == ['"open', 'c"']
+    assert [a for a, _, _ in read_pairs(data_file(f"hf:{tsv}#train", "pairs", tmp_path))] == [
+        '"open',
+        'c"',
+    ]
     quoted = written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n')
-    assert len(own_sets([("c", quoted)])["c"]) == len(read_pairs(quoted)) == 2  # both in one command
-    assert capsys.readouterr().out.count("has 1 fields as a spreadsheet quotes them; quotes are kept") == 1
+    # both in one command
+    assert len(own_sets([("c", quoted)])["c"]) == len(read_pairs(quoted)) == 2
+    assert (
+        capsys.readouterr().out.count("has 1 fields as a spreadsheet quotes them; quotes are kept")
+        == 1
+    )
     several = tmp_path / "several"
     several.mkdir()
-    configs = "".join(f"- config_name: {language}\n  data_files: {language}.jsonl\n" for language in ("en", "de"))
+    configs = "".join(
+        f"- config_name: {language}\n  data_files: {language}.jsonl\n" for language in ("en", "de")
+    )
     written(several / "README.md", f"---\nconfigs:\n{configs}---\n")
     for language in ("en", "de"):
         written(several / f"{language}.jsonl", f'{{"text": "{language} text"}}\n')
@@ -233,7 +370,9 @@ def test_columns_and_configurations_can_be_named_and_quotes_of_a_tsv_are_letters
         data_file(f"hf:{several}#train", "text", tmp_path)
 
 
-def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut(tmp_path, monkeypatch):
+def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut(
+    tmp_path, monkeypatch
+):
     asked = []
 
     def load(path, split, revision, cache_dir, **more):
@@ -247,7 +386,10 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
     with pytest.raises(UserError, match="only a command that trains fetches it"):
         data_file(place, "text", tmp_path, fetch=False)
     for _ in range(2):
-        assert data_file(place, "text", tmp_path, fetch=bool(not asked)).read_text() == "one two\nthree\n"
+        assert (
+            data_file(place, "text", tmp_path, fetch=bool(not asked)).read_text()
+            == "one two\nthree\n"
+        )
     assert asked == [("some/texts", "train", "a" * 40, None)]
     written(data_file(place, "text", tmp_path), "one two\n")
     assert data_file(place, "text", tmp_path).read_text() == "one two\nthree\n" and len(asked) == 2
@@ -265,28 +407,53 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     shutil.rmtree(desk.results / "first")
     published = sources.recorded_sources(MINI, desk.store)
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
-    first, again = desk.do(*ONE_RUN), desk.do(*ONE_RUN, "--plan", "--use-published")
+    first = desk.do(*ONE_RUN)
+    again = desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
     assert "1 run: 1 done, none to train." in again.stdout and len(desk.store.runs()) == 2
-    assert sources.recorded_sources(MINI, desk.store).sources == desk.found().sources != published.sources
+    assert (
+        sources.recorded_sources(MINI, desk.store).sources
+        == desk.found().sources
+        != published.sources
+    )
     noted = desk.store.first("mini")
-    shutil.rmtree(desk.results / "first")  # as in a folder of before: another encoder takes no plain names
+    # as in a folder of before: another encoder takes no plain names
+    shutil.rmtree(desk.results / "first")
     (desk.folder / "encoder" / "vocab.txt").write_text("a third\n")
     assert "named after encoder=" in desk.do(*ONE_RUN).stdout and desk.store.first("mini") == noted
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
-    drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1")  # not refused: the page is for the user's own encoder
+    # not refused: the page is for the user's own encoder
+    drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1")
     assert drawn.returncode == 0, drawn.stderr
 
 
 @pytest.mark.parametrize("mode", ["--plan", "--list", "--regenerate-figures"])
 def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, monkeypatch, mode):
-    monkeypatch.setattr("core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for"))
-    text, pairs = written(tmp_path / "mine.txt", "a sentence of my own\n" * 16_384), written(tmp_path / "news.tsv", PAIRS)
-    options = cli.parse(["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)])
+    monkeypatch.setattr(
+        "core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for")
+    )
+    text = written(tmp_path / "mine.txt", "a sentence of my own\n" * 16_384)
+    pairs = written(tmp_path / "news.tsv", PAIRS)
+    options = cli.parse(
+        ["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)]
+    )
     found = inputs.sources(options, PAPER, [], desk.store)
     assert found.sources.encoder_digest == sources.NOTHING and found.sources.corpus_rows == 16_384
-    assert found.sources.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NOTHING)
+    assert found.sources.evaluation_digest == own_digest(
+        own_sets([("news", pairs)]), sources.NOTHING
+    )
     assert found.own_data().startswith("text=mine.txt~") and "pairs=news~" in found.own_data()
-    alone = cli.parse(["mocose-table3", mode, "--scale", "paper", "--pairs", f"a={pairs}", "--pairs", f"dev={pairs}"])
+    alone = cli.parse(
+        [
+            "mocose-table3",
+            mode,
+            "--scale",
+            "paper",
+            "--pairs",
+            f"a={pairs}",
+            "--pairs",
+            f"dev={pairs}",
+        ]
+    )
     scored = inputs.sources(alone, PAPER, [], desk.store).sources.evaluation_digest
     assert scored == own_digest(own_sets([("a", pairs), ("dev", pairs)]), None)

@@ -12,18 +12,34 @@ from core.data.transfer import evaluation_digest, load_transfer
 from core.spec.errors import UserError
 from core.spec.scale import STS_TESTS
 
-COUNTS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927, "STS-B dev": 1500}
+COUNTS = {
+    "STS12": 3108,
+    "STS13": 1500,
+    "STS14": 3750,
+    "STS15": 3000,
+    "STS16": 1186,
+    "STS-B": 1379,
+    "SICK-R": 4927,
+    "STS-B dev": 1500,
+}
 EXAMPLES = {
-    "MR": (10662,), "CR": (3775,), "SUBJ": (10000,), "MPQA": (10606,), "SST-2": (67349, 872, 1821), "TREC": (5452, 500),
+    "MR": (10662,),
+    "CR": (3775,),
+    "SUBJ": (10000,),
+    "MPQA": (10606,),
+    "SST-2": (67349, 872, 1821),
+    "TREC": (5452, 500),
     "MRPC": (4076, 1725),
-}  # fmt: skip
+}
 FNWN = year_files("STS13", "FNWN")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A whole folder of made-up pairs and tasks."""
-    return senteval_folder.transfer(senteval_folder.build(tmp_path_factory.mktemp("whole") / "senteval"))
+    return senteval_folder.transfer(
+        senteval_folder.build(tmp_path_factory.mktemp("whole") / "senteval")
+    )
 
 
 @pytest.fixture
@@ -53,20 +69,39 @@ def test_all_sets_and_tasks_with_published_counts(made):
     read = load_transfer(made)
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}
-    assert tasks["MRPC"]["train"].first[0] == "first 0 said w0" and tasks["MRPC"]["train"].second[1] == "second 1 said w1"
-    assert tasks["SST-2"]["dev"].labels[:3] == (0, 1, 0) and tasks["TREC"]["train"].labels[:7] == (0, 1, 2, 3, 4, 5, 0)
+    assert (
+        tasks["MRPC"]["train"].first[0] == "first 0 said w0"
+        and tasks["MRPC"]["train"].second[1] == "second 1 said w1"
+    )
+    assert tasks["SST-2"]["dev"].labels[:3] == (0, 1, 0) and tasks["TREC"]["train"].labels[:7] == (
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        0,
+    )
     assert tasks["MR"]["train"].labels[5330:5332] == (1, 0)
 
 
 def test_unscored_lines_are_left_out_quotes_are_literal_and_a_blank_end_is_none(root):
     text, gold = (root / file for file in year_files("STS16", "headlines"))
-    edit(text, lambda content: b'" he said\tit is "so\n' + b"no score\there\n" + content.split(b"\n", 1)[1])
+    edit(
+        text,
+        lambda content: (
+            b'" he said\tit is "so\n' + b"no score\there\n" + content.split(b"\n", 1)[1]
+        ),
+    )
     edit(gold, lambda content: b"4.5\n\n" + content.split(b"\n", 1)[1])
     edit(root / "STS/STSBenchmark/sts-dev.csv", lambda content: content + b"\n")
     sets = load_sts(root)
     place = sets["STS16"].subset.index("headlines")
     assert sets["STS16"].a[place] == '" he said' and sets["STS16"].b[place] == 'it is "so'
-    assert sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0" and len(sets["STS-B dev"]) == 1500
+    assert (
+        sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0"
+        and len(sets["STS-B dev"]) == 1500
+    )
 
 
 def line(number: int, text: bytes):
@@ -79,31 +114,85 @@ def line(number: int, text: bytes):
 
 MRPC = "MRPC/msr_paraphrase_test.txt"
 BROKEN = [
-    (FNWN, lambda c: c.split(b"\n", 1)[1], r"STS.input.FNWN.txt with STS.gs.FNWN.txt has 188 examples, but 189 are published"),
+    (
+        FNWN,
+        lambda c: c.split(b"\n", 1)[1],
+        r"STS.input.FNWN.txt with STS.gs.FNWN.txt has 188 examples, but 189 are published",
+    ),
     (FNWN[:1], lambda c: c.split(b"\n", 1)[1], "STS13 FNWN has 188 lines of text but 189 of gold"),
-    (FNWN[:1], lambda c: c.replace(b"\tb 4 ", b" b 4 "), "STS.gs.FNWN.txt, line 5: expected sentences and gold score"),
-    (FNWN[:1], lambda c: c.replace(b"\tb 4 ", b"\tb 4\t2.5 "), "line 5: expected sentences and gold score in 3 columns"),
-    (FNWN[1:], line(2, b"7"), r"STS.gs.FNWN.txt, line 2: expected a gold score from 0 to 5, but found 7.0"),
+    (
+        FNWN[:1],
+        lambda c: c.replace(b"\tb 4 ", b" b 4 "),
+        "STS.gs.FNWN.txt, line 5: expected sentences and gold score",
+    ),
+    (
+        FNWN[:1],
+        lambda c: c.replace(b"\tb 4 ", b"\tb 4\t2.5 "),
+        "line 5: expected sentences and gold score in 3 columns",
+    ),
+    (
+        FNWN[1:],
+        line(2, b"7"),
+        r"STS.gs.FNWN.txt, line 2: expected a gold score from 0 to 5, but found 7.0",
+    ),
     (FNWN[1:], line(2, b"nan"), "line 2: expected a score, but found 'nan'"),
-    (FNWN[:1], lambda c: c.replace(b" a 2 ", b" caf\xe9 "), "STS.input.FNWN.txt, line 3 is not UTF-8"),
+    (
+        FNWN[:1],
+        lambda c: c.replace(b" a 2 ", b" caf\xe9 "),
+        "STS.input.FNWN.txt, line 3 is not UTF-8",
+    ),
     (FNWN[:1], lambda c: c.replace(b"\tb 1 w3 w0 w0\n", b"\t \n"), "line 2: expected a sentence"),
     (
         ["STS/STSBenchmark/sts-dev.csv"],
         lambda c: c.replace(b"g\tf\ty\t7\t", b"g\tf\ty\t", 1),
         "sts-dev.csv, line 8: expected sentences and gold score in 7 columns",
     ),
-    (["SICK/SICK_test_annotated.txt"], lambda c: c.replace(b"\tNEUTRAL", b"", 1), "line 2: expected sentences and gold score in 5 columns"),
-    (["SST/binary/sentiment-dev"], line(3, b"no label"), "sentiment-dev, line 3: expected a sentence, a tab and 0 or 1"),
-    (["SST/binary/sentiment-test"], line(2, b"good\t2"), "sentiment-test, line 2: expected a sentence, a tab and 0 or 1"),
-    (["SST/binary/sentiment-test"], line(2, b" \t1"), "sentiment-test, line 2: expected a sentence"),
-    (["TREC/TREC_10.label"], line(4, b"WHAT:x is it ?"), "TREC_10.label, line 4: expected a question's kind"),
-    ([MRPC], line(5, b"1\t2\t3\tonly one"), "msr_paraphrase_test.txt, line 5: expected 0 or 1, two ids"),
-    ([MRPC], line(6, b"7\t2\t3\ta\tb"), "msr_paraphrase_test.txt, line 6: expected 0 or 1, two ids"),
-    (["CR/custrev.pos"], line(1, b"one\ntoo many"), "custrev.pos has 2408 examples, but 2407 are published"),
+    (
+        ["SICK/SICK_test_annotated.txt"],
+        lambda c: c.replace(b"\tNEUTRAL", b"", 1),
+        "line 2: expected sentences and gold score in 5 columns",
+    ),
+    (
+        ["SST/binary/sentiment-dev"],
+        line(3, b"no label"),
+        "sentiment-dev, line 3: expected a sentence, a tab and 0 or 1",
+    ),
+    (
+        ["SST/binary/sentiment-test"],
+        line(2, b"good\t2"),
+        "sentiment-test, line 2: expected a sentence, a tab and 0 or 1",
+    ),
+    (
+        ["SST/binary/sentiment-test"],
+        line(2, b" \t1"),
+        "sentiment-test, line 2: expected a sentence",
+    ),
+    (
+        ["TREC/TREC_10.label"],
+        line(4, b"WHAT:x is it ?"),
+        "TREC_10.label, line 4: expected a question's kind",
+    ),
+    (
+        [MRPC],
+        line(5, b"1\t2\t3\tonly one"),
+        "msr_paraphrase_test.txt, line 5: expected 0 or 1, two ids",
+    ),
+    (
+        [MRPC],
+        line(6, b"7\t2\t3\ta\tb"),
+        "msr_paraphrase_test.txt, line 6: expected 0 or 1, two ids",
+    ),
+    (
+        ["CR/custrev.pos"],
+        line(1, b"one\ntoo many"),
+        "custrev.pos has 2408 examples, but 2407 are published",
+    ),
 ]
 
 
-@pytest.mark.parametrize("files, change, message", BROKEN, ids=[message[:30] for *_, message in BROKEN])
+@pytest.mark.parametrize(
+    "files, change, message", BROKEN, ids=[message[:30] for *_, message in BROKEN]
+)
 def test_broken_files_are_named(root, files, change, message):
     for file in files:
         edit(root / file, change)
@@ -112,7 +201,8 @@ def test_broken_files_are_named(root, files, change, message):
 
 
 def test_evaluation_digest_follows_content_and_nothing_else(root):
-    digest, whole = evaluation_digest(root), evaluation_digest(root, transfer=True)
+    digest = evaluation_digest(root)
+    whole = evaluation_digest(root, transfer=True)
     assert len({digest, whole}) == 2 and digest == evaluation_digest(root.parent)
     (root / "SICK" / "SICK_train.txt").unlink()  # read by no run
     (root / "STS" / "readme.txt").write_text("x")
@@ -129,13 +219,29 @@ def test_real_data():
     assert any('"' in text for text in sets["STS12"].a)
     assert sets["STS-B"].a[0] == "a girl is styling her hair ." and sets["STS-B"].gold[0] == 2.5
     assert sets["SICK-R"].gold.min() >= 1.0  # relatedness is graded 1 to 5
-    assert len(load_stsb(real.data_dir(), "train")) == 5749 and len(load_sick(real.data_dir(), "dev")) == 500
+    assert (
+        len(load_stsb(real.data_dir(), "train")) == 5749
+        and len(load_sick(real.data_dir(), "dev")) == 500
+    )
     read = load_transfer(real.data_dir())
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}
-    assert tasks["TREC"]["test"].first[0] == "How far is it from Denver to Aspen ?" and tasks["TREC"]["test"].labels[0] == 5
-    assert any("\xe0" <= letter for text in tasks["TREC"]["train"].first for letter in text)  # ISO-8859-1
-    assert tasks["MRPC"]["test"].first[0].startswith("PCCW's chief operating officer") and tasks["MRPC"]["test"].labels[0] == 1
+    assert (
+        tasks["TREC"]["test"].first[0] == "How far is it from Denver to Aspen ?"
+        and tasks["TREC"]["test"].labels[0] == 5
+    )
+    # ISO-8859-1
+    assert any("\xe0" <= letter for text in tasks["TREC"]["train"].first for letter in text)
+    assert (
+        tasks["MRPC"]["test"].first[0].startswith("PCCW's chief operating officer")
+        and tasks["MRPC"]["test"].labels[0] == 1
+    )
     assert len(tasks["MRPC"]["train"].second) == 4076 and sum(tasks["MRPC"]["train"].labels) == 2753
-    assert sum(tasks["CR"]["train"].labels) == 2407 and tasks["CR"]["train"].first.count(".") >= 1  # its empty line
-    assert not [text for task in read for text in task.sentences() if not text or text != " ".join(text.split())]
+    # its empty line
+    assert sum(tasks["CR"]["train"].labels) == 2407 and tasks["CR"]["train"].first.count(".") >= 1
+    assert not [
+        text
+        for task in read
+        for text in task.sentences()
+        if not text or text != " ".join(text.split())
+    ]

@@ -1,4 +1,5 @@
-"""Training text and token tables: readers, digests, the cache and its damage; what is shipped has the digests that runs name."""
+"""Training text and token tables: readers, digests, the cache and its damage; what is shipped has
+the digests that runs name."""
 
 import hashlib
 import random
@@ -11,7 +12,15 @@ from transformers import AutoTokenizer, BertForMaskedLM
 from core.data import sources
 from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, has_masked_words
 from core.data.sts import load_demo, sets_digest
-from core.data.text import DEMO_FOLDER, measure, read_csv_quoted, read_lines, sentences, text_bytes, training_text
+from core.data.text import (
+    DEMO_FOLDER,
+    measure,
+    read_csv_quoted,
+    read_lines,
+    sentences,
+    text_bytes,
+    training_text,
+)
 from core.data.transfer import load_probes, probes_digest
 from core.engine.tokens import cached_table, tokenise
 from core.spec.errors import UserError
@@ -21,10 +30,17 @@ from core.spec.scale import DEMO
 
 def test_lines_keep_quotes_and_a_quoted_reader_swallows_lines_after_an_opening_quote(tmp_path):
     assert read_lines('one\n\n"two\n  three"  \n') == ["one", '"two', 'three"']
-    assert read_csv_quoted('one\n"two\nthree" four\nfive\n\nsix') == ["one", "two three four", "five", "six"]
-    path, cache = tmp_path / "text.txt", tmp_path / "cache"
+    assert read_csv_quoted('one\n"two\nthree" four\nfive\n\nsix') == [
+        "one",
+        "two three four",
+        "five",
+        "six",
+    ]
+    path = tmp_path / "text.txt"
+    cache = tmp_path / "cache"
     path.write_text('one\n"two\nthree" four\nfive\n')
-    for content in ("[128, 128]", "{", "[4]", "", None):  # other counts, damaged, another shape, and at last used
+    # other counts, damaged, another shape, and at last used
+    for content in ("[128, 128]", "{", "[4]", "", None):
         digest, lines, quoted = measure(path, cache)
         if content is not None:
             next(cache.glob("counts/*.json")).write_text(content)
@@ -38,13 +54,18 @@ def test_wrong_digest_missing_file_and_bad_encoding_are_named(tmp_path):
     path.write_bytes(b"fine\nnot \xff utf\n")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     for name, planned, sentence in (
-        ("text.txt", digest, "line 2 is not UTF-8"), ("none.txt", "0", "cannot be read"),
+        ("text.txt", digest, "line 2 is not UTF-8"),
+        ("none.txt", "0", "cannot be read"),
         ("text.txt", "0", "not the one that this run was planned with"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(UserError, match=sentence):
             training_text(Data(digest=planned, rows=2), str(tmp_path / name))
-    content = "\ufeffone\ntwo\n\ufeffthree\n".encode()  # byte-order marks, of files that were put together
-    assert all(sentences(content, reader, "text") == ["one", "two", "three"] for reader in ("lines", "csv_quoted"))
+    # byte-order marks, of files that were put together
+    content = "\ufeffone\ntwo\n\ufeffthree\n".encode()
+    assert all(
+        sentences(content, reader, "text") == ["one", "two", "three"]
+        for reader in ("lines", "csv_quoted")
+    )
     with pytest.raises(UserError, match="line 1 is not UTF-8"):
         sentences("one\ntwo\n".encode("utf-16-le")[2:], "lines", "text")
 
@@ -60,7 +81,13 @@ class Tokenizer:
 
 def test_compiled_tokenizer_gives_what_the_whole_one_gives():
     tokenizer = AutoTokenizer.from_pretrained(DEMO_ENCODER)
-    texts = ["", "a", "the " * 40, "The tired nurse hid the thermometer, quietly.", "It was the xylophonist who slept."]
+    texts = [
+        "",
+        "a",
+        "the " * 40,
+        "The tired nurse hid the thermometer, quietly.",
+        "It was the xylophonist who slept.",
+    ]
     wanted = tokenizer(texts, truncation=True, max_length=12)["input_ids"]
     table = tokenise(tokenizer, texts, 12)
     assert tokenizer.is_fast and [table[i].tolist() for i in range(len(table))] == wanted
@@ -76,30 +103,44 @@ def test_table_is_built_once_and_rebuilt_when_damaged_or_changed(tmp_path):
     for _ in range(3):
         cached_table(tmp_path, ["key", 1], build)
     assert tokenizer.calls == 1
-    path, draw = next(tmp_path.glob("tokens/*.npz")), random.Random(0)
+    path = next(tmp_path.glob("tokens/*.npz"))
+    draw = random.Random(0)
     content = path.read_bytes()
-    np.savez(path, ids=np.arange(10, dtype=np.int32), offsets=np.array([0, 3, 5, 10]))  # a sound file of other ids
-    assert cached_table(tmp_path, ["key", 1], build)[2].tolist() == [0, 1, 2, 3, 4] and tokenizer.calls == 2
+    # a sound file of other ids
+    np.savez(path, ids=np.arange(10, dtype=np.int32), offsets=np.array([0, 3, 5, 10]))
+    assert (
+        cached_table(tmp_path, ["key", 1], build)[2].tolist() == [0, 1, 2, 3, 4]
+        and tokenizer.calls == 2
+    )
     for _ in range(100):
         broken = bytearray(content)
         broken[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
         path.write_bytes(broken)
         table = cached_table(tmp_path, ["key", 1], build)
-        assert [table[i].tolist() for i in range(len(table))] == [[0, 1, 2], [0, 1], [0, 1, 2, 3, 4]]
+        assert [table[i].tolist() for i in range(len(table))] == [
+            [0, 1, 2],
+            [0, 1],
+            [0, 1, 2, 3, 4],
+        ]
     assert tokenizer.calls == 102
 
 
 def test_the_training_text_is_the_pinned_one():
     content = text_bytes(DEMO_FOLDER / "sentences.txt.gz")
     assert hashlib.sha256(content).hexdigest() == sources.DEMO_CORPUS_DIGEST
-    sentences = training_text(Data(digest=sources.DEMO_CORPUS_DIGEST, rows=sources.DEMO_CORPUS_ROWS), None)
+    sentences = training_text(
+        Data(digest=sources.DEMO_CORPUS_DIGEST, rows=sources.DEMO_CORPUS_ROWS), None
+    )
     assert len(set(sentences)) == len(sentences) == sources.DEMO_CORPUS_ROWS
     assert DEMO.steps * DEMO.batch_size <= sources.DEMO_CORPUS_ROWS
 
 
 def test_the_graded_pairs_and_the_labelled_sentences_are_the_pinned_ones():
     sets = load_demo()
-    assert sets_digest(sets) == sources.DEMO_EVALUATION_DIGEST and list(sets) == [*DEMO.tests, DEMO.dev]
+    assert sets_digest(sets) == sources.DEMO_EVALUATION_DIGEST and list(sets) == [
+        *DEMO.tests,
+        DEMO.dev,
+    ]
     assert probes_digest(sets_digest(sets), load_probes()) == sources.DEMO_TRANSFER_DIGEST
 
 
@@ -109,7 +150,9 @@ def test_a_shipped_file_that_is_damaged_or_missing_is_named(tmp_path, monkeypatc
     whole = (DEMO_FOLDER / "Para.tsv.gz").read_bytes()
     for content in (whole[: len(whole) // 2], b"no gzip", whole[:200] + b"x" + whole[201:]):
         (tmp_path / "Para.tsv.gz").write_bytes(content)
-        with pytest.raises(UserError, match="Para.tsv.gz cannot be read .*(end-of-stream|[Nn]ot a gzipped|rror)"):
+        with pytest.raises(
+            UserError, match="Para.tsv.gz cannot be read .*(end-of-stream|[Nn]ot a gzipped|rror)"
+        ):
             load_demo()
     with pytest.raises(UserError, match="sentences.txt.gz cannot be read"):
         training_text(Data(digest=sources.DEMO_CORPUS_DIGEST, rows=sources.DEMO_CORPUS_ROWS), None)
@@ -126,16 +169,32 @@ def tokenizer_of(folder):
 def test_weights_are_the_ones_of_the_readme(folder):
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     assert digest in (folder / "README.md").read_text() and has_masked_words(folder)
-    assert sum(file.stat().st_size for file in folder.iterdir()) < (25_000_000 if folder == MINI_ENCODER else 6_000_000)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < (
+        25_000_000 if folder == MINI_ENCODER else 6_000_000
+    )
 
 
-@pytest.mark.parametrize("folder, texts, words", [
-    (MINI_ENCODER, ["He was born in the [MASK] of New York."], {"city", "state", "town", "county"}),
-    (DEMO_ENCODER, ["The farmer praised the nurse.", "The nurse was praised by the [MASK]."], {"farmer", "grower"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "folder, texts, words",
+    [
+        (
+            MINI_ENCODER,
+            ["He was born in the [MASK] of New York."],
+            {"city", "state", "town", "county"},
+        ),
+        (
+            DEMO_ENCODER,
+            ["The farmer praised the nurse.", "The nurse was praised by the [MASK]."],
+            {"farmer", "grower"},
+        ),
+    ],
+)
 def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
-    tokenizer, encoded = tokenizer_of(folder), tokenizer_of(folder)(*texts, return_tensors="pt")
-    model, report = BertForMaskedLM.from_pretrained(folder, local_files_only=True, output_loading_info=True)
+    tokenizer = tokenizer_of(folder)
+    encoded = tokenizer_of(folder)(*texts, return_tensors="pt")
+    model, report = BertForMaskedLM.from_pretrained(
+        folder, local_files_only=True, output_loading_info=True
+    )
     assert not report["missing_keys"] and not report["mismatched_keys"]
     with torch.no_grad():
         logits = model.eval()(**encoded).logits[0]

@@ -1,4 +1,5 @@
-"""A training that is killed goes on where its checkpoint left it, to the last bit; a checkpoint is believed only if it is whole."""
+"""A training that is killed goes on where its checkpoint left it, to the last bit; a checkpoint is
+believed only if it is whole."""
 
 from __future__ import annotations
 
@@ -29,11 +30,16 @@ from core.store.store import Store
 CPU = torch.device("cpu")
 AUGMENTED = {"train__precision": "bf16", "eval__apply_augmentation": True} | tiny.SHUFFLED
 VARIANTS = [
-    ("mocose", "repaired", {}), ("mocose", "released", AUGMENTED), ("esimcse", "repaired", {}),
-    ("esimcse", "released", {"train__precision": "fp32"}), ("simcse", "repaired", {}),
-]  # fmt: skip
+    ("mocose", "repaired", {}),
+    ("mocose", "released", AUGMENTED),
+    ("esimcse", "repaired", {}),
+    ("esimcse", "released", {"train__precision": "fp32"}),
+    ("simcse", "repaired", {}),
+]
 SENTENCES = tiny.sentences(30)
-TABLE = TokenTable(np.concatenate(SENTENCES), np.cumsum([0] + [len(tokens) for tokens in SENTENCES]))
+TABLE = TokenTable(
+    np.concatenate(SENTENCES), np.cumsum([0] + [len(tokens) for tokens in SENTENCES])
+)
 
 
 class Interrupted(Exception):
@@ -41,7 +47,12 @@ class Interrupted(Exception):
 
 
 def configured(method, profile, changes):
-    dropout = {"encoder__hidden_dropout": 0.1, "encoder__attention_dropout": 0.1, "eval__every": 4, "train__steps": 22}
+    dropout = {
+        "encoder__hidden_dropout": 0.1,
+        "encoder__attention_dropout": 0.1,
+        "eval__every": 4,
+        "train__steps": 22,
+    }
     return tiny.config(method, profile, **(dropout | changes))
 
 
@@ -54,17 +65,25 @@ def broken_off(batches, after):
 
 
 def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0):
-    """One attempt, with a checkpoint after every so many steps (None: none at all), that dies after `steps` more steps if given.
+    """One attempt, with a checkpoint after every so many steps (None: none at all), that dies after
+    `steps` more steps if given.
 
     What it leaves: rows, training, model and keeper; None if it died.
     """
     encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
     model = methods.model(config.method).Model(config, encoder, CPU)
-    keeper, rows, done = None, [], 0
+    keeper = None
+    rows = []
+    done = 0
     if every is not None:
-        execution = Execution(results_dir=str(folder), cache_dir=str(folder), checkpoint_minutes=minutes)
-        keeper = CheckpointFile(config, execution, model, (notes if notes is not None else []).append)
-        rows, done = keeper.rows, keeper.step
+        execution = Execution(
+            results_dir=str(folder), cache_dir=str(folder), checkpoint_minutes=minutes
+        )
+        keeper = CheckpointFile(
+            config, execution, model, (notes if notes is not None else []).append
+        )
+        rows = keeper.rows
+        done = keeper.step
         due = itertools.cycle([False] * (every - 1) + [True])
         if minutes is not None:
             keeper.due = lambda: next(due)
@@ -74,14 +93,17 @@ def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0):
     probe = next(training_batches(config, TrainingText(TABLE), CPU))[0]
 
     def check(step):
-        model.eval()  # as scoring does; with augmented evaluation this draws from a stream of its own
+        # as scoring does; with augmented evaluation this draws from a stream of its own
+        model.eval()
         with torch.inference_mode():
             score = float(model.sentence_vectors(probe).float().std()) * 1e3 % 7.0
         rows.append(Row("curve", "dev", "made_up", step, score))
         return score
 
     try:
-        training = train(config, model, broken_off(batches, steps), check, lambda message: None, keeper)
+        training = train(
+            config, model, broken_off(batches, steps), check, lambda message: None, keeper
+        )
     except Interrupted:
         return None
     return rows, training, model, keeper
@@ -91,19 +113,30 @@ def flat(state):
     """Every tensor and number of a state dict, those of extra states too, by name."""
     found = {name: value for name, value in state.items() if not isinstance(value, dict)}
     for name in state.keys() - found.keys():
-        found |= {f"{name}/{key}": torch.as_tensor(value) for key, value in state[name].items() if value is not None}
+        found |= {
+            f"{name}/{key}": torch.as_tensor(value)
+            for key, value in state[name].items()
+            if value is not None
+        }
     return found
 
 
 def same(ours, theirs):
-    """Rows, losses, selection and every tensor of two attempts that ran to their end agree to the last bit."""
+    """Rows, losses, selection and every tensor of two attempts that ran to their end agree to the
+    last bit."""
     (rows, training, model, _), (other_rows, other, other_model, _) = ours, theirs
     assert rows[1:] == other_rows[1:] and math.isnan(rows[0].value) and rows[0].step == 0
     assert training.losses == other.losses and training.selected[:2] == other.selected[:2]
-    states = [(model.state_dict(), other_model.state_dict()), (training.selected.state, other.selected.state)]
+    states = [
+        (model.state_dict(), other_model.state_dict()),
+        (training.selected.state, other.selected.state),
+    ]
     for mine, its in states:
-        mine, its = flat(mine), flat(its)
-        assert mine.keys() == its.keys() and all(torch.equal(mine[name], its[name]) for name in mine)
+        mine = flat(mine)
+        its = flat(its)
+        assert mine.keys() == its.keys() and all(
+            torch.equal(mine[name], its[name]) for name in mine
+        )
 
 
 @pytest.mark.parametrize("method, profile, changes", VARIANTS)
@@ -114,7 +147,9 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
     draw = random.Random(f"{method}/{profile}")
     begun = []
     while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
-        begun.append(checkpoint.read(Store(tmp_path, None).path("checkpoints", run_id(config)))["step"])
+        begun.append(
+            checkpoint.read(Store(tmp_path, None).path("checkpoints", run_id(config)))["step"]
+        )
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
     nothing_is_forgotten(undisturbed[2])
@@ -123,19 +158,41 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
 def nothing_is_forgotten(model):
     """Whatever changes during training is in the state dict, or empty between two steps."""
     # the settings and what follows from them, and functions of weights and batches
-    fixed = {"config", "averaged", "trained", "capturable", "weights_moved", "key", "draws_when_scored"}
-    parts = [model, *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping"))]
+    fixed = {
+        "config",
+        "averaged",
+        "trained",
+        "capturable",
+        "weights_moved",
+        "key",
+        "draws_when_scored",
+    }
+    parts = [
+        model,
+        *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping")),
+    ]
     assert len(parts) > 1
     for part in parts:
-        kept = part.get_extra_state().keys() if type(part).get_extra_state is not nn.Module.get_extra_state else set()
-        changing = {name for name, value in vars(part).items() if isinstance(value, torch.Tensor) or value} - set(vars(nn.Module()))
+        kept = (
+            part.get_extra_state().keys()
+            if type(part).get_extra_state is not nn.Module.get_extra_state
+            else set()
+        )
+        changing = {
+            name for name, value in vars(part).items() if isinstance(value, torch.Tensor) or value
+        } - set(vars(nn.Module()))
         assert changing <= kept | fixed, type(part)
     assert {name for name, _ in model.named_buffers()} <= set(model.state_dict())
 
 
 def test_a_flipped_bit_is_refused(tmp_path):
-    path, draw = tmp_path / "x.pt", random.Random(1)
-    content = {"model": {f"w{i}": torch.randn(7, 5) for i in range(20)}, "rows": [("dev", 1.5)], "step": 6}
+    path = tmp_path / "x.pt"
+    draw = random.Random(1)
+    content = {
+        "model": {f"w{i}": torch.randn(7, 5) for i in range(20)},
+        "rows": [("dev", 1.5)],
+        "step": 6,
+    }
     checkpoint.write(path, content)
     whole = path.read_bytes()
     for _ in range(200):
@@ -147,7 +204,9 @@ def test_a_flipped_bit_is_refused(tmp_path):
 
 
 def test_a_full_disk_costs_the_checkpoint_alone(calm, tmp_path, monkeypatch):
-    config, notes, save = configured("mocose", "repaired", {}), [], torch.save
+    config = configured("mocose", "repaired", {})
+    notes = []
+    save = torch.save
     with open("/dev/full", "wb", buffering=0) as disk:
         monkeypatch.setattr(torch, "save", lambda content, file: save(content, disk))
         same(attempt(config, tmp_path, every=8, notes=notes), calm)
@@ -164,41 +223,71 @@ def calm(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sixth(tmp_path_factory):
     """The checkpoint after step 6 of the same run, which died after step 7."""
-    folder, config = tmp_path_factory.mktemp("sixth"), configured("mocose", "repaired", {})
+    folder = tmp_path_factory.mktemp("sixth")
+    config = configured("mocose", "repaired", {})
     assert attempt(config, folder, steps=7, every=3) is None
     return Store(folder, None).path("checkpoints", run_id(config))
 
 
-WORDS, QUEUE = "encoder.embeddings.word.weight", "queue._extra_state"
+WORDS = "encoder.embeddings.word.weight"
+QUEUE = "queue._extra_state"
 
 
-@pytest.mark.parametrize("harm", [
-    lambda content: content.update(run_id="0" * 16), lambda content: content.pop("step"),
-    lambda content: content["model"].pop(WORDS), lambda content: content["model"].update({WORDS: torch.zeros(2, 2)}),
-    lambda content: content["model"].update({QUEUE: {"vectors": torch.zeros(2, 2)}}),
-    lambda content: content.update({"code of the method": "0" * 16}),
-], ids=[
-    "of another run", "no step", "a weight less", "a weight of another shape", "another queue", "of other code",
-])  # fmt: skip
-def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(harm, calm, sixth, tmp_path):
-    config, notes = configured("mocose", "repaired", {}), []
-    path, content = Store(tmp_path, None).path("checkpoints", run_id(config)), checkpoint.read(sixth)
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda content: content.update(run_id="0" * 16),
+        lambda content: content.pop("step"),
+        lambda content: content["model"].pop(WORDS),
+        lambda content: content["model"].update({WORDS: torch.zeros(2, 2)}),
+        lambda content: content["model"].update({QUEUE: {"vectors": torch.zeros(2, 2)}}),
+        lambda content: content.update({"code of the method": "0" * 16}),
+    ],
+    ids=[
+        "of another run",
+        "no step",
+        "a weight less",
+        "a weight of another shape",
+        "another queue",
+        "of other code",
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(
+    harm, calm, sixth, tmp_path
+):
+    config = configured("mocose", "repaired", {})
+    notes = []
+    path = Store(tmp_path, None).path("checkpoints", run_id(config))
+    content = checkpoint.read(sixth)
     harm(content)
     path.parent.mkdir()
     checkpoint.write(path, content)
     same(attempt(config, tmp_path, every=50, notes=notes), calm)
-    assert len(notes) == 1 and str(path) in notes[0] and "from nothing" in notes[0] and "\n" not in notes[0]
+    assert (
+        len(notes) == 1
+        and str(path) in notes[0]
+        and "from nothing" in notes[0]
+        and "\n" not in notes[0]
+    )
     assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
 
 
-@pytest.mark.parametrize("write", [
-    lambda content, path: torch.save(content | {"rows": []}, path),
-    lambda content, path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
-    lambda content, path: path.write_bytes(path.read_bytes()[:100]), lambda content, path: path.write_bytes(b""),
-], ids=["without a seal", "with another seal", "cut", "empty"])  # fmt: skip
-def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(write, calm, sixth, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda content, path: torch.save(content | {"rows": []}, path),
+        lambda content, path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
+        lambda content, path: path.write_bytes(path.read_bytes()[:100]),
+        lambda content, path: path.write_bytes(b""),
+    ],
+    ids=["without a seal", "with another seal", "cut", "empty"],
+)
+def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(
+    write, calm, sixth, tmp_path, monkeypatch
+):
     """torch crashed on some files."""
-    config, notes = configured("mocose", "repaired", {}), []
+    config = configured("mocose", "repaired", {})
+    notes = []
     shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
     path = tmp_path / sixth.parent.name / sixth.name
     write(checkpoint.read(sixth), path)
@@ -209,7 +298,8 @@ def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(write, calm, sixth
 
 
 def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(calm, sixth, tmp_path):
-    config, content = configured("mocose", "repaired", {}), checkpoint.read(sixth)
+    config = configured("mocose", "repaired", {})
+    content = checkpoint.read(sixth)
     content["optimiser"] = None
     path = tmp_path / sixth.parent.name / sixth.name
     path.parent.mkdir()
@@ -221,7 +311,8 @@ def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(calm, sixth
 
 
 def test_a_run_that_other_code_began_says_so(calm, sixth, tmp_path):
-    config, content = configured("mocose", "repaired", {}), checkpoint.read(sixth)
+    config = configured("mocose", "repaired", {})
+    content = checkpoint.read(sixth)
     assert content["codes"] == [CODE]
     path = tmp_path / sixth.parent.name / sixth.name
     path.parent.mkdir()
@@ -229,7 +320,9 @@ def test_a_run_that_other_code_began_says_so(calm, sixth, tmp_path):
     keeper = attempt(config, tmp_path, every=50)[3]
     assert keeper.codes == {CODE, "0" * 16}
     execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
-    recorded = [gather(config, execution, {}, None, codes)["code"] for codes in ({CODE}, keeper.codes)]
+    recorded = [
+        gather(config, execution, {}, None, codes)["code"] for codes in ({CODE}, keeper.codes)
+    ]
     assert recorded == [CODE, "changed during the run"]
 
 

@@ -1,4 +1,5 @@
-"""Models that runs leave: loaded by transformers and sentence-transformers they give the vectors that the run scored."""
+"""Models that runs leave: loaded by transformers and sentence-transformers they give the vectors
+that the run scored."""
 
 import os
 import signal
@@ -28,7 +29,12 @@ from core.store.store import Store
 def left(request, tmp_path_factory):
     """A run that kept its model: its folder and its result."""
     folder = tmp_path_factory.mktemp("kept")
-    execution = Execution(results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder", keep_models=True)
+    execution = Execution(
+        results_dir=str(folder),
+        cache_dir=str(folder / "cache"),
+        encoder_name="demo encoder",
+        keep_models=True,
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job, "load_demo", thinned)
         result = run(small(request.param), execution)
@@ -39,21 +45,29 @@ def left(request, tmp_path_factory):
 
 def test_transformers_and_sentence_transformers_give_the_run_s_cosines(left):
     folder, result = left
-    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     pairs = thinned()["Para"]
     (stored,) = (block.cosine for block in result.pairs if block.task == "Para")
 
     def by_transformers(sentences):
         with torch.inference_mode():
-            return model(**tokenizer(sentences, padding=True, return_tensors="pt")).last_hidden_state[:, 0].numpy()
+            return (
+                model(**tokenizer(sentences, padding=True, return_tensors="pt"))
+                .last_hidden_state[:, 0]
+                .numpy()
+            )
 
     def compared(vectors_of):
-        a, b = vectors_of(list(pairs.a)), vectors_of(list(pairs.b))
+        a = vectors_of(list(pairs.a))
+        b = vectors_of(list(pairs.b))
         cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
         np.testing.assert_allclose(cosine, stored, atol=2e-5)
 
     compared(by_transformers)
-    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    library = pytest.importorskip(
+        "sentence_transformers", reason="sentence-transformers is not installed"
+    )
     whole = library.SentenceTransformer(str(folder), device="cpu")
     compared(lambda sentences: whole.encode(sentences, show_progress_bar=False))
 
@@ -68,9 +82,15 @@ def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, 
     folder, result = left
     monkeypatch.setattr("core.runner.evaluate.load_demo", thinned)
     assert main([str(folder), "--scale", "demo"]) == 0
-    scored = {row.task: row.value for row in result.rows if (row.checkpoint, row.metric) == ("selected", "spearman_all")}
+    scored = {
+        row.task: row.value
+        for row in result.rows
+        if (row.checkpoint, row.metric) == ("selected", "spearman_all")
+    }
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    shown = {words[0]: float(words[2]) for words in lines if words[0] in scored and words[0] != "DEV"}
+    shown = {
+        words[0]: float(words[2]) for words in lines if words[0] in scored and words[0] != "DEV"
+    }
     assert len(shown) >= 4 and all(abs(shown[name] - scored[name]) < 0.02 for name in shown)
 
 
@@ -95,21 +115,31 @@ def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
     with whole(target, folder=True) as folder:
         made(folder, "old")
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], env=environment, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(target)], env=environment, check=False
+    )
     assert killed.returncode == -signal.SIGKILL
-    assert (target / "modules.json").read_text() == "old" and len(list(target.parent.iterdir())) == 2
+    assert (target / "modules.json").read_text() == "old" and len(
+        list(target.parent.iterdir())
+    ) == 2
     sweep(target)  # as whoever has the run's claim does
     with pytest.raises(ZeroDivisionError), whole(target, folder=True) as folder:
         (folder / "modules.json").write_text(str(1 / 0))
     with whole(target, folder=True) as folder:
         made(folder, "new")
-    assert [path.name for path in target.parent.iterdir()] == [target.name] and (target / "modules.json").read_text() == "new"
+    assert [path.name for path in target.parent.iterdir()] == [target.name] and (
+        target / "modules.json"
+    ).read_text() == "new"
 
 
 def test_a_run_without_its_model_is_missing_where_models_are_kept(desk):
-    run_, unfit = planned(1), vary(planned(1).config, {"eval.vector": "projection"})  # of a head no model is kept
+    # of a head no model is kept
+    run_ = planned(1)
+    unfit = vary(planned(1).config, {"eval.vector": "projection"})
     desk.store.save(run_.config, made_result(run_.config))
-    assert lacks_model(desk.store, run_.run_id, run_.config) and not lacks_model(desk.store, "0" * 16, unfit)
+    assert lacks_model(desk.store, run_.run_id, run_.config) and not lacks_model(
+        desk.store, "0" * 16, unfit
+    )
     with whole(desk.store.path("models", run_.run_id), folder=True) as folder:
         made(folder, "[]")
     assert not lacks_model(desk.store, run_.run_id, run_.config)

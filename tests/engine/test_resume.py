@@ -1,4 +1,5 @@
-"""Real children, killed at random steps and in the middle of a checkpoint: the finished run is the undisturbed one."""
+"""Real children, killed at random steps and in the middle of a checkpoint: the finished run is the
+undisturbed one."""
 
 from __future__ import annotations
 
@@ -45,8 +46,17 @@ def store(folder):
 @pytest.fixture(scope="module")
 def launcher(folder, store):
     """One warm process for all tests here; a checkpoint after every step."""
-    execution = {"results_dir": str(store.root), "cache_dir": str(folder / "cache"), "checkpoint_minutes": 1e-9}
-    order = {"execution": execution, "job": "tests.support.killed_jobs:run", "warm": WARM, "provenance": {}}
+    execution = {
+        "results_dir": str(store.root),
+        "cache_dir": str(folder / "cache"),
+        "checkpoint_minutes": 1e-9,
+    }
+    order = {
+        "execution": execution,
+        "job": "tests.support.killed_jobs:run",
+        "warm": WARM,
+        "provenance": {},
+    }
     made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, names=("cpu.0",)))
     yield made
     made.close()
@@ -58,26 +68,38 @@ def launch(launcher: Launcher, run: PlannedRun, stop: Stop | None = None):
 
 def planned(method: str) -> PlannedRun:
     run = at_scale(base(method, "repaired"), DEMO, demo_sources().sources)
-    run = vary(run, {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5, "train.precision": "fp32"})
+    run = vary(
+        run,
+        {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5, "train.precision": "fp32"},
+    )
     return PlannedRun(run_id=run_id(run), config=run, cells=("made-up a",), seed=0)
 
 
 def same_as_undisturbed(run: PlannedRun, store: Store, folder) -> None:
     """The same run, trained here in one go, has the same bits."""
-    execution, calm = Execution(results_dir=str(folder / "calm"), cache_dir=str(folder / "cache")), Store(folder / "calm", None)
-    with threadpool_limits(1):  # as in the children: numpy's products round otherwise with another number of threads
+    execution = Execution(results_dir=str(folder / "calm"), cache_dir=str(folder / "cache"))
+    calm = Store(folder / "calm", None)
+    # as in the children: numpy's products round otherwise with another number of threads
+    with threadpool_limits(1):
         calm.save(run.config, job.run(run.config, execution, lambda message: None))
-    ours, theirs = store.load(run.run_id), calm.load(run.run_id)
-    assert ours.status == theirs.status and ours.rows.to_csv() == theirs.rows.to_csv()  # pandas writes floats to the last bit
+    ours = store.load(run.run_id)
+    theirs = calm.load(run.run_id)
+    # pandas writes floats to the last bit
+    assert ours.status == theirs.status and ours.rows.to_csv() == theirs.rows.to_csv()
     assert ours.rows["value"].to_numpy().tobytes() == theirs.rows["value"].to_numpy().tobytes()
     pairs = [(each.root / "pairs" / f"{run.run_id}.parquet").read_bytes() for each in (store, calm)]
     assert pairs[0] == pairs[1]
 
 
 @pytest.mark.parametrize("method", [pytest.param("mocose", marks=pytest.mark.long), "esimcse"])
-def test_a_run_that_is_killed_twice_and_stopped_is_the_undisturbed_one(method, folder, store, launcher):
-    run, outcomes, stop = planned(method), [], Stop()
-    steps, checkpoint = random.Random(method).randint(2, 5), store.path("checkpoints", run.run_id)
+def test_a_run_that_is_killed_twice_and_stopped_is_the_undisturbed_one(
+    method, folder, store, launcher
+):
+    run = planned(method)
+    outcomes = []
+    stop = Stop()
+    steps = random.Random(method).randint(2, 5)
+    checkpoint = store.path("checkpoints", run.run_id)
     for fate in ("write 3", f"step {steps}"):
         (folder / "cache" / "fate").write_text(fate)
         outcome = launch(launcher, run)
@@ -92,6 +114,9 @@ def test_a_run_that_is_killed_twice_and_stopped_is_the_undisturbed_one(method, f
     assert outcomes[0].state == "stopped" and checkpoint.exists()
     assert launch(launcher, run).state == "done"
     torn, killed, stopped = store.load(run.run_id).provenance["resumed_at_steps"]
-    assert (torn, killed) == (2, 2 + steps) and killed < stopped < STEPS  # the third checkpoint was torn
-    assert not list((store.root / "checkpoints").iterdir()) and not (store.root / "damaged").exists()
+    # the third checkpoint was torn
+    assert (torn, killed) == (2, 2 + steps) and killed < stopped < STEPS
+    assert (
+        not list((store.root / "checkpoints").iterdir()) and not (store.root / "damaged").exists()
+    )
     same_as_undisturbed(run, store, folder)

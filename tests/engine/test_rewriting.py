@@ -1,4 +1,5 @@
-"""Rewritten text: the table that seeds share, when it is made anew, and what the target branch reads."""
+"""Rewritten text: the table that seeds share, when it is made anew, and what the target branch
+reads."""
 
 import json
 
@@ -21,7 +22,12 @@ from core.spec.vary import vary
 from tools.rewriting.typos import misspelt
 
 CPU = torch.device("cpu")
-TEXTS = ["The tired nurse hid the thermometer, quietly.", "A dog did not see the old teacher.", "...", "The king slept."]
+TEXTS = [
+    "The tired nurse hid the thermometer, quietly.",
+    "A dog did not see the old teacher.",
+    "...",
+    "The king slept.",
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +36,9 @@ def tokenizer():
 
 
 def small(**text):
-    run = vary(at_scale(base("mocose", "repaired"), DEMO, demo_sources().sources), {"data.max_length": 12})
+    run = vary(
+        at_scale(base("mocose", "repaired"), DEMO, demo_sources().sources), {"data.max_length": 12}
+    )
     return vary(run, {"text": TextView(**text)})
 
 
@@ -55,8 +63,12 @@ def test_a_text_is_rewritten_once_for_all_seeds(place, tokenizer):
     config = small(kind="typos")
     first = table(config, execution, tokenizer, "target")
     other_seed = vary(config, {"seed.model": 3, "seed.data": 4})
-    assert rows(table(other_seed, execution, tokenizer, "target")) == rows(first) and len(reads) == 1
-    wanted = tokenise(tokenizer, misspelt(TEXTS, 0.3, tokens.stream_seed(0, "text view typos target")), 12)
+    assert (
+        rows(table(other_seed, execution, tokenizer, "target")) == rows(first) and len(reads) == 1
+    )
+    wanted = tokenise(
+        tokenizer, misspelt(TEXTS, 0.3, tokens.stream_seed(0, "text view typos target")), 12
+    )
     assert rows(first) == rows(wanted)
 
 
@@ -64,17 +76,27 @@ def test_each_field_makes_another_table(place, tokenizer):
     execution, reads = place
     model = {"model": "encoder"}
     cases = [
-        small(kind="typos"), small(kind="typos", rate=0.9), small(kind="typos", detokenize="wordpiece_join"),
-        small(kind="contextual_insert", **model), small(kind="contextual_substitute", **model),
-        small(kind="contextual_substitute", rate=0.9, **model), vary(small(kind="typos"), {"data.max_length": 6}),
-    ]  # fmt: skip
-    found = [rows(table(config, execution, tokenizer, view)) for config in cases for view in ("target", "online")]
+        small(kind="typos"),
+        small(kind="typos", rate=0.9),
+        small(kind="typos", detokenize="wordpiece_join"),
+        small(kind="contextual_insert", **model),
+        small(kind="contextual_substitute", **model),
+        small(kind="contextual_substitute", rate=0.9, **model),
+        vary(small(kind="typos"), {"data.max_length": 6}),
+    ]
+    found = [
+        rows(table(config, execution, tokenizer, view))
+        for config in cases
+        for view in ("target", "online")
+    ]
     assert len(reads) == len(found) and len({json.dumps(table) for table in found}) == len(found)
 
 
 def test_word_pieces_are_joined_with_their_marks(tokenizer):  # D26
     texts = ["The xylophonist slept.", "a b c d e f g h i j k l m n o p"]
-    pieces, plain = (small(kind="typos", detokenize=how) for how in ("wordpiece_join", "original_text"))
+    pieces, plain = (
+        small(kind="typos", detokenize=how) for how in ("wordpiece_join", "original_text")
+    )
     joined = tokens.source_texts(pieces, pieces.text, texts, tokenizer)
     assert joined == [" ".join(tokenizer.tokenize(texts[0])[:10]), "a b c d e f g h i j"]
     assert "##" in joined[0] and tokenizer.tokenize("##s") == ["[UNK]", "[UNK]", "s"]
@@ -83,9 +105,11 @@ def test_word_pieces_are_joined_with_their_marks(tokenizer):  # D26
 
 def test_the_target_branch_alone_reads_the_rewritten_text():
     config = tiny.config("mocose", fgsm__gradient="none", fgsm__epsilon=0.0)
-    batch, other = pack(tiny.sentences(4, seed=1)), pack(tiny.sentences(4, seed=2))
+    batch = pack(tiny.sentences(4, seed=1))
+    other = pack(tiny.sentences(4, seed=2))
     by_hand, model = (MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train() for _ in range(2))
-    cls, other_cls = by_hand.encoder(batch), by_hand.target_stack(by_hand.encoder.embeddings(other), other)
+    cls = by_hand.encoder(batch)
+    other_cls = by_hand.target_stack(by_hand.encoder.embeddings(other), other)
     query = by_hand.predictor(by_hand.projection(by_hand.pooler(cls)))
     key = by_hand.target_projection(by_hand.target_pooler(other_cls))
     expected = info_nce(query, key, by_hand.queue.visible(), temperature=0.05)
@@ -97,11 +121,17 @@ def test_the_target_branch_alone_reads_the_rewritten_text():
 def test_a_stale_gradient_falls_on_the_slots_of_either_text(seen):
     config = tiny.config("mocose", fgsm__epsilon=0.05, fgsm__views=seen)
     model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
-    batch, other = pack(tiny.sentences(4, seed=1)), pack(tiny.sentences(4, seed=2))
+    batch = pack(tiny.sentences(4, seed=1))
+    other = pack(tiny.sentences(4, seed=2))
     model.stale.signs = torch.ones(4, 9, tiny.HIDDEN)
-    given, lookup = [], model.encoder.embeddings.finish
-    model.encoder.embeddings.finish = lambda words, slots: given.append(words) or lookup(words, slots)
+    given = []
+    lookup = model.encoder.embeddings.finish
+    model.encoder.embeddings.finish = lambda words, slots: (
+        given.append(words) or lookup(words, slots)
+    )
     model.loss(batch, other)
     keys, queries = given  # the target branch goes first
     assert torch.allclose(queries, model.encoder.embeddings.lookup(batch) + 0.05)
-    assert torch.allclose(keys, model.encoder.embeddings.lookup(other) + (0.05 if seen == "both_same" else 0.0))
+    assert torch.allclose(
+        keys, model.encoder.embeddings.lookup(other) + (0.05 if seen == "both_same" else 0.0)
+    )

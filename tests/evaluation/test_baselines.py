@@ -20,13 +20,17 @@ ARRAYS = tiny.sentences(len(TEXTS))
 
 
 def pairs(name):
-    return StsSet(name=name, subset=(name,) * 3, a=TEXTS[:3], b=TEXTS[1:], gold=np.array([4.0, 0.5, 3.0]))
+    return StsSet(
+        name=name, subset=(name,) * 3, a=TEXTS[:3], b=TEXTS[1:], gold=np.array([4.0, 0.5, 3.0])
+    )
 
 
 @pytest.fixture
 def scorer():
     table = TokenTable(np.concatenate(ARRAYS), np.cumsum([0, *map(len, ARRAYS)]))
-    return Scorer({"T": pairs("T"), "dev": pairs("D")}, [], [], lambda texts: table, torch.device("cpu"))
+    return Scorer(
+        {"T": pairs("T"), "dev": pairs("D")}, [], [], lambda texts: table, torch.device("cpu")
+    )
 
 
 def test_a_sentence_is_the_mean_of_its_words_whatever_comes_before():
@@ -43,15 +47,23 @@ def test_baselines_are_of_the_encoder_s_own_cls(scorer):
     unit = cls / np.linalg.norm(cls, axis=1, keepdims=True)
     order = np.argsort(np.argsort((unit[:3] * unit[1:]).sum(1)))
     score = rows["untrained", "T", "spearman_all"]
-    assert score == rows["untrained", "avg", "spearman_all"] == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
+    assert (
+        score
+        == rows["untrained", "avg", "spearman_all"]
+        == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
+    )
     spectrum = [rows["untrained", "dev", f"singular_value_{i}"] for i in range(tiny.HIDDEN)]
-    assert spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4) and max(spectrum[4:]) < 1e-4 * spectrum[0]
+    assert (
+        spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4)
+        and max(spectrum[4:]) < 1e-4 * spectrum[0]
+    )
     wanted = np.mean([unit[i] @ unit[j] for i in range(4) for j in range(4) if i != j])
     assert rows["untrained", "dev", "mean_cosine"] == pytest.approx(wanted, abs=1e-6)
 
 
 def test_rows_are_kept_and_made_again_where_their_file_was_changed(scorer, tmp_path, capsys):
-    config, made = tiny.config("simcse"), []
+    config = tiny.config("simcse")
+    made = []
 
     def kept():
         return baselines.kept_rows(config, tmp_path, "baselines", lambda: made.append(1) or rows)
@@ -59,9 +71,13 @@ def test_rows_are_kept_and_made_again_where_their_file_was_changed(scorer, tmp_p
     rows = baselines.baseline_rows(scorer, tiny.encoder(tiny.bert()))
     assert kept() == kept() == rows and len(made) == 1
     content = next((tmp_path / "baselines").glob("*.json")).read_bytes()
-    value = next(row for row in json.loads(content) if row[:3] == ["untrained", "avg", "spearman_all"])[-1]
+    value = next(
+        row for row in json.loads(content) if row[:3] == ["untrained", "avg", "spearman_all"]
+    )[-1]
     other_number = content.replace(repr(value).encode(), b"34.28")
-    for times, changed in enumerate((other_number, content[:100], b"[[1]]", content.decode().encode("utf-16")), start=2):
+    for times, changed in enumerate(
+        (other_number, content[:100], b"[[1]]", content.decode().encode("utf-16")), start=2
+    ):
         (path,) = (tmp_path / "baselines").glob("*.json")
         path.write_bytes(changed)
         assert kept() == kept() == rows and len(made) == times and changed != content
@@ -72,19 +88,30 @@ def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur()
     draw = np.random.default_rng(2)
     texts = [f"s{i}" for i in range(40)]
     vectors = draw.standard_normal((40, 5)) @ draw.standard_normal((5, 5)) + 3
-    a, b = ([texts[i] for i in draw.integers(0, 30, 200)] for _ in "ab")  # the last ten belong to no pair
+    # the last ten belong to no pair
+    a, b = ([texts[i] for i in draw.integers(0, 30, 200)] for _ in "ab")
     gold = draw.uniform(0, 5, 200)
     both_sides = StsSet("A", ("A",) * 200, tuple(a), tuple(b), gold)
-    found = baselines.whitened_score(both_sides, lambda wanted: vectors[[texts.index(text) for text in wanted]])["all"]
+    found = baselines.whitened_score(
+        both_sides, lambda wanted: vectors[[texts.index(text) for text in wanted]]
+    )["all"]
     rows_a, rows_b = (vectors[[texts.index(text) for text in side]] for side in (a, b))
     both = np.concatenate([rows_a, rows_b])
     inverse = np.linalg.inv(np.cov(both, rowvar=False, bias=True))
-    x, y = rows_a - both.mean(0), rows_b - both.mean(0)
-    cosine = [u @ inverse @ v / np.sqrt((u @ inverse @ u) * (v @ inverse @ v)) for u, v in zip(x, y, strict=True)]
-    assert found == pytest.approx(100 * spearmanr(np.float32(cosine), gold).statistic, abs=1e-6)  # pairs repeat: ties
+    x = rows_a - both.mean(0)
+    y = rows_b - both.mean(0)
+    cosine = [
+        u @ inverse @ v / np.sqrt((u @ inverse @ u) * (v @ inverse @ v))
+        for u, v in zip(x, y, strict=True)
+    ]
+    # pairs repeat: ties
+    assert found == pytest.approx(100 * spearmanr(np.float32(cosine), gold).statistic, abs=1e-6)
     flat = (draw.standard_normal((300, 3)) @ draw.standard_normal((3, 8)) + 5).astype(np.float32)
-    white = baselines.whitened(flat, flat)  # directions without variance are left out, and what is not finite is passed on
-    assert white.shape == (300, 3) and np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(3), abs=1e-6)
+    # directions without variance are left out, and what is not finite is passed on
+    white = baselines.whitened(flat, flat)
+    assert white.shape == (300, 3) and np.cov(white, rowvar=False, bias=True) == pytest.approx(
+        np.eye(3), abs=1e-6
+    )
     flat[7, 2] = np.inf
     assert np.isnan(baselines.whitened(flat, flat)).all()
 
@@ -99,12 +126,15 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
     averages = scorer.vectors(baselines.Untrained(tiny.encoder(make(), dropout=0.5), early), TEXTS)
     for layer, vectors in zip(early, np.split(averages, 3, axis=1), strict=True):
         average = (layers[layer] + layers[-1]) / 2
-        assert vectors == pytest.approx(np.stack([average[i, : len(ids)].mean(0) for i, ids in enumerate(ARRAYS)]), abs=1e-5)
+        assert vectors == pytest.approx(
+            np.stack([average[i, : len(ids)].mean(0) for i, ids in enumerate(ARRAYS)]), abs=1e-5
+        )
 
 
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
     monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
-    model, seen = baselines.Untrained(tiny.encoder(tiny.bert()), (-1,)), set()
+    model = baselines.Untrained(tiny.encoder(tiny.bert()), (-1,))
+    seen = set()
     encode = model.sentence_vectors
 
     def watched(batch):
@@ -121,17 +151,26 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
         assert np.array_equal(scorer.vectors(model, TEXTS), alone) and torch.get_num_threads() == 3
         assert seen == {(True, 1), (False, 1)}
         monkeypatch.setattr(baselines.Untrained, "draws_when_scored", True)
-        assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6) and seen == {(True, 1), (False, 1), (True, 3)}
+        assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6) and seen == {
+            (True, 1),
+            (False, 1),
+            (True, 3),
+        }
     finally:
         torch.set_num_threads(before)
 
 
 def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkeypatch):
-    """Shuffled positions are drawn for a batch (D21): in other batches it has other scores, by three points in a table's row."""
-    monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000})
+    """Shuffled positions are drawn for a batch (D21): in other batches it has other scores, by
+    three points in a table's row."""
+    monkeypatch.setattr(
+        "core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000}
+    )
     monkeypatch.setattr(scorer, "device", torch.device("meta"))
     sizes = []
-    model = SimpleNamespace(training=False, eval=lambda: None, train=lambda mode: None, draws_when_scored=True)
+    model = SimpleNamespace(
+        training=False, eval=lambda: None, train=lambda mode: None, draws_when_scored=True
+    )
     model.sentence_vectors = lambda batch: sizes.append(batch.batch) or torch.zeros(batch.batch, 2)
     scorer.vectors(model, TEXTS)
     elsewhere, sizes[:] = sizes[:], []

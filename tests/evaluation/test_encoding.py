@@ -1,4 +1,5 @@
-"""Sentence vectors of checkpoints on disk: poolings, batching, truncation, refusals, and published scores as the oracle."""
+"""Sentence vectors of checkpoints on disk: poolings, batching, truncation, refusals, and published
+scores as the oracle."""
 
 import random
 import shutil
@@ -29,24 +30,40 @@ def folder(tmp_path_factory):
 
 def sentences(count, longest=15, seed=0):
     draw = random.Random(seed)
-    return [" ".join(draw.choices(tiny_checkpoint.WORDS, k=draw.randint(1, longest))) for _ in range(count)]
+    return [
+        " ".join(draw.choices(tiny_checkpoint.WORDS, k=draw.randint(1, longest)))
+        for _ in range(count)
+    ]
 
 
 def one_by_one(checkpoint, text, pooling):
     """The vector of one sentence, in the plainest way."""
-    tokens = checkpoint.tokenizer(text, return_tensors="pt", truncation=True, max_length=checkpoint.max_length)
+    tokens = checkpoint.tokenizer(
+        text, return_tensors="pt", truncation=True, max_length=checkpoint.max_length
+    )
     with torch.no_grad():
-        layers = [layer[0] for layer in checkpoint.model(input_ids=tokens["input_ids"], output_hidden_states=True).hidden_states]
+        layers = [
+            layer[0]
+            for layer in checkpoint.model(
+                input_ids=tokens["input_ids"], output_hidden_states=True
+            ).hidden_states
+        ]
         if pooling == "pooler":
             return torch.tanh(checkpoint.model.pooler.dense(layers[-1][0])).numpy()
-    means = {"cls": layers[-1][0], "mean": layers[-1].mean(0), "first_last_avg": ((layers[1] + layers[-1]) / 2).mean(0)}
+    means = {
+        "cls": layers[-1][0],
+        "mean": layers[-1].mean(0),
+        "first_last_avg": ((layers[1] + layers[-1]) / 2).mean(0),
+    }
     return means[pooling].numpy()
 
 
 def compared(checkpoint, texts, pooling):
     vectors = sentence_vectors(checkpoint, texts, pooling)
     assert vectors.shape == (len(texts), tiny_checkpoint.HIDDEN) and vectors.dtype == np.float32
-    np.testing.assert_allclose(vectors, np.stack([one_by_one(checkpoint, text, pooling) for text in texts]), atol=1e-5)
+    np.testing.assert_allclose(
+        vectors, np.stack([one_by_one(checkpoint, text, pooling) for text in texts]), atol=1e-5
+    )
     return vectors
 
 
@@ -73,12 +90,27 @@ BROKEN = [
     (lambda folder: (folder / "model.safetensors").unlink(), "no file named model.safetensors"),
     (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
     (lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer .* cannot be read"),
-    (lambda folder: (folder / "config.json").write_text("{}"), "cannot be loaded .*; copy its files there again"),
-    (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "no whole safetensors file"),
+    (
+        lambda folder: (folder / "config.json").write_text("{}"),
+        "cannot be loaded .*; copy its files there again",
+    ),
+    (
+        lambda folder: (folder / "model.safetensors").write_bytes(b"torn"),
+        "no whole safetensors file",
+    ),
     (without_a_weight, "do not fit .*encoder.layer.1.output.dense.weight"),
-    (lambda folder: with_json(folder, "config.json", intermediate_size=64), r"do not fit its config.json \(\S+ is \[.*\], not"),
-    (lambda folder: with_json(folder, "config.json", num_hidden_layers=1), r"encoder.layer.1.attention\S+ is of a layer too many"),
-    (lambda folder: tiny_checkpoint.bert(folder, pooler=False), "no trained pooler; take --pooling cls or mean"),
+    (
+        lambda folder: with_json(folder, "config.json", intermediate_size=64),
+        r"do not fit its config.json \(\S+ is \[.*\], not",
+    ),
+    (
+        lambda folder: with_json(folder, "config.json", num_hidden_layers=1),
+        r"encoder.layer.1.attention\S+ is of a layer too many",
+    ),
+    (
+        lambda folder: tiny_checkpoint.bert(folder, pooler=False),
+        "no trained pooler; take --pooling cls or mean",
+    ),
     (tiny_checkpoint.gpt2, "holds a gpt2 model, which is no encoder"),
     (shutil.rmtree, "holds no config.json; give a folder with it"),
 ]
@@ -93,12 +125,25 @@ def test_refusals_are_one_sentence(harm, message, tmp_path):
 
 
 def test_cls_needs_no_pooler_and_an_encoder_of_any_kind_is_scored(tmp_path):
-    assert load_checkpoint(tiny_checkpoint.bert(tmp_path / "bert", pooler=False), pooling="cls").max_length == 20
+    assert (
+        load_checkpoint(
+            tiny_checkpoint.bert(tmp_path / "bert", pooler=False), pooling="cls"
+        ).max_length
+        == 20
+    )
     with_json(tmp_path / "bert", "config.json", num_hidden_layers=1)
-    with pytest.raises(UserError, match="encoder.layer.1.attention.self.query.weight is .16, 16., not missing"):
+    with pytest.raises(
+        UserError, match="encoder.layer.1.attention.self.query.weight is .16, 16., not missing"
+    ):
         check_encoder(tmp_path / "bert")  # by a plan
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    config = DebertaV2Config(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)  # it has no token types
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    # it has no token types
+    config = DebertaV2Config(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
     DebertaV2ForMaskedLM(config).save_pretrained(tmp_path)
     tiny_checkpoint.tokenizer_files(tmp_path)
     compared(load_checkpoint(tmp_path, pooling="mean"), sentences(4), "mean")
@@ -110,30 +155,51 @@ def test_pickles_only_when_allowed(tmp_path, folder):
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(UserError, match="only pickled weights.*--allow-pickle"):
         load_checkpoint(tmp_path, pooling="cls")
-    both = load_checkpoint(tmp_path, pooling="cls", allow_pickle=True), load_checkpoint(folder, pooling="cls")
+    both = (
+        load_checkpoint(tmp_path, pooling="cls", allow_pickle=True),
+        load_checkpoint(folder, pooling="cls"),
+    )
     np.testing.assert_array_equal(*(sentence_vectors(one, ["w1 w2"], "cls") for one in both))
 
 
 # Cosine Spearman of sentence-transformers/all-MiniLM-L6-v2 in the result files of the MTEB paper
-# (github.com/embeddings-benchmark/mtebpaper, results/all-MiniLM-L6-v2, mteb 0.0.2), x 100.
-# MTEB concatenates the subsets of STS12 to STS16 (our `all`) and scores SICK-R on train, trial and test together.
+# (github.com/embeddings-benchmark/mtebpaper, results/all-MiniLM-L6-v2, mteb 0.0.2), x 100. MTEB
+# concatenates the subsets of STS12 to STS16 (our `all`) and scores SICK-R on train, trial and test
+# together.
 PUBLISHED = {
-    "STS12": 72.36900735, "STS13": 80.60316722, "STS14": 75.58912800, "STS15": 85.38966052, "STS16": 78.98945343,
-    "STS-B": 82.03246731, "STS-B dev": 86.71631198, "SICK-R, all splits": 77.58245130,
-}  # fmt: skip
+    "STS12": 72.36900735,
+    "STS13": 80.60316722,
+    "STS14": 75.58912800,
+    "STS15": 85.38966052,
+    "STS16": 78.98945343,
+    "STS-B": 82.03246731,
+    "STS-B dev": 86.71631198,
+    "SICK-R, all splits": 77.58245130,
+}
 
 
 def minilm_scores(names) -> dict[str, float]:
-    """The packaged MiniLM's scores on these sets, SICK-R's three splits together if they are among them."""
-    data, checkpoint = real.data_dir(), load_checkpoint(real.minilm_dir(), pooling="mean")
+    """The packaged MiniLM's scores on these sets, SICK-R's three splits together if they are among
+    them."""
+    data = real.data_dir()
+    checkpoint = load_checkpoint(real.minilm_dir(), pooling="mean")
     sick = "SICK-R, all splits"
     sets = {name: pairs for name, pairs in load_sts(data).items() if name in names}
-    sets |= {f"SICK-R {split}": load_sick(data, split) for split in ("train", "dev", "test") if sick in names}
+    sets |= {
+        f"SICK-R {split}": load_sick(data, split)
+        for split in ("train", "dev", "test")
+        if sick in names
+    }
     found = evaluate(sets, lambda texts: sentence_vectors(checkpoint, texts, "mean"))
     blocks = [block for block in found.pairs if block.task.startswith("SICK-R")]
     scores = {name: score["all"] for name, score in found.scores.items()}
     if blocks:
-        scores[sick] = spearman(*(np.concatenate([getattr(block, side) for block in blocks]) for side in ("cosine", "gold")))
+        scores[sick] = spearman(
+            *(
+                np.concatenate([getattr(block, side) for block in blocks])
+                for side in ("cosine", "gold")
+            )
+        )
     return {name: scores[name] for name in names}
 
 

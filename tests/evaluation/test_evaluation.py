@@ -1,4 +1,5 @@
-"""One evaluation: sentences encoded once, scores from the cosines that are kept, NaN and never zero without one; length bias; edits."""
+"""One evaluation: sentences encoded once, scores from the cosines that are kept, NaN and never zero
+without one; length bias; edits."""
 
 import math
 import random
@@ -16,7 +17,13 @@ from core.data.sts import StsSet, load_demo
 from core.engine.encoder.packing import pack
 from core.engine.evaluation import edits, metrics
 from core.engine.evaluation.baselines import Untrained
-from core.engine.evaluation.edits import EDITS, SENTENCES, edit_rows, edited_copies, edited_sentences
+from core.engine.evaluation.edits import (
+    EDITS,
+    SENTENCES,
+    edit_rows,
+    edited_copies,
+    edited_sentences,
+)
 from core.engine.evaluation.metrics import GAP, length_rows, like_length_excess
 from core.engine.evaluation.scoring import evaluate
 from core.spec.result import EXCESS, PairBlock
@@ -37,7 +44,9 @@ def encoder(broken=()):
 
     def encode(sentences):
         asked.append(list(sentences))
-        vectors = np.stack([np.random.default_rng(sum(map(ord, s)) + len(s)).normal(size=8) for s in sentences])
+        vectors = np.stack(
+            [np.random.default_rng(sum(map(ord, s)) + len(s)).normal(size=8) for s in sentences]
+        )
         for i, sentence in enumerate(sentences):
             if sentence in broken:
                 vectors[i] = np.nan
@@ -55,28 +64,48 @@ def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     encode, asked = encoder()
     first, second = sets.values()
     found = evaluate(sets, encode, [first, second])
-    assert len(asked) == 1 and sorted(asked[0]) == sorted({text for s in (first, second) for text in (*s.a, *s.b)})
+    assert len(asked) == 1 and sorted(asked[0]) == sorted(
+        {text for s in (first, second) for text in (*s.a, *s.b)}
+    )
     blocks = [block for block in found.pairs if block.task == "A"]
-    assert [block.subset for block in blocks] == ["p", "q"] and [len(block.cosine) for block in blocks] == [600, 90]
-    cosine, gold = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("cosine", "gold"))
+    assert [block.subset for block in blocks] == ["p", "q"] and [
+        len(block.cosine) for block in blocks
+    ] == [600, 90]
+    cosine, gold = (
+        np.concatenate([getattr(block, name) for block in blocks]) for name in ("cosine", "gold")
+    )
     assert cosine.dtype == np.float32 and list(blocks[0].words_a) == [2] * 600
     assert found.scores["A"]["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
-    assert found.average(("A", "B")) == pytest.approx((found.scores["A"]["all"] + found.scores["B"]["all"]) / 2)
+    assert found.average(("A", "B")) == pytest.approx(
+        (found.scores["A"]["all"] + found.scores["B"]["all"]) / 2
+    )
     assert cosine.tolist() == metrics.cosines(encode(list(first.a)), encode(list(first.b))).tolist()
-    a, b = first.a + second.a, first.b + second.b
-    x, y, near = encode(a), encode(b), np.concatenate([first.gold, second.gold]) > 4  # exactly 4 is not positive
+    a = first.a + second.a
+    b = first.b + second.b
+    # exactly 4 is not positive
+    x = encode(a)
+    y = encode(b)
+    near = np.concatenate([first.gold, second.gold]) > 4
     for mode in metrics.MODES:
-        assert found.geometry[f"alignment_{mode}"] == pytest.approx(metrics.alignment(x[near], y[near], mode))
+        assert found.geometry[f"alignment_{mode}"] == pytest.approx(
+            metrics.alignment(x[near], y[near], mode)
+        )
         assert found.geometry[f"alignment_all_{mode}"] == metrics.alignment(x, y, mode)
     assert found.geometry["uniformity_batched64"] == metrics.uniformity(x, "batched64")
-    assert found.geometry["uniformity_global"] == metrics.uniformity(encode(list(dict.fromkeys(a + b))), "global")
+    assert found.geometry["uniformity_global"] == metrics.uniformity(
+        encode(list(dict.fromkeys(a + b))), "global"
+    )
 
 
 def test_a_broken_embedding_gives_nan_and_never_zero(sets):
     encode, _ = encoder(broken={sets["B"].a[0]})
     sets["C"] = StsSet("C", ("C",) * 3, ("u", "v", "w"), ("x", "y", "z"), np.array([1.0, 2.0, 4.0]))
     found = evaluate(sets, encode)
-    assert math.isnan(found.scores["B"]["all"]) and math.isfinite(found.scores["C"]["all"]) and math.isnan(found.average(("B", "C")))
+    assert (
+        math.isnan(found.scores["B"]["all"])
+        and math.isfinite(found.scores["C"]["all"])
+        and math.isnan(found.average(("B", "C")))
+    )
     (block,) = (block for block in found.pairs if block.task == "B")
     assert np.isnan(block.cosine).any() and not (np.asarray(block.cosine) == 0).any()
     collapsed = evaluate(sets, lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
@@ -84,39 +113,63 @@ def test_a_broken_embedding_gives_nan_and_never_zero(sets):
 
 
 def gapped(task, subset, count, gaps):
-    words, gold = draw.integers(1, 20, count), draw.integers(0, 11, count) / 2
+    words = draw.integers(1, 20, count)
+    gold = draw.integers(0, 11, count) / 2
     others = (words + np.resize(gaps, count)).tolist()
-    return PairBlock(task, subset, gold, draw.normal(size=count).astype(np.float32), words.tolist(), others)
+    return PairBlock(
+        task, subset, gold, draw.normal(size=count).astype(np.float32), words.tolist(), others
+    )
 
 
 def test_each_group_s_spearman_is_that_of_a_plain_loop():
-    blocks = [gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 41, [4, 3]), gapped("A", "q", 35, [-3, -4, 1])]
+    blocks = [
+        gapped("A", "p", 60, [0, 3, 4, 9]),
+        gapped("B", "B", 41, [4, 3]),
+        gapped("A", "q", 35, [-3, -4, 1]),
+    ]
     rows = length_rows(blocks, "selected", "B", 7)
     assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [
-        ("selected", task, metric, 7) for task in ("A", "dev") for metric in ("spearman_gap_le3", "spearman_gap_gt3", EXCESS)
+        ("selected", task, metric, 7)
+        for task in ("A", "dev")
+        for metric in ("spearman_gap_le3", "spearman_gap_gt3", EXCESS)
     ]
     for row in (row for row in rows if row.metric != EXCESS):
-        gold, cosine = [], []
+        gold = []
+        cosine = []
         for b in blocks:
             for g, c, wa, wb in zip(b.gold, b.cosine, b.words_a, b.words_b, strict=True):
                 longer = max(wa, wb) - min(wa, wb) > 3
-                if b.task == {"A": "A", "dev": "B"}[row.task] and longer == row.metric.endswith("gt3"):
+                if b.task == {"A": "A", "dev": "B"}[row.task] and longer == row.metric.endswith(
+                    "gt3"
+                ):
                     gold.append(g)
                     cosine.append(c)
-        assert 10 <= len(gold) and row.value == pytest.approx(100 * spearmanr(cosine, gold).statistic)
+        assert 10 <= len(gold) and row.value == pytest.approx(
+            100 * spearmanr(cosine, gold).statistic
+        )
 
 
 def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both():
-    """The coefficient by its second formulation (Frisch and Waugh): the residual of the cosine on that of the group."""
+    """The coefficient by its second formulation (Frisch and Waugh): the residual of the cosine on
+    that of the group."""
     for block in (gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 50, [5, 2])):
         like = np.abs(np.subtract(block.words_a, block.words_b)) <= GAP
-        cosine, by = (y - np.polyval(np.polyfit(block.gold, y, 1), block.gold) for y in (block.cosine, like.astype(float)))
-        assert like_length_excess(block.gold, block.cosine, like) == pytest.approx(cosine @ by / (by @ by) / block.cosine.std())
+        cosine, by = (
+            y - np.polyval(np.polyfit(block.gold, y, 1), block.gold)
+            for y in (block.cosine, like.astype(float))
+        )
+        assert like_length_excess(block.gold, block.cosine, like) == pytest.approx(
+            cosine @ by / (by @ by) / block.cosine.std()
+        )
 
 
 def test_there_is_no_number_without_both_groups_and_something_to_compare():
-    gold, cosine, gaps = np.arange(20) / 4, draw.normal(size=20), np.array([0, 9] * 10)
-    few_like, few_others, not_finite = gaps.copy(), gaps.copy(), cosine.copy()
+    gold = np.arange(20) / 4
+    cosine = draw.normal(size=20)
+    gaps = np.array([0, 9] * 10)
+    few_like = gaps.copy()
+    few_others = gaps.copy()
+    not_finite = cosine.copy()
     few_like[0], few_others[1], not_finite[3] = 9, 0, np.nan
 
     def metrics_of(gold, cosine, gaps):
@@ -124,8 +177,12 @@ def test_there_is_no_number_without_both_groups_and_something_to_compare():
         return [row.metric.rpartition("_")[2] for row in length_rows([block], "selected", "D", 1)]
 
     assert metrics_of(gold, cosine, gaps) == ["le3", "gt3", "excess"]
-    assert metrics_of(gold, cosine, few_like) == ["gt3"] and metrics_of(gold, cosine, few_others) == ["le3"]
-    assert metrics_of(np.full(20, 2.0), cosine, gaps) == metrics_of(gold, np.full(20, 0.3), gaps) == []
+    assert metrics_of(gold, cosine, few_like) == ["gt3"] and metrics_of(
+        gold, cosine, few_others
+    ) == ["le3"]
+    assert (
+        metrics_of(np.full(20, 2.0), cosine, gaps) == metrics_of(gold, np.full(20, 0.3), gaps) == []
+    )
     assert "excess" not in metrics_of(gold, not_finite, gaps)
 
 
@@ -139,46 +196,67 @@ def tokenizer(tmp_path_factory):
 
 
 def test_sentences_are_the_first_distinct_long_ones():
-    six, other = "a b c d e f", "g h i j k l"
+    six = "a b c d e f"
+    other = "g h i j k l"
     assert edited_sentences(pairs([six, "a b c d e", other], ["short", six, six])) == [six, other]
     chosen = edited_sentences(load_demo()["DEV"])
-    assert len(chosen) == len(set(chosen)) == SENTENCES and min(len(text.split()) for text in chosen) >= 6
+    assert (
+        len(chosen) == len(set(chosen)) == SENTENCES
+        and min(len(text.split()) for text in chosen) >= 6
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_each_edit_is_one_edit(seed):
-    stream, words = random.Random(seed), "a b c d e f".split()
+    stream = random.Random(seed)
+    words = "a b c d e f".split()
     longer = edits.insertion(words, ["x", "y"], stream)
     assert [w for w in longer if w in words] == words and sum(w in "xy" for w in longer) == 1
     shorter = edits.written(words, 0, stream)
     assert len(shorter) == 5 and shorter == [w for w in words if w in shorter]
     twice = edits.written(words, 2, stream)
-    assert sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2] and sorted(set(twice), key=twice.index) == words
+    assert (
+        sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2]
+        and sorted(set(twice), key=twice.index) == words
+    )
     assert twice == sorted(twice)  # the copy stands beside its word
 
 
 def test_means_are_those_of_single_sentences(tokenizer):
     draw = random.Random(1)
-    a, b = ([" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)] for _ in "ab")
+    a, b = (
+        [" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)]
+        for _ in "ab"
+    )
     dev = pairs(a, b)
     chosen = edited_sentences(dev)
     copies, again = (edited_copies(chosen, tokenizer, 40) for _ in range(2))
     assert np.array_equal(copies.ids, again.ids)
     model = Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
     rows = edit_rows(model, dev, tokenizer, torch.device("cpu"), 3)
-    assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [("selected", "edits", f"cosine_{e}", 3) for e in EDITS]
+    assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [
+        ("selected", "edits", f"cosine_{e}", 3) for e in EDITS
+    ]
     count = len(chosen)
     lengths = np.diff(copies.offsets).reshape(-1, count)
     assert ((lengths[1:] - lengths[0]) == np.array([[0, 1, -1, 1, 1]]).T).all()
     for i in range(count):  # the first and last token stay where they are
-        plain, again = copies[i].tolist(), copies[5 * count + i].tolist()
-        assert again in [[*plain[: place + 1], *plain[place:]] for place in range(1, len(plain) - 1)]
+        plain = copies[i].tolist()
+        again = copies[5 * count + i].tolist()
+        assert again in [
+            [*plain[: place + 1], *plain[place:]] for place in range(1, len(plain) - 1)
+        ]
     with torch.no_grad():
         vectors = [model.eval().sentence_vectors(pack([copies[i]]))[0] for i in range(len(copies))]
     for kind, row in enumerate(rows, start=1):
-        found = [torch.cosine_similarity(vectors[i], vectors[kind * count + i], dim=0) for i in range(count)]
+        found = [
+            torch.cosine_similarity(vectors[i], vectors[kind * count + i], dim=0)
+            for i in range(count)
+        ]
         assert row.value == pytest.approx(float(torch.stack(found).mean()), abs=1e-5)
-    assert rows[0].value == pytest.approx(1.0, abs=1e-6) and all(row.value < 0.9999 for row in rows[1:])
+    assert rows[0].value == pytest.approx(1.0, abs=1e-6) and all(
+        row.value < 0.9999 for row in rows[1:]
+    )
     assert edit_rows(model, pairs(a[:1], ["short"]), tokenizer, torch.device("cpu"), 3) == []
     long = [" ".join(["w1"] * 60), " ".join(["w2"] * 60)]
     assert np.diff(edited_copies(long, tokenizer, 20).offsets).max() == 20  # they fit the encoder

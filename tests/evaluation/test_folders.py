@@ -1,4 +1,5 @@
-"""`evaluate`: folders of sentence-transformers, some of public bug reports, are scored as they say or refused; lines and CSV."""
+"""`evaluate`: folders of sentence-transformers, some of public bug reports, are scored as they say
+or refused; lines and CSV."""
 
 import csv
 import json
@@ -22,13 +23,18 @@ from core.runner import evaluate as command
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
 
-WITH_THE_LIBRARY = pytest.mark.skipif(not installed(), reason="requirements-evaluate.txt is not installed")
+WITH_THE_LIBRARY = pytest.mark.skipif(
+    not installed(), reason="requirements-evaluate.txt is not installed"
+)
 POOLING = {"word_embedding_dimension": tiny_checkpoint.HIDDEN, "pooling_mode_mean_tokens": True}
 
 
 def listed(*kinds):
     """`modules.json` with these modules behind one another."""
-    parts = ((i, f"{i}_{kind}" if i else "", f"sentence_transformers.models.{kind}") for i, kind in enumerate(kinds))
+    parts = (
+        (i, f"{i}_{kind}" if i else "", f"sentence_transformers.models.{kind}")
+        for i, kind in enumerate(kinds)
+    )
     return [{"idx": i, "name": str(i), "path": path, "type": kind} for i, path, kind in parts]
 
 
@@ -36,7 +42,9 @@ def sentence_transformer(folder, settings=None, config=None):
     with_json(tiny_checkpoint.bert(folder), "1_Pooling/config.json", **POOLING)
     (folder / "modules.json").write_text(json.dumps(listed("Transformer", "Pooling")))
     with_json(folder, "config_sentence_transformers.json", **(config or {}))
-    return with_json(folder, "sentence_bert_config.json", **({"max_seq_length": 16} | (settings or {})))
+    return with_json(
+        folder, "sentence_bert_config.json", **({"max_seq_length": 16} | (settings or {}))
+    )
 
 
 @pytest.fixture
@@ -44,26 +52,45 @@ def evaluated(capsys, monkeypatch):
     """Exit status and output of `evaluate` on six pairs a set."""
 
     def evaluate(folder, *options, words="w1 w2"):
-        pairs = tuple(f"{words} w{i}" for i in range(6)), tuple(f"{words} w{2 * i} w3" for i in range(6))
-        small = {name: StsSet(name, (name,) * 6, *pairs, np.arange(6.0)) for name in (*DEMO.tests, DEMO.dev)}
+        pairs = (
+            tuple(f"{words} w{i}" for i in range(6)),
+            tuple(f"{words} w{2 * i} w3" for i in range(6)),
+        )
+        small = {
+            name: StsSet(name, (name,) * 6, *pairs, np.arange(6.0))
+            for name in (*DEMO.tests, DEMO.dev)
+        }
         monkeypatch.setattr(command, "load_demo", lambda: small)
         try:
-            status, told = command.main([str(folder), "--scale", "demo", *options]), ""
+            status = command.main([str(folder), "--scale", "demo", *options])
+            told = ""
         except UserError as error:
-            status, told = 2, str(error)
+            status = 2
+            told = str(error)
         return status, capsys.readouterr().out + told
 
     return evaluate
 
 
-def test_without_the_library_a_folder_with_modules_is_refused_unless_a_pooling_is_given(tmp_path, evaluated, monkeypatch):
+def test_without_the_library_a_folder_with_modules_is_refused_unless_a_pooling_is_given(
+    tmp_path, evaluated, monkeypatch
+):
     monkeypatch.setattr(encoding, "installed", lambda: False)
-    plain, folder = tiny_checkpoint.bert(tmp_path / "plain"), sentence_transformer(tmp_path / "own")
+    plain = tiny_checkpoint.bert(tmp_path / "plain")
+    folder = sentence_transformer(tmp_path / "own")
     assert "Pooling cls. Choose another" in evaluated(plain)[1]
     status, told = evaluated(folder)
-    assert status == 2 and "has modules.json, which sentence-transformers reads; install the extra [evaluate]" in told
+    assert (
+        status == 2
+        and "has modules.json, which sentence-transformers reads; install the extra [evaluate]"
+        in told
+    )
     status, told = evaluated(folder, "--pooling", "mean")
-    assert status == 0 and f"Pooling mean. What {folder} says of modules, prompts and similarity is not used." in told
+    assert (
+        status == 0
+        and f"Pooling mean. What {folder} says of modules, prompts and similarity is not used."
+        in told
+    )
     with_json(folder, "run.json")  # a kept model
     assert evaluated(folder)[0] == 0 and "Pooling cls.\n" in evaluated(folder)[1]
 
@@ -73,7 +100,10 @@ def test_the_encoder_beside_a_pooling_is_not_scored_by_another_in_silence(tmp_pa
     whole = sentence_transformer(tmp_path / "whole")
     part = tiny_checkpoint.bert(whole / "0_Transformer")
     status, told = evaluated(part)
-    assert status == 2 and f"{part} is a part of {whole}, which states a pooling; give that, or" in told
+    assert (
+        status == 2
+        and f"{part} is a part of {whole}, which states a pooling; give that, or" in told
+    )
     status, told = evaluated(part, "--pooling", "mean")
     assert status == 0 and f"What {whole} says" in told
 
@@ -84,8 +114,14 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     from sentence_transformers import SentenceTransformer
     from sentence_transformers import models as parts
 
-    parts = [parts.Transformer(str(tiny_checkpoint.bert(tmp_path))), parts.Pooling(16), parts.Dense(16, 4), parts.Normalize()]
-    model, sentences = SentenceTransformer(modules=parts, device="cpu"), ["w1 w2 w3", "w4"]
+    parts = [
+        parts.Transformer(str(tiny_checkpoint.bert(tmp_path))),
+        parts.Pooling(16),
+        parts.Dense(16, 4),
+        parts.Normalize(),
+    ]
+    model = SentenceTransformer(modules=parts, device="cpu")
+    sentences = ["w1 w2 w3", "w4"]
     model.save(str(tmp_path / "whole"))
     encode, pooling = command._encoder(command._parser().parse_args([str(tmp_path / "whole")]))
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
@@ -94,7 +130,9 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
 
 
 def test_tokenizers_of_public_reports(tmp_path, evaluated):
-    folder = with_json(tiny_checkpoint.bert(tmp_path / "side"), "tokenizer_config.json", truncation_side="left")
+    folder = with_json(
+        tiny_checkpoint.bert(tmp_path / "side"), "tokenizer_config.json", truncation_side="left"
+    )
     tokenizer = load_checkpoint(folder, pooling="cls").tokenizer
     words = tokenizer.convert_ids_to_tokens(tokenise(tokenizer, ["w1 w2 w3 w4"], 4)[0])
     assert words == ["[CLS]", "w3", "w4", "[SEP]"]  # huggingface/transformers#12913
@@ -102,11 +140,14 @@ def test_tokenizers_of_public_reports(tmp_path, evaluated):
     assert not unknown(tokenise(tokenizer, ["w1 w2 w3"], 9), tokenizer)
     assert "40% of the tokens are unknown" in unknown(tokenise(tokenizer, ["x w2 x"], 9), tokenizer)
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]
-    with_json(folder, "tokenizer.json", model=vocabulary | {"unk_token": "[none]"})  # tokenizers#168
+    # tokenizers#168
+    with_json(folder, "tokenizer.json", model=vocabulary | {"unk_token": "[none]"})
     status, told = evaluated(folder, words="x y")
     assert status == 2 and "The tokenizer cannot read the text (WordLevel error: Missing" in told
     # huggingface/transformers#13000: no [CLS]
-    folder = with_json(tiny_checkpoint.bert(tmp_path / "plain"), "tokenizer.json", post_processor=None)
+    folder = with_json(
+        tiny_checkpoint.bert(tmp_path / "plain"), "tokenizer.json", post_processor=None
+    )
     load_checkpoint(folder, pooling="mean")
     with pytest.raises(UserError, match=r"sets no \[CLS\] before a sentence; .* --pooling mean"):
         load_checkpoint(folder, pooling="cls")
@@ -117,35 +158,54 @@ def test_what_a_folder_says_is_followed_or_told(tmp_path, evaluated):
     # sentence-transformers#2441: another similarity; mteb#3641: prompts without a default
     config = {"similarity_fn_name": "dot", "prompts": {"query": "find: ", "document": ""}}
     status, told = evaluated(sentence_transformer(tmp_path / "dot", config=config))
-    assert status == 0 and "with prompt none; the folder names the similarity dot and prompts: query." in told
-    told = evaluated(sentence_transformer(tmp_path / "query", config=config | {"default_prompt_name": "query"}))[1]
+    assert (
+        status == 0
+        and "with prompt none; the folder names the similarity dot and prompts: query." in told
+    )
+    told = evaluated(
+        sentence_transformer(tmp_path / "query", config=config | {"default_prompt_name": "query"})
+    )[1]
     assert "with prompt query;" in told
-    status, told = evaluated(sentence_transformer(tmp_path / "cross", config={"model_type": "CrossEncoder"}))
+    status, told = evaluated(
+        sentence_transformer(tmp_path / "cross", config={"model_type": "CrossEncoder"})
+    )
     assert status == 2 and "holds a CrossEncoder, which gives no vectors" in told
-    # sentence-transformers#1600: longer than the position table; #583: other names, so random weights
-    status, told = evaluated(sentence_transformer(tmp_path / "long", {"max_seq_length": 512}), words="w1 " * 50)
+    # sentence-transformers#1600: longer than the position table; #583: other names, so random
+    # weights
+    status, told = evaluated(
+        sentence_transformer(tmp_path / "long", {"max_seq_length": 512}), words="w1 " * 50
+    )
     assert status == 0 and "sentences are cut at 20 tokens" in told
     status, told = evaluated(renamed(sentence_transformer(tmp_path / "renamed")))
     assert status == 2 and "has weights that do not fit its config.json" in told
-    status, told = evaluated(sentence_transformer(tmp_path / "none", {"max_seq_length": -1}))  # sentence-transformers#1918
+    # sentence-transformers#1918
+    status, told = evaluated(sentence_transformer(tmp_path / "none", {"max_seq_length": -1}))
     assert status == 2 and "sentence-transformers cannot load" in told
     for content in ("[]", "{", "3"):
         folder = sentence_transformer(tmp_path / "list")
         (folder / "modules.json").write_text(content)
         status, told = evaluated(folder)
-        assert status == 2 and "sentence-transformers cannot load" in told and "Traceback" not in told
+        assert (
+            status == 2 and "sentence-transformers cannot load" in told and "Traceback" not in told
+        )
 
 
 def renamed(folder):
     """The folder with a prefix before the name of each weight, as torch.compile writes them."""
     file = folder / "model.safetensors"
-    save_file({f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()}, file, metadata={"format": "pt"})
+    save_file(
+        {f"_orig_mod.{name}": tensor for name, tensor in load_file(file).items()},
+        file,
+        metadata={"format": "pt"},
+    )
     return folder
 
 
 def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path, evaluated):
     file = tiny_checkpoint.bert(tmp_path) / "model.safetensors"
-    save_file(load_file(file) | {"mlp.dense.weight": torch.zeros(16, 16)}, file, metadata={"format": "pt"})
+    save_file(
+        load_file(file) | {"mlp.dense.weight": torch.zeros(16, 16)}, file, metadata={"format": "pt"}
+    )
     assert "outside the encoder are not used: mlp.\n" in evaluated(tmp_path)[1]  # SimCSE's trainer
     with_json(tmp_path, "config_sentence_transformers.json")
     assert unused(tmp_path) == ["mlp", "config_sentence_transformers.json"]  # which a plan names
@@ -155,13 +215,20 @@ def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path,
     ):
         (tmp_path / "sentence_bert_config.json").write_text(json.dumps(settings))
         named = [f"{setting} of sentence_bert_config.json" for setting in named]
-        assert unused(tmp_path)[2:] == named and all(name in evaluated(tmp_path, "--pooling", "mean")[1] for name in named)
+        assert unused(tmp_path)[2:] == named and all(
+            name in evaluated(tmp_path, "--pooling", "mean")[1] for name in named
+        )
     status, told = evaluated(renamed(tmp_path))
     assert status == 2 and "has weights that do not fit its config.json" in told
 
 
 def test_deberta_is_scored(tmp_path, evaluated):
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
     config = DebertaConfig(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
     DebertaForMaskedLM(config).save_pretrained(tmp_path)
     tiny_checkpoint.tokenizer_files(tmp_path)
@@ -178,16 +245,26 @@ def scored(capsys, table, model, *words) -> tuple[list[str], dict]:
     """The lines that were printed, and the rows of the table."""
     assert run_study.main(["evaluate", str(model), *map(str, words), "--csv", str(table)]) == 0
     with open(table, newline="") as file:
-        return capsys.readouterr().out.splitlines(), {(row["task"], row["metric"]): row for row in csv.DictReader(file)}
+        return capsys.readouterr().out.splitlines(), {
+            (row["task"], row["metric"]): row for row in csv.DictReader(file)
+        }
 
 
 def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
     senteval_folder.build(tmp_path / "senteval")
     for _ in range(2):  # the command's own table is replaced
-        lines, rows = scored(capsys, tmp_path / "scores.csv", model, "--pooling", "mean", "--data-dir", tmp_path)
-    assert lines[0].startswith(f"Read {model}: bert, 2 layers x 16") and lines[0].endswith("cut at 20 tokens.")
+        lines, rows = scored(
+            capsys, tmp_path / "scores.csv", model, "--pooling", "mean", "--data-dir", tmp_path
+        )
+    assert lines[0].startswith(f"Read {model}: bert, 2 layers x 16") and lines[0].endswith(
+        "cut at 20 tokens."
+    )
     assert [line[:10].strip() for line in lines[4:12]] == [*STS_TESTS, "STS-B dev"]
-    assert lines[4].split()[1] == "3108" and lines[12].startswith("average") and "7 tests, without STS-B dev" in lines[12]
+    assert (
+        lines[4].split()[1] == "3108"
+        and lines[12].startswith("average")
+        and "7 tests, without STS-B dev" in lines[12]
+    )
     assert len(rows) == 3 * 9 + 6 and rows["SICK-R", "spearman_all"]["pairs"] == "4927"
     assert rows["STS12", "spearman_wmean"]["pooling"] == "mean"
     mean = sum(float(rows[name, "spearman_all"]["value"]) for name in STS_TESTS) / 7
@@ -196,12 +273,16 @@ def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
 
 
 def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, capsys):
-    own, dev = tmp_path / "mine.tsv", tmp_path / "dev.tsv"
+    own = tmp_path / "mine.tsv"
+    dev = tmp_path / "dev.tsv"
     own.write_text("".join(f"w{i} w{i + 1}\tw{2 * i} w3\t{i % 5}\n" for i in range(12)))
     dev.write_text(own.read_text())
     pairs = ("--pairs", own, "--pairs", f"dev={dev}")
     lines, rows = scored(capsys, tmp_path / "scores.csv", model, "--pooling", "mean", *pairs)
-    assert lines[2] == "Read 1 test set and dev, 24 pairs." and "of the 1 test, without dev" in lines[6]
+    assert (
+        lines[2] == "Read 1 test set and dev, 24 pairs."
+        and "of the 1 test, without dev" in lines[6]
+    )
     assert lines[4].split()[:2] == ["mine", "12"] and lines[4].split()[2] == lines[6].split()[1]
     assert {task for task, _ in rows} == {"mine", "dev", "avg"}
     lines, rows = scored(capsys, tmp_path / "both.csv", model, "--scale", "demo", *pairs)
@@ -210,14 +291,17 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     assert float(rows["avg", "spearman_all"]["value"]) == pytest.approx(mean)
     assert "of the 5 tests, without DEV and dev" in "".join(lines)
     lines, rows = scored(capsys, tmp_path / "dev.csv", model, "--pooling", "mean", *pairs[2:])
-    assert {task for task, _ in rows} == {"dev"} and "average" not in "".join(lines)  # it is no test
+    # it is no test
+    assert {task for task, _ in rows} == {"dev"} and "average" not in "".join(lines)
     formula = tmp_path / '=HYPERLINK("x")'
     formula.symlink_to(model)
     _, rows = scored(capsys, tmp_path / "formula.csv", formula, "--pooling", "mean", *pairs)
     assert {row["model"] for row in rows.values()} == {'\'=HYPERLINK("x")'}
 
 
-def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model, tmp_path, capsys, monkeypatch):
+def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(
+    model, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.tsv").write_text("w1\tw2\t1\nw3\tw4\t2\n")
     places = {name: tmp_path / name for name in ("empty", "link", "mine")}
@@ -233,23 +317,38 @@ def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(model,
         ("{model} --pooling max", "invalid choice"),
         ("{model} --scale demo --device cuda", "No GPU is visible"),
         ("{model} --scale demo --csv {empty}/none/x.csv", "its folder is not there"),
-        *((f"{{model}} --scale demo --csv {place}", "holds no scores of this command") for place in ("{empty}", "{link}", "{mine}", "/dev/null")),
-        *((f"{{model}} --scale demo --pairs {name}=x.tsv", f"The name {name} is taken") for name in ("Para", "DEV", "STS-B")),
+        *(
+            (f"{{model}} --scale demo --csv {place}", "holds no scores of this command")
+            for place in ("{empty}", "{link}", "{mine}", "/dev/null")
+        ),
+        *(
+            (f"{{model}} --scale demo --pairs {name}=x.tsv", f"The name {name} is taken")
+            for name in ("Para", "DEV", "STS-B")
+        ),
         ("{model} --pairs a=x.tsv --pairs A=y.tsv", "--pairs gives one name twice"),
-        ("{model} --scale demo --data-dir .", "--scale demo has its own pairs and reads no --data-dir; leave one out."),
-    ):  # fmt: skip
-        assert run_study.main(["evaluate", *arguments.format(model=model, **places).split()]) == 2, arguments
+        (
+            "{model} --scale demo --data-dir .",
+            "--scale demo has its own pairs and reads no --data-dir; leave one out.",
+        ),
+    ):
+        assert (
+            run_study.main(["evaluate", *arguments.format(model=model, **places).split()]) == 2
+        ), arguments
         said = capsys.readouterr()
         assert sentence in said.err and said.err.count("\n") == 1 and not said.out, said
     assert places["link"].is_symlink() and places["mine"].read_text() == "my own table\n"
 
 
-def test_the_current_folder_has_its_name_in_the_table_and_a_tilde_is_the_home(model, tmp_path, capsys, monkeypatch):
+def test_the_current_folder_has_its_name_in_the_table_and_a_tilde_is_the_home(
+    model, tmp_path, capsys, monkeypatch
+):
     """No shell expands the tilde behind an equals sign."""
     monkeypatch.chdir(model)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.tsv").write_text("w1 w2\tw3\t1\nw4\tw5 w6\t2\nw7\tw8\t3\n")
-    assert run_study.main(["evaluate", ".", "--pairs", "mine=~/mine.tsv", "--csv=~/scores.csv"]) == 0
+    assert (
+        run_study.main(["evaluate", ".", "--pairs", "mine=~/mine.tsv", "--csv=~/scores.csv"]) == 0
+    )
     with open(tmp_path / "scores.csv", newline="") as file:
         assert {row["model"] for row in csv.DictReader(file)} == {model.name}
     assert capsys.readouterr().out.startswith("Read .: bert")

@@ -1,4 +1,5 @@
-"""The probe: against direct calls of scikit-learn, on separable data, and on labels that nothing can tell."""
+"""The probe: against direct calls of scikit-learn, on separable data, and on labels that nothing
+can tell."""
 
 import math
 
@@ -24,9 +25,17 @@ def score(x, y, test_x, test_y, c):
 
 
 def test_development_on_folds_is_that_of_direct_calls():  # TREC, MRPC
-    (x, y), (tx, ty) = examples(120, noise=1.5, classes=3), examples(60, noise=1.5, classes=3, seed=1)
+    (x, y), (tx, ty) = (
+        examples(120, noise=1.5, classes=3),
+        examples(60, noise=1.5, classes=3, seed=1),
+    )
     means = [
-        np.mean([score(x[a], y[a], x[b], y[b], c) for a, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)])
+        np.mean(
+            [
+                score(x[a], y[a], x[b], y[b], c)
+                for a, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)
+            ]
+        )
         for c in HIGH
     ]
     wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, HIGH[int(np.argmax(means))]))
@@ -44,7 +53,8 @@ def test_development_on_a_part_is_that_of_direct_calls():  # SST-2
 def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
     x, y = examples(90, noise=2.0)
     folds = [b for _, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)]
-    dev, test = [], []
+    dev = []
+    test = []
     for i in range(10):
         means = []
         for c in WIDE:
@@ -64,12 +74,15 @@ def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
 
 @pytest.mark.parametrize("classes, grid", [(2, WIDE), (6, HIGH)])
 def test_each_fit_of_a_path_is_the_solution(classes, grid):
-    """On vectors far from the origin and a hundred times as wide in one direction as in another, by Newton's method with the whole
-    matrix from a cold start: weights as good as equal, and the same labels."""
+    """On vectors far from the origin and a hundred times as wide in one direction as in another, by
+    Newton's method with the whole matrix from a cold start: weights as good as equal, and the same
+    labels."""
     x, y = examples(300, dim=24, noise=2.0, classes=classes)
     x = (x * np.geomspace(1, 0.01, 24, dtype=np.float32) + 5).astype(np.float64)
     for c, model in zip(grid, transfer.path(x, y, grid), strict=True):
-        whole = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(x, y)
+        whole = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(
+            x, y
+        )
         ours, theirs = (one.coef_ - one.coef_.mean(0) * (classes > 2) for one in (model, whole))
         assert model.C == c and ours == pytest.approx(theirs, abs=1e-3 * np.abs(whole.coef_).max())
         assert (model.predict(x) == whole.predict(x)).all()
@@ -77,16 +90,25 @@ def test_each_fit_of_a_path_is_the_solution(classes, grid):
 
 def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain(monkeypatch):
     monkeypatch.setattr(transfer, "WIDE", (1.0,))
-    words, labels, asked = tuple(f"s{i}" for i in range(80)), tuple(i % 2 for i in range(40)), []
+    words = tuple(f"s{i}" for i in range(80))
+    labels = tuple(i % 2 for i in range(40))
+    asked = []
     pairs = Part(words[:40], labels, words[40:])
-    tasks = [TransferTask("A", {"train": Part(words[:40], labels)}), TransferTask("B", {"train": pairs, "test": pairs})]
+    tasks = [
+        TransferTask("A", {"train": Part(words[:40], labels)}),
+        TransferTask("B", {"train": pairs, "test": pairs}),
+    ]
 
     def encode(sentences):
         asked.append(sorted(sentences))
         return np.array([[int(s[1:]) % 2, 1.0] for s in sentences])
 
     found = transfer_accuracies(tasks, encode)
-    assert asked == [sorted(words)] and list(found) == ["A", "B", "avg_transfer"] and found["A"] == (100.0, 100.0)
+    assert (
+        asked == [sorted(words)]
+        and list(found) == ["A", "B", "avg_transfer"]
+        and found["A"] == (100.0, 100.0)
+    )
     assert found["avg_transfer"] == pytest.approx(np.mean([found["A"], found["B"]], axis=0))
     nowhere = transfer_accuracies(tasks, lambda s: np.full((len(s), 2), np.nan))
     assert math.isnan(nowhere["A"].test) and math.isnan(nowhere["avg_transfer"].dev)

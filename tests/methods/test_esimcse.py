@@ -1,4 +1,5 @@
-"""ESimCSE's repetition: ranges against a table of the released code's, places, lengths, and who draws; its queue."""
+"""ESimCSE's repetition: ranges against a table of the released code's, places, lengths, and who
+draws; its queue."""
 
 import itertools
 import random
@@ -10,7 +11,13 @@ import torch
 
 from core.methods.contrastive import TrainingText
 from core.methods.esimcse.model import VectorQueue
-from core.methods.esimcse.repetition import insertions, positions, repeat_tokens, repeat_words, repeated
+from core.methods.esimcse.repetition import (
+    insertions,
+    positions,
+    repeat_tokens,
+    repeat_words,
+    repeated,
+)
 from core.methods.esimcse.settings import MomentumQueue, Repetition
 from core.spec.errors import UserError
 
@@ -18,23 +25,30 @@ PAPER = Repetition(rate=0.32, cap=None)
 RELEASED = Repetition(rate=0.32, range="released")
 
 
-@pytest.mark.parametrize("length,released,paper", [(6, 0, 2), (8, 1, 2), (16, 4, 5), (24, 6, 7), (32, 9, 10)])
+@pytest.mark.parametrize(
+    "length,released,paper", [(6, 0, 2), (8, 1, 2), (16, 4, 5), (24, 6, 7), (32, 9, 10)]
+)
 def test_largest_count_of_the_released_code(length, released, paper):
     assert RELEASED.largest_count(length) == released
     assert PAPER.largest_count(length) == paper
 
 
 def test_a_cap_is_idle_where_it_changes_no_count():
-    for rate, cap, range_ in itertools.product((0.08, 0.32, 0.34, 0.36, 1.0), (1, 2, 9, 10, 11), ("paper", "released")):
+    for rate, cap, range_ in itertools.product(
+        (0.08, 0.32, 0.34, 0.36, 1.0), (1, 2, 9, 10, 11), ("paper", "released")
+    ):
         capped, free = (Repetition(rate=rate, cap=one, range=range_) for one in (cap, None))
         alike = all(capped.largest_count(n) == free.largest_count(n) for n in range(3, 33))
-        assert capped.cap_is_idle(32) == (alike and range_ == "paper"), (rate, cap, range_)  # what the code draws keeps the code's own cap
+        # what the code draws keeps the code's own cap
+        assert capped.cap_is_idle(32) == (alike and range_ == "paper"), (rate, cap, range_)
         assert not free.cap_is_idle(32)
-    assert not Repetition(rate=0.32, unit="word").cap_is_idle(32)  # a sentence of any number of words
+    # a sentence of any number of words
+    assert not Repetition(rate=0.32, unit="word").cap_is_idle(32)
 
 
 def test_special_tokens_are_protected_or_not():
-    tokens, stream = np.arange(8), random.Random(0)
+    tokens = np.arange(8)
+    stream = random.Random(0)
     assert not any(set(positions(PAPER, 8, stream)) & {0, 7} for _ in range(300))
     free = Repetition(rate=0.32, cap=None, protect_special=False)
     assert any(set(positions(free, 8, stream)) & {0, 7} for _ in range(300))
@@ -55,9 +69,17 @@ def test_static_repetition_is_the_sentence_s_own():
     text = TrainingText([np.arange(20)] * 9)  # the same sentence at nine places
 
     def views(seed, resample):
-        return [view.tolist() for view in repeated(tiny.config("esimcse", dup__resample=resample), text, random.Random(seed), range(9))]
+        return [
+            view.tolist()
+            for view in repeated(
+                tiny.config("esimcse", dup__resample=resample), text, random.Random(seed), range(9)
+            )
+        ]
 
-    assert views(5, "static") == views(9, "static") and len({tuple(view) for view in views(5, "static")}) > 1
+    assert (
+        views(5, "static") == views(9, "static")
+        and len({tuple(view) for view in views(5, "static")}) > 1
+    )
     assert views(5, "per_epoch") != views(9, "per_epoch")
 
 
@@ -65,21 +87,28 @@ def naive_insertion(sentence, dup, stream, inserted):
     """Places first, then a word for each, written from the back."""
     words = sentence.split()
     places = positions(dup, len(words), stream)
-    fillers = [inserted[stream._randbelow(len(inserted))] if inserted else words[place] for place in places]
+    fillers = [
+        inserted[stream._randbelow(len(inserted))] if inserted else words[place] for place in places
+    ]
     for place, filler in reversed(list(zip(places, fillers, strict=True))):
         words.insert(place + 1, filler)
     return " ".join(words)
 
 
-@pytest.mark.parametrize("unit,inserted", [("word", ()), ("stopword", ("the", "of", "in")), ("mask", ("[MASK]",))])
+@pytest.mark.parametrize(
+    "unit,inserted", [("word", ()), ("stopword", ("the", "of", "in")), ("mask", ("[MASK]",))]
+)
 def test_words_and_insertions_against_a_second_formulation(unit, inserted):  # D72
     dup = Repetition(rate=0.5, unit=unit)
     lengths = set()
     for seed in range(60):
         found = repeat_words("A b c d e f", dup, random.Random(seed), inserted)
         assert found == naive_insertion("A b c d e f", dup, random.Random(seed), inserted)
-        assert list(dict.fromkeys(word for word in found.split() if word not in inserted)) == list("Abcdef")
-        assert found.split()[-2] != "f" and found.split()[0] == "A"  # the last word is never doubled
+        assert list(dict.fromkeys(word for word in found.split() if word not in inserted)) == list(
+            "Abcdef"
+        )
+        # the last word is never doubled
+        assert found.split()[-2] != "f" and found.split()[0] == "A"
         lengths.add(len(found.split()))
     assert lengths == {6, 7, 8, 9}
     assert repeat_words("alone", dup, random.Random(0), inserted) == "alone"
@@ -87,7 +116,8 @@ def test_words_and_insertions_against_a_second_formulation(unit, inserted):  # D
 
 def test_a_tokenizer_without_masks_or_english_is_refused():
     class Bare:
-        mask_token, unk_token = None, "[UNK]"
+        mask_token = None
+        unk_token = "[UNK]"
 
         def tokenize(self, text):
             return ["[UNK]"]

@@ -1,4 +1,5 @@
-"""MoCoSE's parts: augmentations (D22 - D24), queue and what stands for it (D14 - D17), FGSM's signs and views (D18, D19)."""
+"""MoCoSE's parts: augmentations (D22 - D24), queue and what stands for it (D14 - D17), FGSM's signs
+and views (D18, D19)."""
 
 import copy
 
@@ -26,7 +27,12 @@ def stream(seed=0):
 
 def test_token_cutoff_of_real_tokens_spares_the_special_ones_if_told():
     aug = Augmentation(token_cutoff=0.1, token_cutoff_pool="real_tokens_no_special")
-    special = torch.tensor([slot in (0, LENGTHS[row] - 1) for row, slot in zip(PACKED.row.tolist(), PACKED.slot.tolist(), strict=True)])
+    special = torch.tensor(
+        [
+            slot in (0, LENGTHS[row] - 1)
+            for row, slot in zip(PACKED.row.tolist(), PACKED.slot.tolist(), strict=True)
+        ]
+    )
     for seed in range(50):
         mask = cutoff_mask(aug, PACKED, 32, 8, stream(seed))[:, 0]
         assert mask[special].min() == 1
@@ -49,7 +55,10 @@ def test_position_shuffle_per_batch_is_one_permutation_over_the_padded_range():
     aug = Augmentation(position_shuffle="per_batch", position_shuffle_range="padded")
     places = shuffled_positions(aug, PACKED, 32, stream())
     first = {slot: place for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True)}
-    assert all(first[slot] == place for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True))
+    assert all(
+        first[slot] == place
+        for slot, place in zip(PACKED.slot.tolist(), places.tolist(), strict=True)
+    )
     assert len(set(first.values())) == 9 and max(first.values()) > 9
 
 
@@ -71,7 +80,8 @@ def test_share_of_entries_that_an_epsilon_changes(epsilon, expected):
 
 
 @pytest.mark.parametrize("gradient", ["stale_online", "current"])
-def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first step that is perturbed, padding slots left out
+# D19: at the first step that is perturbed, padding slots left out
+def test_the_share_that_fgsm_changed_is_told(gradient):
     shares = []
     for epsilon in (1e-12, 1e-8, 1e-2):
         config = tiny.config("mocose", fgsm__gradient=gradient, fgsm__epsilon=epsilon)
@@ -86,9 +96,13 @@ def test_the_share_that_fgsm_changed_is_told(gradient):  # D19: at the first ste
 
 def naive(points, centres, steps):
     """Lloyd's steps point by point in float64."""
-    points, centres = points.double().numpy(), centres.double().numpy().copy()
+    points = points.double().numpy()
+    centres = centres.double().numpy().copy()
     for _ in range(steps):
-        owners = [int(np.argmax([point @ centre / np.linalg.norm(centre) for centre in centres])) for point in points]
+        owners = [
+            int(np.argmax([point @ centre / np.linalg.norm(centre) for centre in centres]))
+            for point in points
+        ]
         for k in range(len(centres)):
             mine = [point for point, owner in zip(points, owners, strict=True) if owner == k]
             if mine:
@@ -99,14 +113,21 @@ def naive(points, centres, steps):
 @pytest.mark.parametrize("k,steps", [(1, 1), (3, 1), (5, 10), (20, 10)])
 def test_lloyd_steps_against_a_loop(k, steps):
     points = torch.nn.functional.normalize(torch.randn(60, 7, generator=stream()), dim=1)
-    assert np.allclose(spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5)
+    assert np.allclose(
+        spherical_kmeans(points, points[:k], steps), naive(points, points[:k], steps), atol=1e-5
+    )
 
 
 def test_few_or_no_entries_are_left_as_they_are():
     config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
     few, more, none = (torch.randn(n, 6, generator=stream()) for n in (5, 6, 0))
-    assert torch.equal(summarised(config, few, stream()), few) and summarised(config, more, stream()).shape == (5, 6)
-    assert all(summarised(NegativeQueue(negatives=kind), none, stream()).shape == (0, 6) for kind in ("entries", "mean"))
+    assert torch.equal(summarised(config, few, stream()), few) and summarised(
+        config, more, stream()
+    ).shape == (5, 6)
+    assert all(
+        summarised(NegativeQueue(negatives=kind), none, stream()).shape == (0, 6)
+        for kind in ("entries", "mean")
+    )
     before = stream()
     assert torch.equal(summarised(NegativeQueue(), few, before), few)
     assert torch.equal(before.get_state(), stream().get_state())  # the plain queue draws nothing
@@ -114,8 +135,11 @@ def test_few_or_no_entries_are_left_as_they_are():
 
 @pytest.mark.parametrize("fgsm", ["stale_online", "current"])
 def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
-    config = tiny.config("mocose", queue__negatives="kmeans", queue__clusters=3, fgsm__gradient=fgsm)
-    seen, contrast = [], MoCoSE._contrast
+    config = tiny.config(
+        "mocose", queue__negatives="kmeans", queue__clusters=3, fgsm__gradient=fgsm
+    )
+    seen = []
+    contrast = MoCoSE._contrast
 
     def watched(self, batch, other, negatives, *signs):
         seen.append(negatives)
@@ -123,7 +147,8 @@ def test_the_loss_sees_the_centres_and_draws_once_a_step(fgsm, monkeypatch):
 
     monkeypatch.setattr(MoCoSE, "_contrast", watched)
     model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU).train()
-    start, entries = model.clustering.clone_state(), model.queue.visible()
+    start = model.clustering.clone_state()
+    entries = model.queue.visible()
     model.loss(pack(tiny.sentences(4)))
     points = torch.nn.functional.normalize(entries, dim=1)
     chosen = torch.randperm(len(points), generator=start)[:3]
@@ -155,8 +180,17 @@ def test_traces_of_the_released_code():
 
 
 def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys():
-    """D14: 0 random vectors are seen at any step; today's keys are those of the steps before, 32 a step, up to the size."""
-    assert trace(128, 0, 32, 7, "released_2022") == [(0, 0), (32, 0), (64, 0), (96, 0), (128, 0), (128, 0), (128, 0)]
+    """D14: 0 random vectors are seen at any step; today's keys are those of the steps before, 32 a
+    step, up to the size."""
+    assert trace(128, 0, 32, 7, "released_2022") == [
+        (0, 0),
+        (32, 0),
+        (64, 0),
+        (96, 0),
+        (128, 0),
+        (128, 0),
+        (128, 0),
+    ]
     assert trace(64, 0, 32, 5, "released_2022") == trace(64, 0, 32, 5, "paper_grow")
     queue = KeyQueue(NegativeQueue(size=96, init="released_2022", init_size=0), 3, stream(), CPU)
     for step in range(4):
@@ -183,14 +217,17 @@ def trained(dropout=0.0, **changes):
 
 
 def cls(model, words):
-    """[CLS] of the online encoder without dropout, (B, hidden), from word embeddings (T, hidden)."""
+    """[CLS] of the online encoder without dropout, (B, hidden), from word embeddings (T,
+    hidden)."""
     copied = copy.deepcopy(model.encoder).eval()
     with torch.no_grad():
         return copied.stack(copied.embeddings.finish(words, BATCH.slot), BATCH).numpy()
 
 
 def test_the_stale_gradient_in_one_view_is_what_is_compared():
-    model = trained(dropout=0.3, fgsm__gradient="stale_online", fgsm__views="online_only", fgsm__epsilon=0.05)
+    model = trained(
+        dropout=0.3, fgsm__gradient="stale_online", fgsm__views="online_only", fgsm__epsilon=0.05
+    )
     found = model.diagnostics(BATCH)
     words = model.encoder.embeddings.word.weight.detach()[BATCH.ids]  # (T, hidden)
     perturbed = words.clone()
@@ -198,36 +235,65 @@ def test_the_stale_gradient_in_one_view_is_what_is_compared():
         if slot < model.stale.signs.shape[1]:
             perturbed[place] += 0.05 * model.stale.signs[row, slot]
     assert not torch.equal(perturbed, words)
-    assert found["view_cosine"] == pytest.approx(cosines(cls(model, words), cls(model, perturbed)).mean(), abs=1e-6)
-    assert found["view_cosine"] < 0.9999 and found["view_cosine_plain"] == pytest.approx(1.0, abs=1e-6)
+    assert found["view_cosine"] == pytest.approx(
+        cosines(cls(model, words), cls(model, perturbed)).mean(), abs=1e-6
+    )
+    assert found["view_cosine"] < 0.9999 and found["view_cosine_plain"] == pytest.approx(
+        1.0, abs=1e-6
+    )
     relative = (perturbed - words).norm(dim=1) / words.norm(dim=1)
     assert found["view_input_difference"] == pytest.approx(float(relative.mean()), rel=1e-5)
-    alike = trained(fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05).diagnostics(BATCH)
-    assert alike["view_cosine"] == pytest.approx(1.0, abs=1e-6) and alike["view_input_difference"] == 0.0
+    alike = trained(
+        fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05
+    ).diagnostics(BATCH)
+    assert (
+        alike["view_cosine"] == pytest.approx(1.0, abs=1e-6)
+        and alike["view_input_difference"] == 0.0
+    )
 
 
 def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
-    model = trained(dropout=0.3, fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.05)
-    found, sign = model.diagnostics(BATCH), model.eval()._sign(BATCH, None, model.queue.visible(), None)
+    model = trained(
+        dropout=0.3, fgsm__gradient="current", fgsm__views="online_only", fgsm__epsilon=0.05
+    )
+    found = model.diagnostics(BATCH)
+    sign = model.eval()._sign(BATCH, None, model.queue.visible(), None)
 
     def loss(change):  # (T, hidden), without dropout and augmentation
-        keys, negatives = model._keys(BATCH, None, None), model.queue.visible()
+        keys = model._keys(BATCH, None, None)
+        negatives = model.queue.visible()
         return model._contrast(BATCH, keys, negatives, change / 0.05, None)[0].item()
 
     step = 1e-4 * sign
-    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(-step)
-    worse = [loss(1e-4 * torch.randn(sign.shape, generator=torch.Generator().manual_seed(seed)).sign()) for seed in range(5)]
-    assert loss(step) > max(worse)  # no other change of this size raises the loss as much, to first order
+    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(
+        -step
+    )
+    worse = [
+        loss(1e-4 * torch.randn(sign.shape, generator=torch.Generator().manual_seed(seed)).sign())
+        for seed in range(5)
+    ]
+    # no other change of this size raises the loss as much, to first order
+    assert loss(step) > max(worse)
     words = model.encoder.embeddings.lookup(BATCH).detach()
-    assert found["view_cosine"] == pytest.approx(cosines(cls(model, words), cls(model, words + 0.05 * sign)).mean(), abs=1e-6)
+    assert found["view_cosine"] == pytest.approx(
+        cosines(cls(model, words), cls(model, words + 0.05 * sign)).mean(), abs=1e-6
+    )
     assert found["view_cosine"] < 0.9999
 
 
-@pytest.mark.parametrize("changes", [
-    {"fgsm__gradient": "stale_online"},
-    {"fgsm__gradient": "current", "fgsm__views": "online_only"},
-    {"fgsm__gradient": "current", "fgsm__views": "online_only", "queue__negatives": "kmeans", "queue__clusters": 3},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"fgsm__gradient": "stale_online"},
+        {"fgsm__gradient": "current", "fgsm__views": "online_only"},
+        {
+            "fgsm__gradient": "current",
+            "fgsm__views": "online_only",
+            "queue__negatives": "kmeans",
+            "queue__clusters": 3,
+        },
+    ],
+)
 def test_measuring_leaves_no_trace(changes):  # D53
     def losses(measured):
         torch.manual_seed(3)

@@ -1,4 +1,5 @@
-"""A fresh clone: a user's commands change nothing that git tracks, and what is published is drawn where a user's own results go."""
+"""A fresh clone: a user's commands change nothing that git tracks, and what is published is drawn
+where a user's own results go."""
 
 import os
 import shutil
@@ -18,7 +19,8 @@ def git(folder: Path, *words: str) -> str:
 
 
 def test_a_run_names_the_commit_of_its_own_code_and_locks_nothing(tmp_path, monkeypatch):
-    """pre-commit/pre-commit#213: a hook names another repository. baoyachi/shadow-rs#221: `git status` locks."""
+    """pre-commit/pre-commit#213: a hook names another repository. baoyachi/shadow-rs#221: `git
+    status` locks."""
     for name in ("ours", "theirs"):
         (tmp_path / name / "core" / "engine").mkdir(parents=True)
         (tmp_path / name / "core" / "engine" / "code.py").write_text(name)
@@ -45,7 +47,9 @@ def clone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clone") / "project"
     git(ROOT, "clone", "-q", "--local", str(ROOT), str(folder))
     git(folder, "rm", "-rq", "--ignore-unmatch", ".")
-    for name in git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
+    for name in git(ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split(
+        "\0"
+    ):
         if name and (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
@@ -58,10 +62,22 @@ def clone(tmp_path_factory):
 def do(clone: Path, script: str, *words: str, **more: str) -> str:
     """What a command prints."""
     environment = {
-        **os.environ, "CUDA_VISIBLE_DEVICES": "", "XDG_CACHE_HOME": str(clone.parent / "cache"), "TMPDIR": str(clone.parent),
-        "PYTHONDONTWRITEBYTECODE": "1", "FAKE_HOME": str(clone), **more,
-    }  # fmt: skip
-    done = subprocess.run([sys.executable, script, *words], check=False, cwd=clone, env=environment, capture_output=True, text=True)
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "XDG_CACHE_HOME": str(clone.parent / "cache"),
+        "TMPDIR": str(clone.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "FAKE_HOME": str(clone),
+        **more,
+    }
+    done = subprocess.run(
+        [sys.executable, script, *words],
+        check=False,
+        cwd=clone,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -72,12 +88,34 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
     pack = clone / "results/published/demo/runs.parquet"
     pack.rename(clone.parent / pack.name)  # 3,000 runs, which would be drawn in two minutes
     drawn = do(clone, "run_study.py", "--all", "--regenerate-figures", "--profile", "repaired")
-    assert "are from the published results, not from this machine" in drawn and not (clone / "results/runs").exists()
-    for ending, published, own in (("*.csv", "results/published", "results"), ("*.png", "figures/published", "figures")):
-        names = [{path.name for path in (clone / root / "mini/repaired").glob(ending)} for root in (published, own)]
-        assert names[0] and names[0] == {name for name in names[1] if not name.endswith("_runs.csv")}
+    assert (
+        "are from the published results, not from this machine" in drawn
+        and not (clone / "results/runs").exists()
+    )
+    for ending, published, own in (
+        ("*.csv", "results/published", "results"),
+        ("*.png", "figures/published", "figures"),
+    ):
+        names = [
+            {path.name for path in (clone / root / "mini/repaired").glob(ending)}
+            for root in (published, own)
+        ]
+        assert names[0] and names[0] == {
+            name for name in names[1] if not name.endswith("_runs.csv")
+        }
     (clone.parent / pack.name).rename(pack)
-    do(clone, "tests/support/driver.py", "mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2", REAL_REPORT="yes")
+    do(
+        clone,
+        "tests/support/driver.py",
+        "mocose-table6b",
+        "--scale",
+        "demo",
+        "--seeds",
+        "1",
+        "--jobs",
+        "2",
+        REAL_REPORT="yes",
+    )
     assert list((clone / "results/runs").glob("*.parquet"))
     assert ",own" in (clone / "results/demo/paper/mocose-table6b.csv").read_text()
     assert git(clone, "status", "--porcelain") == ""
@@ -85,7 +123,17 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
 
 @pytest.mark.timeout(1500)
 def test_publish_alone_changes_what_is_published(clone):
-    words = ("mocose-table4", "--scale", "demo", "--seeds", "1", "--jobs", "2", "--publish", "--replace-published")
+    words = (
+        "mocose-table4",
+        "--scale",
+        "demo",
+        "--seeds",
+        "1",
+        "--jobs",
+        "2",
+        "--publish",
+        "--replace-published",
+    )
     assert "Published 16 runs" in do(clone, "tests/support/driver.py", *words)
     changed = {line[3:] for line in git(clone, "status", "--porcelain").splitlines()}
     assert changed == {"results/published/demo/runs.parquet"}  # the driver's report draws nothing

@@ -1,4 +1,5 @@
-"""Packaging: one place for the pins, every import pinned, nothing pinned that nothing uses; the README's findings are the published CSV's."""
+"""Packaging: one place for the pins, every import pinned, nothing pinned that nothing uses; the
+README's findings are the published CSV's."""
 
 import ast
 import re
@@ -13,34 +14,56 @@ from core.runner.draw import times
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
-NOT_IMPORTED = {  # the workers' command, what the back-translation models' tokenizer requires, plugins
-    "dask", "sacremoses", "pytest-timeout", "pytest-xdist",
-}  # fmt: skip
+# the workers' command, what the back-translation models' tokenizer requires, plugins
+NOT_IMPORTED = {
+    "dask",
+    "sacremoses",
+    "pytest-timeout",
+    "pytest-xdist",
+}
 
 
 def pins(name: str) -> dict[str, str]:
     """The distributions of a requirements file with their releases, as every line says."""
-    lines = [line for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("#")]
+    lines = [
+        line for line in (ROOT / name).read_text().splitlines() if line and not line.startswith("#")
+    ]
     return dict(re.fullmatch(r"([a-z0-9_-]+)==([0-9.]+)", line).groups() for line in lines)
 
 
 def imported() -> set[str]:
-    """Top-level names that the project's files import, at any depth, but its own and the standard library's."""
-    files = [path for place in ("core", "studies", "tests", "tools") for path in sorted((ROOT / place).rglob("*.py"))]
-    nodes = [node for path in [*files, ROOT / "run_study.py"] for node in ast.walk(ast.parse(path.read_text()))]
+    """Top-level names that the project's files import, at any depth, but its own and the standard
+    library's."""
+    files = [
+        path
+        for place in ("core", "studies", "tests", "tools")
+        for path in sorted((ROOT / place).rglob("*.py"))
+    ]
+    nodes = [
+        node
+        for path in [*files, ROOT / "run_study.py"]
+        for node in ast.walk(ast.parse(path.read_text()))
+    ]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-    here = {"core", "studies", "tests", "tools", "benchmarks", "run_study"} | {path.stem for path in (ROOT / "tests").rglob("*.py")}
+    here = {"core", "studies", "tests", "tools", "benchmarks", "run_study"} | {
+        path.stem for path in (ROOT / "tests").rglob("*.py")
+    }
     return {name.partition(".")[0] for name in names} - here - set(sys.stdlib_module_names)
 
 
 def test_pins_stand_in_the_requirements_alone():
     assert {"dependencies", "optional-dependencies"} <= set(PROJECT["project"]["dynamic"])
     read = PROJECT["tool"]["setuptools"]["dynamic"]
-    extras = {file.stem.removeprefix("requirements-"): {"file": [file.name]} for file in ROOT.glob("requirements-*.txt")}
+    extras = {
+        file.stem.removeprefix("requirements-"): {"file": [file.name]}
+        for file in ROOT.glob("requirements-*.txt")
+    }
     assert read == {"dependencies": {"file": ["requirements.txt"]}, "optional-dependencies": extras}
     assert not set(pins("requirements.txt")) & set(pins("requirements-dev.txt"))
-    for named, version in re.findall(r"install --quiet ([a-z]+)==([0-9.]+)", (ROOT / ".ci" / "run").read_text()):
+    for named, version in re.findall(
+        r"install --quiet ([a-z]+)==([0-9.]+)", (ROOT / ".ci" / "run").read_text()
+    ):
         assert pins("requirements.txt")[named] == version
 
 
@@ -56,4 +79,8 @@ def test_the_readme_is_as_rendered():
     published = ROOT / "results" / "published"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert filled(readme, published, times(published)) == readme
-    assert "<!-- results " in readme and len(readme.splitlines()) <= 100 and len(readme.encode()) <= 7_000
+    assert (
+        "<!-- results " in readme
+        and len(readme.splitlines()) <= 100
+        and len(readme.encode()) <= 7_000
+    )

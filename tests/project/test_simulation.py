@@ -1,4 +1,5 @@
-"""Known truths put to the real verdicts: wrong ones in at most one study of twenty, however the runs are looked at or chosen."""
+"""Known truths put to the real verdicts: wrong ones in at most one study of twenty, however the
+runs are looked at or chosen."""
 
 import math
 
@@ -26,16 +27,24 @@ from core.spec.claim import Claim, greater
 STUDIES = 300
 MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / STUDIES)
 WORLDS = [
-    World(truth="all equal", sd=0.84), World(truth="all equal", sd=0.35, wide=5.0, shared=0.9), World(truth="one exact tie", sd=1.9, shared=0.5),
-    World(truth="at the margin", sd=0.35, shared=0.9), World(truth="as printed", sd=0.84, wide=5.0), World(truth="all equal", sd=1.9, tails="t3"),
-]  # fmt: skip
+    World(truth="all equal", sd=0.84),
+    World(truth="all equal", sd=0.35, wide=5.0, shared=0.9),
+    World(truth="one exact tie", sd=1.9, shared=0.5),
+    World(truth="at the margin", sd=0.35, shared=0.9),
+    World(truth="as printed", sd=0.84, wide=5.0),
+    World(truth="all equal", sd=1.9, tails="t3"),
+]
 
 
 def drawn(world, studies=STUDIES, seed=1):
     return world.draw(studies, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{world.truth}, {world.sd}, {world.wide}, {world.shared}, {world.tails}")
+@pytest.mark.parametrize(
+    "world",
+    WORLDS,
+    ids=lambda world: f"{world.truth}, {world.sd}, {world.wide}, {world.shared}, {world.tails}",
+)
 def test_at_most_one_study_in_twenty_has_a_wrong_verdict_when_it_is_looked_at_every_time(world):
     assert studies_in_error(world, drawn(world)).any(0).mean() <= MOST
 
@@ -44,13 +53,21 @@ def test_at_most_one_study_in_twenty_has_a_wrong_verdict_when_it_is_looked_at_ev
 def test_claims_on_collapse_are_wrong_in_at_most_one_study_of_twenty(share):
     world = Kinds(share=share, shared=0.5)
     found = collapse_outcomes(drawn(world))[:, -1]
-    assert np.any([wrong(claim, world, one) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0).mean() <= MOST
+    assert (
+        np.any(
+            [wrong(claim, world, one) for claim, one in zip(COLLAPSE, found, strict=True)], axis=0
+        ).mean()
+        <= MOST
+    )
     assert ((found > 0).mean() > 0.2) == (share != 0.5)  # told from a half where it is another
 
 
 def test_runs_spent_on_the_most_promising_claim_do_not_make_it_wrong_more_often():
-    world, few = World(truth="one exact tie", sd=0.84, shared=0.5), 40
-    assert chased(world, drawn(world, few)).mean() <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / few)
+    world = World(truth="one exact tie", sd=0.84, shared=0.5)
+    few = 40
+    assert chased(world, drawn(world, few)).mean() <= ALPHA + 3 * math.sqrt(
+        ALPHA * (1 - ALPHA) / few
+    )
 
 
 @pytest.mark.parametrize("ratio, seeds", [(0.7, 3), (1.0, 3), (1.3, 1)])
@@ -87,20 +104,29 @@ def test_most_claims_are_settled_in_the_end():
 
 
 def test_what_is_wrong_follows_from_the_truth():
-    equal, margin = World(truth="all equal", sd=1.0), World(truth="at the margin", sd=1.0)
+    equal = World(truth="all equal", sd=1.0)
+    margin = World(truth="at the margin", sd=1.0)
     every = np.array([0, 1, 2, 3])
     by_key = {claim.key: claim for claim in CLAIMS}
-    assert wrong(by_key["greater"], equal, every).tolist() == [False, True, False, False]  # not greater, and equivalent
-    assert wrong(by_key["greater"], margin, every).tolist() == [False, False, True, True]  # greater by a hair more than the margin
-    assert wrong(by_key["within"], equal, every).tolist() == [False, False, True, True]  # with a margin of its own it is never equivalent
+    # not greater, and equivalent
+    assert wrong(by_key["greater"], equal, every).tolist() == [False, True, False, False]
+    # greater by a hair more than the margin
+    assert wrong(by_key["greater"], margin, every).tolist() == [False, False, True, True]
+    # with a margin of its own it is never equivalent
+    assert wrong(by_key["within"], equal, every).tolist() == [False, False, True, True]
     assert wrong(by_key["within"], margin, every).tolist()[1:3] == [True, False]
-    assert wrong(by_key["scatters more"], World(truth="all equal", sd=1.9, wide=5.0), every).tolist() == [False, False, True, True]
+    assert wrong(
+        by_key["scatters more"], World(truth="all equal", sd=1.9, wide=5.0), every
+    ).tolist() == [False, False, True, True]
 
 
 def test_at_an_exact_tie_a_claim_of_one_comparison_gets_either_side_in_less_than_one_study_in_twenty():
-    """3.4 % supported, which is wrong, and 3.2 % contradicted, in docs/method.md as 6.6 % together."""
+    """3.4 % supported, which is wrong, and 3.2 % contradicted, in docs/method.md as 6.6 %
+    together."""
     claim = Claim(key="tie", text="a > b", predicate=greater(A, B), margin=None)
-    found = outcomes(claim, drawn(World(truth="one exact tie", sd=0.84), studies=20_000), claims=1)[-1]
+    found = outcomes(claim, drawn(World(truth="one exact tie", sd=0.84), studies=20_000), claims=1)[
+        -1
+    ]
     supported, contradicted = ((found == side).mean() for side in (1, 2))
     assert max(supported, contradicted) <= ALPHA
     assert supported + contradicted == pytest.approx(0.066, abs=0.005)

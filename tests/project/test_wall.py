@@ -1,4 +1,5 @@
-"""The walls between the floors: who may import whom. Nothing unpickles, evaluates text or opens a shell."""
+"""The walls between the floors: who may import whom. Nothing unpickles, evaluates text or opens a
+shell."""
 
 import ast
 import graphlib
@@ -12,7 +13,8 @@ from core.store.store import Store
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
 READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2"}
 STANDARD = set(sys.stdlib_module_names)
-SETTINGS = ("settings", "sections")  # what a method says without torch, and what those below may ask it for
+# what a method says without torch, and what those below may ask it for
+SETTINGS = ("settings", "sections")
 FLOORS = {  # a floor's folder, and what its modules may import of the project
     "core/spec": ("core.spec",),
     "core/store": ("core.spec", "core.store"),
@@ -26,15 +28,24 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
 }
 MORE = {
     "core/runner/resolve.py": ("core.report",),  # imported only with --resolve
-    "core/runner/evaluate.py": ("core.engine",),  # imported only once the command line and the data are right
+    # imported only once the command line and the data are right
+    "core/runner/evaluate.py": ("core.engine",),
     "core/engine/tokens.py": ("tools.rewriting",),  # imported only when a rewritten text is missing
 }
-BESIDE_TORCH = {"core/data/encoders.py": {"safetensors", "tokenizers"}, "core/data/own_data.py": {"datasets"}}  # none imports torch
+# none imports torch
+BESIDE_TORCH = {
+    "core/data/encoders.py": {"safetensors", "tokenizers"},
+    "core/data/own_data.py": {"datasets"},
+}
 WITHOUT_TORCH = ("core/spec", "core/store", "core/data", "core/report", "core/runner", "studies")
 
 
 def modules(folder):
-    return sorted(path for path in (ROOT / folder).rglob("*.py") if "tests" not in path.relative_to(ROOT).parts)
+    return sorted(
+        path
+        for path in (ROOT / folder).rglob("*.py")
+        if "tests" not in path.relative_to(ROOT).parts
+    )
 
 
 def imported(path):
@@ -55,8 +66,14 @@ def tops(path):
 
 def beyond(path, *allowed):
     """What a file imports of the project that it may not; settings of methods are open to all."""
-    names = {name for name in imported(path) if name.startswith(("core.", "studies.", "tools."))} - {"core.methods"}
-    told = {name for name in names if name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS)}
+    names = {
+        name for name in imported(path) if name.startswith(("core.", "studies.", "tools."))
+    } - {"core.methods"}
+    told = {
+        name
+        for name in names
+        if name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS)
+    }
     return {name for name in names - told if not name.startswith(allowed)}
 
 
@@ -65,11 +82,21 @@ def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_ar
         for path in modules(folder):
             name = str(path.relative_to(ROOT))
             assert not beyond(path, *allowed, *MORE.get(name, ())), path
-            assert folder not in WITHOUT_TORCH or tops(path) & TORCH <= BESIDE_TORCH.get(name, set()), path
-            assert folder not in ("core/spec", "studies") or tops(path) <= STANDARD | {"core", "studies"}, path
+            assert folder not in WITHOUT_TORCH or tops(path) & TORCH <= BESIDE_TORCH.get(
+                name, set()
+            ), path
+            assert folder not in ("core/spec", "studies") or tops(path) <= STANDARD | {
+                "core",
+                "studies",
+            }, path
             assert folder != "core/report" or tops(path) <= STANDARD | {"core"} | READING, path
-            assert folder == "core/engine" or name == "core/runner/cluster.py" or not tops(path) & {"dask", "distributed"}, path
-            assert "core.runner.cluster" not in imported(path), path  # it is imported by name, with --cluster
+            assert (
+                folder == "core/engine"
+                or name == "core/runner/cluster.py"
+                or not tops(path) & {"dask", "distributed"}
+            ), path
+            # it is imported by name, with --cluster
+            assert "core.runner.cluster" not in imported(path), path
     for path in modules("core/methods"):
         if path.stem in (*SETTINGS, "__init__"):
             assert tops(path) <= STANDARD | {"core"} and not beyond(path, "core.spec"), path
@@ -77,15 +104,41 @@ def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_ar
 
 def test_no_import_goes_in_a_circle():
     """Imports for types alone and inside functions count, too."""
-    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in modules("core")}
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in modules("core")
+    }
     graph = {name: (imported(path) & set(names)) - {name} for name, path in names.items()}
     assert len(graph) > 80 and sum(map(len, graph.values())) > 400
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError with the circle
 
 
-PRODUCT = [ROOT / "run_study.py", *(path for name in ("core", "studies", "tools") for path in (ROOT / name).rglob("*.py"))]
-UNPICKLERS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "marshal", "shelve", "jsonpickle", "yaml"}
-RUNNING = ("eval(", "exec(", "compile(", "__import__(", "os.system(", "os.popen(", "os.exec", "os.spawn", "joblib.load(")
+PRODUCT = [
+    ROOT / "run_study.py",
+    *(path for name in ("core", "studies", "tools") for path in (ROOT / name).rglob("*.py")),
+]
+UNPICKLERS = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "marshal",
+    "shelve",
+    "jsonpickle",
+    "yaml",
+}
+RUNNING = (
+    "eval(",
+    "exec(",
+    "compile(",
+    "__import__(",
+    "os.system(",
+    "os.popen(",
+    "os.exec",
+    "os.spawn",
+    "joblib.load(",
+)
 NEEDED = {"torch.load(": "weights_only=True", "np.load(": "allow_pickle=False"}
 
 
@@ -98,10 +151,20 @@ def troubles(source: str) -> list[str]:
             found += [f"imports {name}" for name in names if name.partition(".")[0] in UNPICKLERS]
         if isinstance(node, ast.Call):
             call = ast.unparse(node)
-            found += [f"{call} without {word}" for start, word in NEEDED.items() if call.startswith(start) and word not in call]
+            found += [
+                f"{call} without {word}"
+                for start, word in NEEDED.items()
+                if call.startswith(start) and word not in call
+            ]
             found += [call] if call.startswith(RUNNING) or ".read_pickle(" in call else []
-            found += [call] if "trust_remote_code=" in call.replace("trust_remote_code=False", "") else []
-            shell = "shell=" in call or node.args and not isinstance(node.args[0], ast.List | ast.Name)
+            found += (
+                [call]
+                if "trust_remote_code=" in call.replace("trust_remote_code=False", "")
+                else []
+            )
+            shell = (
+                "shell=" in call or node.args and not isinstance(node.args[0], ast.List | ast.Name)
+            )
             found += [call] if call.startswith("subprocess.") and shell else []
     return found
 
@@ -110,11 +173,24 @@ def test_nothing_unpickles_evaluates_or_opens_a_shell():
     assert {str(file): what for file in PRODUCT if (what := troubles(file.read_text()))} == {}
 
 
-@pytest.mark.parametrize("line", (
-    "import pickle", "from dill import loads", "torch.load(f)", "torch.load(f, weights_only=False)", "np.load(f, allow_pickle=True)",
-    "os.system(x)", "subprocess.run(x, shell=True)", "subprocess.run('ls ' + x)", "eval(x)", "exec(x)", "pd.read_pickle(x)",
-    "joblib.load(x)", "AutoModel.from_pretrained(x, trust_remote_code=True)",
-))  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    (
+        "import pickle",
+        "from dill import loads",
+        "torch.load(f)",
+        "torch.load(f, weights_only=False)",
+        "np.load(f, allow_pickle=True)",
+        "os.system(x)",
+        "subprocess.run(x, shell=True)",
+        "subprocess.run('ls ' + x)",
+        "eval(x)",
+        "exec(x)",
+        "pd.read_pickle(x)",
+        "joblib.load(x)",
+        "AutoModel.from_pretrained(x, trust_remote_code=True)",
+    ),
+)
 def test_the_search_finds_what_it_should(line):
     assert len(troubles(line)) == 1
 

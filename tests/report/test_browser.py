@@ -1,7 +1,8 @@
-"""The published page in a real browser: axe-core finds nothing, at two widths, light and dark, cards open.
+"""The published page in a real browser: axe-core finds nothing, at two widths, light and dark,
+cards open.
 
-Skipped without Chromium, and without axe-core: `npm pack axe-core`, unpack it, and set AXE_CORE to its
-axe.min.js.
+Skipped without Chromium, and without axe-core: `npm pack axe-core`, unpack it, and set AXE_CORE to
+its axe.min.js.
 """
 
 import html
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 AXE = os.environ.get("AXE_CORE", "")
 PAGE = ROOT / "results" / "published" / "index.html"
 REPORT = """axe.run().then(found => parent.postMessage(
@@ -36,7 +39,13 @@ def test_axe_finds_nothing(tmp_path, width, scheme):
     page = page.replace("</body>", f"<script>{script}</script><script>{REPORT}</script></body>")
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/profile"]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}/profile",
+    ]
     command += [
         "--virtual-time-budget=60000",
         "--window-size=1400,2200",

@@ -1,4 +1,5 @@
-"""What each claim requires, by hand: queue, slow branch, lag, length, updates, and a method that learns."""
+"""What each claim requires, by hand: queue, slow branch, lag, length, updates, and a method that
+learns."""
 
 import dataclasses
 import math
@@ -26,27 +27,46 @@ from core.spec.study import Axis, Cell
 from core.spec.vary import vary
 from studies import STUDIES, find
 
-CONSTANT = {"ema.schedule": "constant", "ema.start": 0.9, "ema.end": None, "ema.total_updates": None}
+CONSTANT = {
+    "ema.schedule": "constant",
+    "ema.start": 0.9,
+    "ema.end": None,
+    "ema.total_updates": None,
+}
 
 
 def study(**fields):
     """Cells a and b of MoCoSE, s and t of SimCSE, with claims on ab, as, st and on collapse."""
     pairs = {"AB": "ab", "AS": "as", "S": "st"}
-    claims = tuple(Claim(key=key, text="t", predicate=greater((a,), (b,))) for key, (a, b) in pairs.items())
+    claims = tuple(
+        Claim(key=key, text="t", predicate=greater((a,), (b,))) for key, (a, b) in pairs.items()
+    )
     claims += (Claim(key="C", text="t", predicate=collapsed(("a",)), margin=None),)
     rows = {
-        "a": ({"queue.size": 512}, "mocose"), "b": ({"queue.size": 256}, "mocose"),
-        "s": ({}, "simcse"), "t": ({"loss.temperature": 0.1}, "simcse"),
-    }  # fmt: skip
-    cells = tuple(Cell(labels=(name,), changes=one, method=method) for name, (one, method) in rows.items())
+        "a": ({"queue.size": 512}, "mocose"),
+        "b": ({"queue.size": 256}, "mocose"),
+        "s": ({}, "simcse"),
+        "t": ({"loss.temperature": 0.1}, "simcse"),
+    }
+    cells = tuple(
+        Cell(labels=(name,), changes=one, method=method) for name, (one, method) in rows.items()
+    )
     axes = (Axis(name="size", title="Cell", labels=tuple(rows)),)
-    made = {"axes": axes, "cells": cells, "base_changes": CONSTANT, "figure": None, "claims": claims}
+    made = {
+        "axes": axes,
+        "cells": cells,
+        "base_changes": CONSTANT,
+        "figure": None,
+        "claims": claims,
+    }
     return small(**made | fields)
 
 
 def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), **scores):
-    """A study's result: an untrained encoder scores 50, SimCSE 60, and cells these numbers by seed."""
-    store, at = FakeStore(), made_setup(3, scale=scale)
+    """A study's result: an untrained encoder scores 50, SimCSE 60, and cells these numbers by
+    seed."""
+    store = FakeStore()
+    at = made_setup(3, scale=scale)
     add_simcse(store, at, *simcse, untrained=before[1])
     for cell in one.cells:
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
@@ -54,7 +74,9 @@ def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), **sc
             run = store.add(
                 at.config(one, cell, seed), score, scale=scale, status=status, untrained=before[0]
             )
-            check = pd.DataFrame([("last", "dev", "mean_cosine", 300, 0.3)], columns=run.rows.columns)
+            check = pd.DataFrame(
+                [("last", "dev", "mean_cosine", 300, 0.3)], columns=run.rows.columns
+            )
             run.rows = pd.concat([run.rows, check], ignore_index=True)
     return study_result(one, at, store)
 
@@ -79,17 +101,26 @@ def test_shares_of_the_run_and_the_lag_by_hand():
     paper = vary(base("mocose", "repaired"), {"queue.size": 500, **CONSTANT})
     run = at_scale(paper, short, SOURCES)
     assert turnover(run) == 8 / 200  # 500 entries are seven batches of 64 and a part of the eighth
-    assert initial_share(run) == pytest.approx(0.9**100) and run.memory == pytest.approx(10 + 500 / 64)
+    assert initial_share(run) == pytest.approx(0.9**100) and run.memory == pytest.approx(
+        10 + 500 / 64
+    )
     assert lag(run, paper) == pytest.approx(1e-3 / 3e-5)
     assert length(run, paper) == pytest.approx(200 * 64 / 1e6 * 1e-3 / 3e-5)
     slower = vary(run, {"ema.start": 0.99, "train.learning_rate": 3e-5})
     assert lag(slower, paper) == pytest.approx((100 + 500 / 64) / (10 + 500 / 64))
     plain = at_scale(base("simcse", "repaired"), short, SOURCES)
     assert (turnover(plain), initial_share(plain), plain.memory) == (0, 0, 0)
-    rising = {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95, "ema.total_updates": None}
+    rising = {
+        "ema.schedule": "cosine_to_end",
+        "ema.start": 0.75,
+        "ema.end": 0.95,
+        "ema.total_updates": None,
+    }
     run = at_scale(vary(base("mocose", "repaired"), rising), short, SOURCES)
     etas = [0.95 - 0.2 * (math.cos(math.pi * step / 200) + 1) / 2 for step in range(1, 101)]
-    assert initial_share(run) == pytest.approx(math.prod(etas)) and run.memory == pytest.approx(20 + 512 / 64)
+    assert initial_share(run) == pytest.approx(math.prod(etas)) and run.memory == pytest.approx(
+        20 + 512 / 64
+    )
 
 
 def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queue():
@@ -101,7 +132,8 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     barred = no_verdict(study_result(find("mocose-table7"), made_setup(1)))
     assert set(barred) == {one.key for one in find("mocose-table7").claims}
     assert all(why.startswith("too short to judge") for why in barred.values())
-    assert "F2.3" not in no_verdict(study_result(find("mocose-figure2"), made_setup(1)))  # SimCSE alone
+    # SimCSE alone
+    assert "F2.3" not in no_verdict(study_result(find("mocose-figure2"), made_setup(1)))
 
 
 def test_passes_over_the_text_are_counted_and_bar_nothing():
@@ -116,21 +148,27 @@ def test_passes_over_the_text_are_counted_and_bar_nothing():
 
 
 def test_what_scale_mini_is_stands_beside_its_verdicts():
-    sources = dataclasses.replace(SOURCES, encoder_digest=encoder_digest(MINI_ENCODER), corpus_rows=48_118)
+    sources = dataclasses.replace(
+        SOURCES, encoder_digest=encoder_digest(MINI_ENCODER), corpus_rows=48_118
+    )
     words = caution(study_result(study(), made_setup(1, scale=MINI, sources=sources)))
     assert "48,118 sentences 21 times" in words and CUT in words
-    assert CUT not in caution(study_result(study(), made_setup(1, scale=MINI)))  # an encoder of the user's
+    # an encoder of the user's
+    assert CUT not in caution(study_result(study(), made_setup(1, scale=MINI)))
     assert not caution(study_result(study(), made_setup(1, scale=PAPER)))
 
 
 @pytest.mark.parametrize(
     "setting, words",
-    [("train.steps=3000", "rate × sentences read is 0.19 times"),
-     ("ema.start=0.99", "7.4 times as far as the paper's, at most 3 allowed (b)"),
-     ("train.learning_rate=3e-4", "lag 10 times as far")],
-)  # fmt: skip
+    [
+        ("train.steps=3000", "rate × sentences read is 0.19 times"),
+        ("ema.start=0.99", "7.4 times as far as the paper's, at most 3 allowed (b)"),
+        ("train.learning_rate=3e-4", "lag 10 times as far"),
+    ],
+)
 def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting, words):
-    at, one = made_setup(3, scale=MINI), study()
+    at = made_setup(3, scale=MINI)
+    one = study()
     barred = no_verdict(study_result(at.varied(one, (setting,)), at))
     assert {"AB", "AS", "C"} == set(barred) and words in barred["AB"], barred
 
@@ -149,14 +187,22 @@ def test_each_claim_has_its_own_gates():
 
 
 def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
-    clear = {"a": (52.0, 54.0, 55.0), "b": (30.0, 32.01, 32.99), "s": around(60.0), "t": around(57.0)}
+    clear = {
+        "a": (52.0, 54.0, 55.0),
+        "b": (30.0, 32.01, 32.99),
+        "s": around(60.0),
+        "t": around(57.0),
+    }
     close = filled(study(), **clear)
     assert set(provisional(close)) == {"AB", "AS"}
     assert "too close to call" in provisional(close)["AB"]
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
-    assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: runs of a gain +3.7")
+    assert verdict.outcome == "supported" and verdict.reason.startswith(
+        "provisional: runs of a gain +3.7"
+    )
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
-    one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))  # no interval: nothing is certain
+    # no interval: nothing is certain
+    one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))
     assert "too close to call" not in provisional(one_run)["AB"]
 
 
@@ -177,7 +223,9 @@ def test_without_simcse_or_the_reference_the_command_is_named():
     assert "C" not in no_verdict(bare)
     empty = filled(study())
     assert "a has no run: `run_study.py mocose-small --scale mini` trains it." in of_runs(empty)
-    assert {verdict.outcome for verdict in empty.verdicts} == {"not run"} and not why_unmarked(empty)
+    assert {verdict.outcome for verdict in empty.verdicts} == {"not run"} and not why_unmarked(
+        empty
+    )
 
 
 def test_stored_runs_without_a_score_before_training_are_not_to_be_trained():
@@ -206,13 +254,19 @@ def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row
 
 def test_a_claim_has_no_verdict_where_the_untrained_encoder_shows_it():
     before = Cell(labels=("u",), method="untrained")
-    above_t = Claim(key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",)))
+    above_t = Claim(
+        key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",))
+    )
     axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
     one = study(axes=axes, cells=(*study().cells, before), claims=(above_t,))
     assert not no_verdict(filled(one, **FAR, u=(50.0, 50.0, 50.0)))
-    assert no_verdict(filled(one, **FAR, u=(58.0, 58.0, 58.0))) == {"S": "the untrained encoder shows it"}
+    assert no_verdict(filled(one, **FAR, u=(58.0, 58.0, 58.0))) == {
+        "S": "the untrained encoder shows it"
+    }
     command = "`run_study.py mocose-small --scale mini`"
-    assert no_verdict(filled(one, **FAR)) == {"S": f"measure the untrained encoder first: {command}"}
+    assert no_verdict(filled(one, **FAR)) == {
+        "S": f"measure the untrained encoder first: {command}"
+    }
     assert not no_verdict(filled(one, u=(50.0, 50.0, 50.0)))  # the claim's own rows have no run
 
 
@@ -243,7 +297,10 @@ def test_rows_without_training_need_not_learn_and_have_no_length():
 
 
 def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():
-    lines = judged_at([find(name).at(DEMO) for name in ("mocose-figure13", "esimcse-table2")], made_setup())
+    lines = judged_at(
+        [find(name).at(DEMO) for name in ("mocose-figure13", "esimcse-table2")], made_setup()
+    )
     assert [line.partition(" claims")[0] for line in lines if not line.startswith(" ")] == [
-        "mocose-figure13: 0 of 2", "esimcse-table2: 1 of 1"
-    ]  # fmt: skip
+        "mocose-figure13: 0 of 2",
+        "esimcse-table2: 1 of 1",
+    ]

@@ -1,4 +1,5 @@
-"""Comparisons of claims, one by one, against scipy and cases by hand; where an undecided claim points."""
+"""Comparisons of claims, one by one, against scipy and cases by hand; where an undecided claim
+points."""
 
 import numpy as np
 import pytest
@@ -60,7 +61,10 @@ def test_an_undecided_claim_points_by_its_own_logic_over_95_percent_intervals(pr
 
 
 def test_a_settled_claim_points_nowhere():
-    eight = {"a": around(50, 8), "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))]}
+    eight = {
+        "a": around(50, 8),
+        "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))],
+    }
     for predicate in (greater(B, A), greater(A, B)):
         verdict = judged(predicate, **eight).verdicts[0]
         assert verdict.outcome in ("supported", "contradicted")
@@ -118,8 +122,14 @@ def test_how_many_comparisons_are_needed():
         "one",
         "2",
     ]
-    assert needed(greater(A, B)) == needed(gains(A, B, 1.0, 0.5)) == needed(within([A, B], 1.0)) == ""
-    assert needed(all_of(gains(A, B, 1.0, 0.5), gains(A, C, 1.0, 0.5))) == needed(best(A, [B, C])) == "all"
+    assert (
+        needed(greater(A, B)) == needed(gains(A, B, 1.0, 0.5)) == needed(within([A, B], 1.0)) == ""
+    )
+    assert (
+        needed(all_of(gains(A, B, 1.0, 0.5), gains(A, C, 1.0, 0.5)))
+        == needed(best(A, [B, C]))
+        == "all"
+    )
     assert needed(any_of(all_of(*parts[:2]), all_of(*parts[1:]))) == "1 groups"
 
 
@@ -138,7 +148,8 @@ def test_a_verdict_by_less_than_the_margin_says_so():
 
 
 def test_a_comparison_alone_is_tested_at_its_share_of_the_claims_level():
-    """Of two comparisons of an undecided claim, each has half of the level of the check at eight seeds."""
+    """Of two comparisons of an undecided claim, each has half of the level of the check at eight
+    seeds."""
     runs = {
         "a": around(50, 8),
         "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))],

@@ -1,4 +1,5 @@
-"""Every kind of figure is drawn from its CSV files, its artists are counted, and titles say what is drawn."""
+"""Every kind of figure is drawn from its CSV files, its artists are counted, and titles say what is
+drawn."""
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,9 @@ def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_thei
     ours, paper = (line_of(axes, name) for name in ("ours", "paper"))
     sizes = [float(label) for label in study.axes[0].labels]
     assert list(ours.get_xdata()) == list(paper.get_xdata()) == sizes
-    assert list(ours.get_ydata()) == pytest.approx([cell.estimate.mean for cell in one.cells], abs=1e-4)
+    assert list(ours.get_ydata()) == pytest.approx(
+        [cell.estimate.mean for cell in one.cells], abs=1e-4
+    )
     assert list(paper.get_ydata()) == [cell.cell.published for cell in one.cells]
     assert len(axes.collections) == 1
     assert [text.get_text() for text in axes.get_xticklabels()] == list(study.axes[0].labels)
@@ -67,7 +70,9 @@ def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_thei
     assert labels_of(axes) == {"one seed", "paper", "ours, no verdict, 95 % interval"}
     assert axes.get_ylabel() == study.axes[0].title
     reason = "No verdict: queue and slow branch lag 33 times as far as the paper's"
-    assert title_of(axes.figure).startswith(f"MoCoSE Table 6b: Batch size at a fixed queue. {reason}")
+    assert title_of(axes.figure).startswith(
+        f"MoCoSE Table 6b: Batch size at a fixed queue. {reason}"
+    )
 
 
 def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_shape_and_colour():
@@ -83,7 +88,9 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_sh
     marked = [line for line in axes.get_lines() if line.get_marker() == "D"]
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}
     with drawing():
-        (figure,) = figures(study, cell_frame(one), curve_frame(one), "No verdict: why", False).values()
+        (figure,) = figures(
+            study, cell_frame(one), curve_frame(one), "No verdict: why", False
+        ).values()
     (axes,) = figure.axes
     dots = [line for line in axes.get_lines() if line.get_marker() in ("o", "D")]
     assert title_of(figure) == "No verdict: why" and {line.get_color() for line in dots} == {GREY}
@@ -95,7 +102,9 @@ def test_curves_have_a_line_and_the_bands_of_its_seeds_for_each_cell_and_the_pap
     one = result(study, filled(study))
     figure = drawn(one)[name]
     (axes,) = figure.axes
-    labelled = [line.get_label() for line in axes.get_lines() if not line.get_label().startswith("_")]
+    labelled = [
+        line.get_label() for line in axes.get_lines() if not line.get_label().startswith("_")
+    ]
     frame = curve_frame(one)
     by = [study.figure.series] if study.figure.series else [axis.name for axis in study.axes]
     groups = frame.groupby(by).ngroups
@@ -117,10 +126,17 @@ def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
 
 @pytest.mark.parametrize(
     "name, spread",
-    [("mocose-table7", 5.0), ("mocose-table3", 5.0), ("mocose-table3", 0.01), ("esimcse-table7", 5.0)],
+    [
+        ("mocose-table7", 5.0),
+        ("mocose-table3", 5.0),
+        ("mocose-table3", 0.01),
+        ("esimcse-table7", 5.0),
+    ],
 )
 def test_the_sign_in_a_title_is_that_of_a_drawn_difference_along_one_axis(name, spread):
-    study, store, rng = find(name), FakeStore(), np.random.default_rng(50)
+    study = find(name)
+    store = FakeStore()
+    rng = np.random.default_rng(50)
     for cell in study.cells:
         centre = 50 + rng.normal(0, spread)
         for seed in range(5):
@@ -128,10 +144,14 @@ def test_the_sign_in_a_title_is_that_of_a_drawn_difference_along_one_axis(name, 
             store.add(config, centre + rng.normal(0, 0.3), scale=MINI, untrained=0.0)
     add_simcse(store, made_setup(5, scale=MINI), 49.8, 49.9, 50.0, 50.1, 50.2)
     one = result(study, store, seeds=5, scale=MINI)
-    made, frame, what = drawn(one), cell_frame(one), "rows"
+    made = drawn(one)
+    frame = cell_frame(one)
+    what = "rows"
     if "task" in frame:  # of which the average alone is in the title
-        frame, what = frame[frame["task"] == "avg"], "averages"
-    title, different = title_of([*made.values()][-1]), frame[frame["different"] == "yes"]
+        frame = frame[frame["task"] == "avg"]
+        what = "averages"
+    title = title_of([*made.values()][-1])
+    different = frame[frame["different"] == "yes"]
     assert ("No significant difference" in title) == (spread < 1) == (not len(different))
     if len(different):
         axes = [axis.name for axis in study.axes]
@@ -145,11 +165,20 @@ def test_the_sign_in_a_title_is_that_of_a_drawn_difference_along_one_axis(name, 
 def test_scatters_show_every_run_that_has_both_numbers():
     rng = np.random.default_rng(0)
     rank = np.arange(20.0)
-    runs = pd.DataFrame({
-        "scale": "demo", "profile": "paper", "encoder": "small", "method": ["mocose", "simcse"] * 10,
-        "status": ["ok"] * 19 + ["diverged"], "score": 50 + rank, "mtd": [5.0, np.nan] * 10,
-        "alignment": rng.uniform(size=20), "uniformity": -rank, "effective_rank": rank,
-    })  # fmt: skip
+    runs = pd.DataFrame(
+        {
+            "scale": "demo",
+            "profile": "paper",
+            "encoder": "small",
+            "method": ["mocose", "simcse"] * 10,
+            "status": ["ok"] * 19 + ["diverged"],
+            "score": 50 + rank,
+            "mtd": [5.0, np.nan] * 10,
+            "alignment": rng.uniform(size=20),
+            "uniformity": -rank,
+            "effective_rank": rank,
+        }
+    )
     with drawing():
         made = scatters(runs)
     assert set(made) == {"uniformity", "rank"}  # one MTD alone is no relation

@@ -16,13 +16,22 @@ from scipy import stats
 from small_study import result
 
 from core.report import frames
-from core.report.frames import cell_frame, claim_frame, csv_text, curve_frame, run_frame, summary_frame
+from core.report.frames import (
+    cell_frame,
+    claim_frame,
+    csv_text,
+    curve_frame,
+    run_frame,
+    summary_frame,
+)
 from core.spec.claim import greater
 from core.spec.scale import DEMO
 from core.store.store import Store
 from studies import find
 
-TABLE7, TABLE11, FIGURE5 = find("mocose-table7"), find("esimcse-table11"), find("mocose-figure5")
+TABLE7 = find("mocose-table7")
+TABLE11 = find("esimcse-table11")
+FIGURE5 = find("mocose-figure5")
 USING = Path(__file__).parents[2] / "docs" / "using.md"
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 
@@ -41,7 +50,9 @@ def test_cells_csv_has_one_row_a_cell_and_its_numbers_agree():
     gone = back[back["status"] == "missing"].iloc[0]
     assert (gone["n"], gone["printed"], gone["values"]) == (0, 45.8, "- - -")
     whole = back[back["status"] == "ok"]
-    assert len(whole) == 19 and (whole["n"] == 3).all() and set(whole["reference"]) == {"quarter/512"}
+    assert (
+        len(whole) == 19 and (whole["n"] == 3).all() and set(whole["reference"]) == {"quarter/512"}
+    )
     assert (whole["mean"] == whole["mean"].round(4)).all()
     base = whole[(whole["initial_fill"] == "quarter") & (whole["queue_size"] == 512)].iloc[0]
     for ours, value, reference in (("paired", "mean", base["mean"]), ("printed", "printed", 77.3)):
@@ -65,8 +76,16 @@ def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_
 
 def test_claims_csv_has_the_estimate_over_all_seeds_beside_the_tested_interval():
     """Four seeds are stored; a check is at three."""
-    row = claim_frame([judged(claim_study(greater(B, A)), a=around(50, 4), b=around(50.05, 4))]).iloc[0]
-    assert len(row.index) <= 21 and list(row.index[:5]) == ["scale", "profile", "encoder", "study", "claim"]
+    row = claim_frame(
+        [judged(claim_study(greater(B, A)), a=around(50, 4), b=around(50.05, 4))]
+    ).iloc[0]
+    assert len(row.index) <= 21 and list(row.index[:5]) == [
+        "scale",
+        "profile",
+        "encoder",
+        "study",
+        "claim",
+    ]
     assert (row["n"], row["tested_n"], row["unit"]) == (4, 3, "points")
     assert row["estimate"] == pytest.approx(0.05)
     assert row["tested_low"] <= row["estimate"] <= row["tested_high"]
@@ -74,14 +93,18 @@ def test_claims_csv_has_the_estimate_over_all_seeds_beside_the_tested_interval()
 
 def made():
     """Every kind of CSV file, by the name that the dictionary has for it."""
-    one, curved = result(TABLE7, filled(TABLE7)), result(FIGURE5, filled(FIGURE5))
+    one = result(TABLE7, filled(TABLE7))
+    curved = result(FIGURE5, filled(FIGURE5))
     both = [one, curved]
     return {
-        "STUDY.csv": cell_frame(one), "STUDY_runs.csv": run_frame(one),
-        "STUDY_curves.csv": curve_frame(curved), "runs.csv": summary_frame(both),
-        "claims.csv": claim_frame(both), "comparisons.csv": frames.comparison_frame(both),
+        "STUDY.csv": cell_frame(one),
+        "STUDY_runs.csv": run_frame(one),
+        "STUDY_curves.csv": curve_frame(curved),
+        "runs.csv": summary_frame(both),
+        "claims.csv": claim_frame(both),
+        "comparisons.csv": frames.comparison_frame(both),
         "comparability.csv": frames.check_frame(both),
-    }  # fmt: skip
+    }
 
 
 def test_the_data_dictionary_has_every_column_of_every_file_and_no_other():
@@ -99,7 +122,8 @@ def test_the_data_dictionary_has_every_column_of_every_file_and_no_other():
 
 
 def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
-    table, store = pd.read_csv(PUBLISHED / "mini/paper/esimcse-table11.csv"), Store("none", PUBLISHED)
+    table = pd.read_csv(PUBLISHED / "mini/paper/esimcse-table11.csv")
+    store = Store("none", PUBLISHED)
 
     def score(run):
         rows = store.load(run).rows.set_index(["checkpoint", "task", "metric"])["value"]
@@ -109,10 +133,15 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
     reference = values[table["queue_over_batch"] == table["reference"].dropna().iloc[0]].iloc[0]
     for name, cells in (("", values), ("paired_", values - reference)):
         shown = cells.std(axis=1) > 0  # the reference has no difference to itself
-        mean, error = cells.mean(axis=1)[shown], cells.sem(axis=1)[shown]
-        ours = table[shown][[f"{name}difference" if name else "mean", f"{name}ci95_low", f"{name}ci95_high"]]
+        mean = cells.mean(axis=1)[shown]
+        error = cells.sem(axis=1)[shown]
+        ours = table[shown][
+            [f"{name}difference" if name else "mean", f"{name}ci95_low", f"{name}ci95_high"]
+        ]
         interval = stats.t.interval(0.95, cells.shape[1] - 1, mean, error)
-        assert len(ours) >= 4 and ours.to_numpy().T == pytest.approx(np.array([mean, *interval]), abs=1e-4)
+        assert len(ours) >= 4 and ours.to_numpy().T == pytest.approx(
+            np.array([mean, *interval]), abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@a"])

@@ -1,4 +1,5 @@
-"""The page: its form, its links, its numbers in the CSV files beside it, and that no name is markup."""
+"""The page: its form, its links, its numbers in the CSV files beside it, and that no name is
+markup."""
 
 import re
 from dataclasses import replace
@@ -27,26 +28,38 @@ EVIL = "<script>alert('x')</script> & \"quoted\" D1"
 TABLE = replace(
     find("mocose-table3"),
     claims=(
-        Claim(key="X.1", text="The first is above the second.", predicate=greater(("0.5",), ("0.8",)),
-              note=EVIL, quote="First | second.", place="Section 4",
-              decided_by="0.5 against 0.8"),
-        Claim(key="X.2 (all)", text="0.85 is best.",
-              predicate=best(("0.85",), [(e,) for e in ("0.5", "0.8", "0.9", "0.95", "0.99")])),
+        Claim(
+            key="X.1",
+            text="The first is above the second.",
+            predicate=greater(("0.5",), ("0.8",)),
+            note=EVIL,
+            quote="First | second.",
+            place="Section 4",
+            decided_by="0.5 against 0.8",
+        ),
+        Claim(
+            key="X.2 (all)",
+            text="0.85 is best.",
+            predicate=best(("0.85",), [(e,) for e in ("0.5", "0.8", "0.9", "0.95", "0.99")]),
+        ),
     ),
-)  # fmt: skip
+)
 TABLE7 = find("mocose-table7")
 
 
 def page(folder, small=False):
-    """Draw two of three studies under `paper`, one under `released`, and the page, into a folder."""
+    """Draw two of three studies under `paper`, one under `released`, and the page, into a
+    folder."""
     store = filled(TABLE)
     store.runs |= filled(TABLE7).runs
     for cell in TABLE.cells:
         for seed in range(3):
             store.add(
-                cell_run(TABLE, cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed), 40.0 + seed
+                cell_run(TABLE, cell, profile="released", scale=DEMO, sources=SOURCES, seed=seed),
+                40.0 + seed,
             )
-    setups, drawn = [made_setup(3, profile) for profile in ("paper", "repaired", "released")], {}
+    setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
+    drawn = {}
     for setup, studies in ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE])):
         _, drawn[setup.scale.name, setup.profile] = render(
             studies, setup, store, folder, folder / "figures", small
@@ -57,14 +70,20 @@ def page(folder, small=False):
 
 
 class Reader(HTMLParser):
-    """What a browser would see: tags that are open or closed wrongly, references, ids, headings, text."""
+    """What a browser would see: tags that are open or closed wrongly, references, ids, headings,
+    text."""
 
     VOID = frozenset({"meta", "img", "br", "link", "input"})
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.wrong, self.references, self.ids, self.headings = [], [], [], [], []
-        self.text, self.scripts = "", 0
+        self.open = []
+        self.wrong = []
+        self.references = []
+        self.ids = []
+        self.headings = []
+        self.text = ""
+        self.scripts = 0
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -102,9 +121,12 @@ def test_every_tag_is_closed_every_id_is_one_of_its_kind_and_headings_skip_no_le
 @pytest.mark.parametrize("small", [False, True], ids=["one's own", "published"])
 def test_every_link_leads_to_a_file_or_to_a_place_on_the_page(folder, tmp_path, small):
     folder = page(tmp_path / HERE, small=True) if small else folder
-    html, kinds = Reader((folder / "index.html").read_text()), set()
+    html = Reader((folder / "index.html").read_text())
+    kinds = set()
     tokens = MarkdownIt("commonmark").enable("table").parse((folder / "README.md").read_text())
-    inline = [child for token in tokens for child in token.children or () if child.type == "link_open"]
+    inline = [
+        child for token in tokens for child in token.children or () if child.type == "link_open"
+    ]
     for link in {*html.references, *(token.attrs["href"] for token in inline)}:
         parts = urlsplit(link)
         if parts.scheme:
@@ -127,23 +149,35 @@ def test_numbers_on_the_page_are_those_of_the_csv_files(folder, seen):
     assert estimate in seen.text and f"{row['verdict']} (3 seeds)" in seen.text
     cells = pd.read_csv(folder / "demo/paper/mocose-table3.csv")
     assert all(f"{mean:.2f} ± " in seen.text for mean in cells["mean"])
-    assert set(claims["profile"]) >= {"paper", "released"} and (folder / "comparability.csv").is_file()
+    assert (
+        set(claims["profile"]) >= {"paper", "released"} and (folder / "comparability.csv").is_file()
+    )
 
 
 NAMES = (
-    "a_b & 50 %", "a|b", "<b>bold</b>", "**bold** `code`", "größe", "模型", "[x](y)", "a\nb",
+    "a_b & 50 %",
+    "a|b",
+    "<b>bold</b>",
+    "**bold** `code`",
+    "größe",
+    "模型",
+    "[x](y)",
+    "a\nb",
     "$x$ {y} #1",
-)  # fmt: skip
+)
 
 
 def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
-    study, reader = small(), MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    study = small()
+    reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     (tmp_path / "demo/paper").mkdir(parents=True)
     (tmp_path / f"demo/paper/{study.name}.md").touch()
     for name in NAMES:
         sources = replace(SOURCES, encoder_name=name, corpus_name=name, evaluation_name=name)
         one = result(study, filled(study), sources=sources)
-        made = page_files((study,), {(DEMO.name, "paper"): [one]}, tmp_path, tmp_path, lambda _: 1.0)
+        made = page_files(
+            (study,), {(DEMO.name, "paper"): [one]}, tmp_path, tmp_path, lambda _: 1.0
+        )
         assert shown(name) in Reader(made["index.html"]).text, name
         inline = [child for token in reader.parse(markdown(one)) for child in token.children or ()]
         assert f"encoder {shown(name)} · text" in "".join(child.content for child in inline), name
@@ -152,7 +186,8 @@ def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
 def test_letters_of_latex_and_markdown():
     assert tex("a_b & 50 % −1") == r"a\_b \& 50 \% $-$1" and tex("größe") == "größe"
     assert tex("a--b") == "a-{-}b" and md("a|b*") == r"a\|b\*"
-    assert tex("[MASK] *") == "{[}MASK{]} {*}"  # LaTeX reads [ or * behind a line break as its options
+    # LaTeX reads [ or * behind a line break as its options
+    assert tex("[MASK] *") == "{[}MASK{]} {*}"
 
 
 def test_a_claim_at_the_papers_scale_has_its_hours_and_spread(tmp_path):

@@ -8,7 +8,16 @@ from claim_study import A, B, C, around, result, study
 from fake_store import SOURCES, made_setup
 from scipy import stats
 
-from core.report.prospects import SIMCSE_SPREAD, chances, gpu_time, lines, of_study, one_sided, power, spreads
+from core.report.prospects import (
+    SIMCSE_SPREAD,
+    chances,
+    gpu_time,
+    lines,
+    of_study,
+    one_sided,
+    power,
+    spreads,
+)
 from core.report.statistics import SETTLED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
 from core.spec.claim import Claim, all_of, best, collapsed, gains, greater
@@ -40,8 +49,12 @@ def test_the_power_of_one_comparison_is_that_of_the_t_test():
     ],
 )
 def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predicate, means, outcome):
-    """Parts of a claim count as independent: they share cell a, so the formula may lie a little below."""
-    n, claims, sd, one = 18, 3, 0.84, claim(predicate)
+    """Parts of a claim count as independent: they share cell a, so the formula may lie a little
+    below."""
+    n = 18
+    claims = 3
+    sd = 0.84
+    one = claim(predicate)
     runs = np.random.default_rng(1).normal(np.array(means)[:, None], sd, (4000, 3, n))
 
     def sums(values, contrast):  # of cells, along the second axis
@@ -51,18 +64,28 @@ def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predica
         )
 
     values = {contrast: sums(runs, contrast) for contrast in predicate.contrasts()}
-    simulated = (settled(claim_p(one, values), alpha_at(n, claims)) == SETTLED.index(outcome)).mean()
+    simulated = (
+        settled(claim_p(one, values), alpha_at(n, claims)) == SETTLED.index(outcome)
+    ).mean()
     means = np.array([means])
-    of = {contrast: (float(sums(means, contrast)[0]), sd * 2**0.5) for contrast in predicate.contrasts()}
+    of = {
+        contrast: (float(sums(means, contrast)[0]), sd * 2**0.5)
+        for contrast in predicate.contrasts()
+    }
     assert -0.06 < power(one, of, n, claims)[outcome] - simulated < 0.03
     assert 0.1 < simulated < 0.99
 
 
 def cells(*runs, copied=False):
-    return [Cell(labels=(str(n),), published_runs=scores, copied=copied) for n, scores in enumerate(runs)]
+    return [
+        Cell(labels=(str(n),), published_runs=scores, copied=copied)
+        for n, scores in enumerate(runs)
+    ]
 
 
-NARROW, WIDE = (50.0, 50.2, 50.4), (40.0, 50.0, 60.0)  # SDs 0.2 and 10
+# SDs 0.2 and 10
+NARROW = (50.0, 50.2, 50.4)
+WIDE = (40.0, 50.0, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -85,14 +108,17 @@ def test_a_spread_is_that_of_the_cells_and_of_few_runs_at_least_simcse_s(compare
 
 def test_a_claim_is_priced_by_the_cells_that_it_compares():
     """Cell d scatters by 10 points: this counts for the claim on d alone."""
-    published, runs = {"a": 51.5, "b": 50.0, "d": 40.0}, dict.fromkeys("abc", NARROW) | {"d": WIDE}
+    published = {"a": 51.5, "b": 50.0, "d": 40.0}
+    runs = dict.fromkeys("abc", NARROW) | {"d": WIDE}
     one = study(greater(A, B), greater(A, ("d",)), published=published, runs=runs)
     without, wild = of_study(result(one), lambda _: 360.0)
     assert [price.spread.sd for price in without.prices] == pytest.approx([0.2, 0.84])
     assert [price.seeds for price in without.prices] == [5, 12]
     assert [len(price.runs) for price in without.prices] == [10, 24]
     assert wild.highest.spread.sd == pytest.approx(50.02**0.5) and wild.highest.seeds == 18
-    assert "10 to 24 runs, 1.0 to 2.4 H100 hours; spread 0.20 points (6 printed runs" in without.words
+    assert (
+        "10 to 24 runs, 1.0 to 2.4 H100 hours; spread 0.20 points (6 printed runs" in without.words
+    )
 
 
 def costs_of(name, seconds=3600.0):
@@ -111,7 +137,11 @@ def test_the_papers_claims_have_a_cost_with_its_source():
     hours = [hour for price in fills.prices for hour in price.runs.values()]
     assert hours and set(hours) == {1.0}
     text = lines([find("esimcse-table6")], AT, lambda _: 3600.0, 4)
-    assert "80 % power" in text[0] and text[-1].startswith("In all up to 60 seeds, ") and "4 GPUs" in text[-1]
+    assert (
+        "80 % power" in text[0]
+        and text[-1].startswith("In all up to 60 seeds, ")
+        and "4 GPUs" in text[-1]
+    )
 
 
 def test_less_than_two_hours_are_minutes():
@@ -120,15 +150,18 @@ def test_less_than_two_hours_are_minutes():
 
 
 def by_hand(stored, others, claims, seeds=5, draws=4000):
-    """The share of draws in which five seeds settle "a above the others", with a margin of a point."""
-    random, wins = np.random.default_rng(7), 0
+    """The share of draws in which five seeds settle "a above the others", with a margin of a
+    point."""
+    random = np.random.default_rng(7)
+    wins = 0
     pairs = [np.subtract(stored["a"], stored[other]) for other in others]
     level = alpha_at(seeds, claims)
     needed, one_of = (stats.t.isf(each, seeds - 1) for each in (level, level / len(pairs)))
     for _ in range(draws):
         scale = np.sqrt(2 / random.chisquare(2))
         weights = random.normal(size=(3, 1)) / 3**0.5 + random.normal(size=(3, seeds - 3))
-        means, errors = [], []
+        means = []
+        errors = []
         for pair in pairs:
             further = pair.mean() + scale * (pair - pair.mean()) / 2**0.5 @ weights
             values = np.concatenate((pair, further))
@@ -171,5 +204,6 @@ def test_before_the_first_check_the_printed_effect_counts_and_a_first_check_sett
     expected = power(printed.claim, {greater(A, B): (1.5, 0.84 * 2**0.5)}, 8, 3)
     assert by_check[8] == pytest.approx(sum(expected.values())) and by_check[8] > 0.1
     assert by_check[3] < 0.01
-    assert chances(against, 3)[8] == pytest.approx(by_check[8], abs=0.01)  # it is contradicted as likely
+    # it is contradicted as likely
+    assert chances(against, 3)[8] == pytest.approx(by_check[8], abs=0.01)
     assert set(chances(share, 3).values()) == {0.0}  # no share of eight runs is settled

@@ -1,4 +1,5 @@
-"""What an entry reads from a run: rows, averages, derived numbers; and what a failed run counts for."""
+"""What an entry reads from a run: rows, averages, derived numbers; and what a failed run counts
+for."""
 
 import pandas as pd
 import pytest
@@ -50,29 +51,51 @@ def test_a_runs_vectors_have_collapsed_by_either_measure(cosine, rank, expected)
 
 
 def test_differences_of_numbers_are_means_over_the_sets_that_have_both():
-    scores = {(FIRST, "le3"): 70.0, (FIRST, "gt3"): 60.0, (SECOND, "le3"): 50.0, (SECOND, "gt3"): 54.0}
+    scores = {
+        (FIRST, "le3"): 70.0,
+        (FIRST, "gt3"): 60.0,
+        (SECOND, "le3"): 50.0,
+        (SECOND, "gt3"): 54.0,
+    }
     scores[THIRD, "le3"] = 99.0
-    frame = rows(*(("selected", t, f"spearman_gap_{side}", 9, x) for (t, side), x in scores.items()))
+    frame = rows(
+        *(("selected", t, f"spearman_gap_{side}", 9, x) for (t, side), x in scores.items())
+    )
     assert [value(frame, "length_gap", task) for task in ("avg", FIRST, THIRD)] == [3.0, 10.0, None]
     numbers = (("untrained", FIRST, 0.5), ("untrained", SECOND, 0.25))
     numbers += (("selected", FIRST, 0.25), ("selected", SECOND, 0.0), ("selected", "dev", 9.0))
-    frame = rows(*((place, task, "like_length_excess", 0, number) for place, task, number in numbers))
+    frame = rows(
+        *((place, task, "like_length_excess", 0, number) for place, task, number in numbers)
+    )
     excess = [value(frame, "like_length_excess", task) for task in ("avg", FIRST, THIRD)]
-    assert excess == [0.125, 0.25, None] and value(frame, "like_length_excess", "avg", "untrained") == 0.375
-    assert [value(frame, "like_length_excess_learnt", task) for task in ("avg", SECOND)] == [-0.25] * 2
+    assert (
+        excess == [0.125, 0.25, None]
+        and value(frame, "like_length_excess", "avg", "untrained") == 0.375
+    )
+    assert [value(frame, "like_length_excess_learnt", task) for task in ("avg", SECOND)] == [
+        -0.25
+    ] * 2
     assert value(frame[:2], "like_length_excess_learnt", "avg") is None
-    views = rows(("last", "train", "view_cosine_plain", 9, 1.0), ("last", "train", "view_cosine", 9, 0.75))
+    views = rows(
+        ("last", "train", "view_cosine_plain", 9, 1.0), ("last", "train", "view_cosine", 9, 0.75)
+    )
     assert value(views, "view_cosine_loss", "train", "last") == 0.25
     sides = (("alignment_global", 0.25), ("uniformity_global", -2.0))
     geometry = rows(*(("selected", "DEV", name, 9, number) for name, number in sides))
-    assert value(geometry, "alignment_plus_uniformity", "STS-B") == -1.75  # of the scale's own sentences
-    times = [value(rows(), "step_seconds", "train", "time", seconds=one) for one in (0.5, "a while", None)]
+    # of the scale's own sentences
+    assert value(geometry, "alignment_plus_uniformity", "STS-B") == -1.75
+    times = [
+        value(rows(), "step_seconds", "train", "time", seconds=one)
+        for one in (0.5, "a while", None)
+    ]
     assert times == [0.5, None, None]  # from the run's provenance
 
 
 def test_averages_need_every_part():
     asked = ("accuracy_test", "avg_transfer", "untrained")
-    frame = rows(*(("untrained", task, "accuracy_test", 0, 60.0 + n) for n, task in enumerate(DEMO.probes)))
+    frame = rows(
+        *(("untrained", task, "accuracy_test", 0, 60.0 + n) for n, task in enumerate(DEMO.probes))
+    )
     assert value(frame, *asked) == pytest.approx(60.0 + (len(DEMO.probes) - 1) / 2)
     assert value(frame[1:], *asked) is None
     scores = rows(*(("untrained", task, "spearman_all", 0, 29.0) for task in ("avg", FIRST)))
@@ -82,9 +105,15 @@ def test_averages_need_every_part():
 
 @pytest.mark.parametrize(
     "quantity, worst",
-    [("spearman_all", 0.0), ("accuracy_test", 0.0), ("mean_cosine", 1.0), ("effective_rank", 1.0),
-     ("curve_late_range", None), ("cosine_itself", None)],
-)  # fmt: skip
+    [
+        ("spearman_all", 0.0),
+        ("accuracy_test", 0.0),
+        ("mean_cosine", 1.0),
+        ("effective_rank", 1.0),
+        ("curve_late_range", None),
+        ("cosine_itself", None),
+    ],
+)
 def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
     of = Metric(task="dev", title="", quantity=quantity)
     assert worst_of(of, []) == worst_of(of, [55.0]) == worst
@@ -97,5 +126,8 @@ def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
         quantity, worst
     )  # 1 is the end of the other scales
     assert worst_of(of, [55.0, -3.0]) == lowest
-    of = Metric(task="dev", title="", quantity="collapsed")  # of collapse itself a diverged run says neither
-    assert counted("diverged", None, of, None) == 0.5 and counted("collapsed", None, of, None) == 1.0
+    # of collapse itself a diverged run says neither
+    of = Metric(task="dev", title="", quantity="collapsed")
+    assert (
+        counted("diverged", None, of, None) == 0.5 and counted("collapsed", None, of, None) == 1.0
+    )

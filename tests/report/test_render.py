@@ -8,7 +8,8 @@ from core.report.render import render
 from core.spec.errors import UserError
 from studies import find
 
-TABLE3, TABLE7 = find("table3"), find("table7")
+TABLE3 = find("table3")
+TABLE7 = find("table7")
 
 
 def draw(studies, store, folder, seeds=3):
@@ -38,15 +39,19 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
 
 
 def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_go(tmp_path):
-    study, figures = small(), tmp_path / "figures/demo/paper"
+    study = small()
+    figures = tmp_path / "figures/demo/paper"
     store = stored(study, a=[50.0, 51.0], b=[52.0, 53.0])
     files = []
     for _ in range(2):
         draw([study], store, tmp_path)
-        files.append({path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")})
+        files.append(
+            {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")}
+        )
     assert files[0] == files[1]
     assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
-    _, results = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)  # a single row has no figure
+    # a single row has no figure
+    _, results = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)
     assert results and not list(figures.iterdir())
 
 

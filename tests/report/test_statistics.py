@@ -1,4 +1,5 @@
-"""Checks at numbers of seeds, p of claims and intervals against scipy, cases by hand and known truths."""
+"""Checks at numbers of seeds, p of claims and intervals against scipy, cases by hand and known
+truths."""
 
 import math
 
@@ -10,7 +11,10 @@ from core.report import statistics as s
 from core.report.statistics import ALPHA, LOOKS, alpha_at, claim_p, comparisons, decide, tails
 from core.spec.claim import Claim, all_of, any_of, at_least, collapsed, greater, sound
 
-A, B, C, D = ("a",), ("b",), ("c",), ("d",)
+A = ("a",)
+B = ("b",)
+C = ("c",)
+D = ("d",)
 GREATER = greater(A, B)
 P = {GREATER: (0.01, 0.99), greater(A, C): (0.04, 0.96), greater(A, D): (0.7, 0.3)}
 
@@ -25,7 +29,10 @@ def made(**cells):
     def samples(contrast, n):
         if any(len(cells[term.cell[0]]) < n for term in contrast.terms):
             return None
-        values = (term.weight * np.asarray(cells[term.cell[0]][:n], dtype=float) for term in contrast.terms)
+        values = (
+            term.weight * np.asarray(cells[term.cell[0]][:n], dtype=float)
+            for term in contrast.terms
+        )
         return sum(values) - contrast.above
 
     return samples
@@ -69,7 +76,9 @@ def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
     differences = np.subtract([50.1, 50.3, 49.8, 50.2, 50.0], [50.0, 50.2, 50.1, 49.9, 50.1])
     low = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
     high = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
-    assert claim_p(claim(GREATER, margin=0.5), {GREATER: differences})[2] == pytest.approx(max(low, high))
+    assert claim_p(claim(GREATER, margin=0.5), {GREATER: differences})[2] == pytest.approx(
+        max(low, high)
+    )
     assert claim_p(claim(GREATER, margin=None), {GREATER: differences})[2] == 1.0
 
 
@@ -97,9 +106,17 @@ def values(predicate, fallen):
 
 @pytest.mark.parametrize(
     "fallen, more, less",
-    [([1] * 3, 3, 0), ([1, 0, 0, 1, 1], 3, 2), ([0, 0, 0.5], 0, 2), ([1, 0.5, 0.5], 1, 0), ([0.5], 0, 0)],
+    [
+        ([1] * 3, 3, 0),
+        ([1, 0, 0, 1, 1], 3, 2),
+        ([0, 0, 0.5], 0, 2),
+        ([1, 0.5, 0.5], 1, 0),
+        ([0.5], 0, 0),
+    ],
 )
-def test_a_share_has_the_tails_of_the_binomial_test_and_neither_counts_against_both(fallen, more, less):
+def test_a_share_has_the_tails_of_the_binomial_test_and_neither_counts_against_both(
+    fallen, more, less
+):
     n = len(fallen)
     up, down = s.share_tails(values(collapsed(A), fallen))
     assert up == pytest.approx(stats.binom.sf(more - 1, n, 0.5))
@@ -109,7 +126,8 @@ def test_a_share_has_the_tails_of_the_binomial_test_and_neither_counts_against_b
 
 def test_a_share_has_clopper_and_pearsons_bounds():
     low, high = s.share_bounds(values(collapsed(A), [1, 1, 1, 0, 1, 1, 0.5, 1]), 0.01, 0.02)
-    more, less = stats.binomtest(6, 8, alternative="greater"), stats.binomtest(7, 8, alternative="less")
+    more = stats.binomtest(6, 8, alternative="greater")
+    less = stats.binomtest(7, 8, alternative="less")
     assert low + 0.5 == pytest.approx(more.proportion_ci(0.99, "exact").low)
     assert high + 0.5 == pytest.approx(less.proportion_ci(0.98, "exact").high)
     assert s.share_bounds(values(collapsed(A), [1, 1, 1]), 0.01, 0.02)[1] == 0.5
@@ -134,14 +152,18 @@ def test_the_correction_is_that_of_order_statistics():
     assert s.correction(1) == 1.0 and s.correction(1000) == pytest.approx(1.0, abs=1e-3)
     z = np.random.default_rng(5).standard_normal((100_000, 1, 5))
     mean = s.scatter_by_seed(z, np.array([1.0]), 0.0).mean()
-    assert mean == pytest.approx(s.NORMAL_MEAN, rel=4 * s.NORMAL_SD / s.NORMAL_MEAN / np.sqrt(z.size))
+    assert mean == pytest.approx(
+        s.NORMAL_MEAN, rel=4 * s.NORMAL_SD / s.NORMAL_MEAN / np.sqrt(z.size)
+    )
 
 
 def test_scatter_by_hand():
-    cells, weights = np.array([[50.0, 54.0, 46.0], [50.0, 50.5, 49.5]]), np.array([1.0, -1.0])
+    cells = np.array([[50.0, 54.0, 46.0], [50.0, 50.5, 49.5]])
+    weights = np.array([1.0, -1.0])
     by_seed = s.scatter_by_seed(cells, weights, 0.0)
     own = s.correction(3) * np.std([0, 3.5, 3.5], ddof=1)
-    least = s.NORMAL_SD / s.NORMAL_MEAN * np.sqrt(2) * s.correction(3) * 8 / 3  # b gets what it lacks, too
+    # b gets what it lacks, too
+    least = s.NORMAL_SD / s.NORMAL_MEAN * np.sqrt(2) * s.correction(3) * 8 / 3
     assert by_seed.mean() == pytest.approx(s.correction(3) * (8 / 3 - 1 / 3))
     assert by_seed.std(ddof=1) == pytest.approx(max(own, least))
     assert s.scatter_by_seed(np.full((2, 3), 50.0), weights, 1.0).tolist() == [-1.0] * 3
@@ -149,18 +171,24 @@ def test_scatter_by_hand():
 
 @pytest.mark.parametrize(("side", "less", "shared"), [(1, 0.1, 0.0), (4, 0.1, 0.0), (4, 1.0, 0.95)])
 def test_a_claim_at_its_limit_is_settled_no_more_often_than_it_may_be(side, less, shared):
-    """By a point, one cell or four a side. With plain deviations 4.6 and 3.2 % of draws contradict it where
-    0.8 % are its share, and 1.7 % where four cells of a side move together over seeds."""
-    studies, generator, claims = 8_000, np.random.default_rng(0), 6
+    """By a point, one cell or four a side. With plain deviations 4.6 and 3.2 % of draws contradict
+    it where 0.8 % are its share, and 1.7 % where four cells of a side move together over seeds."""
+    studies = 8_000
+    generator = np.random.default_rng(0)
+    claims = 6
     sd = np.repeat([less + 1 / s.NORMAL_MEAN, less], side)[:, None]
-    own, common = (generator.standard_normal((studies, cells, LOOKS[-1])) for cells in (2 * side, 2))
+    own, common = (
+        generator.standard_normal((studies, cells, LOOKS[-1])) for cells in (2 * side, 2)
+    )
     runs = sd * (np.sqrt(1 - shared) * own + np.sqrt(shared) * np.repeat(common, side, axis=1))
-    weights, wrong = np.repeat([1 / side, -1 / side], side), np.zeros(studies, dtype=bool)
+    weights = np.repeat([1 / side, -1 / side], side)
+    wrong = np.zeros(studies, dtype=bool)
     for n in LOOKS:
         both = tails(GREATER, s.scatter_by_seed(runs[..., :n], weights, 1.0))
         wrong |= np.minimum(*both) <= alpha_at(n, claims)
     assert wrong.mean() <= ALPHA / claims
-    steady = generator.standard_normal((500, 2 * side, LOOKS[-1]))  # as much scatter: wrong by a point
+    # as much scatter: wrong by a point
+    steady = generator.standard_normal((500, 2 * side, LOOKS[-1]))
     down = tails(GREATER, s.scatter_by_seed(steady[..., :27], weights, 1.0))[1]
     assert (down <= alpha_at(27, claims)).mean() > 0.5
 
@@ -182,7 +210,8 @@ def paired(values, reference, pairs):
 
 
 def test_a_paired_difference_has_the_interval_that_its_check_tests_by_seed_and_not_by_order():
-    ours, theirs = [50.0, 52.0, 51.5, 49.0, 50.4], [49.9, 50.5, 51.0, 48.0, 50.1]
+    ours = [50.0, 52.0, 51.5, 49.0, 50.4]
+    theirs = [49.9, 50.5, 51.0, 48.0, 50.1]
     difference = paired(dict(enumerate(ours)), dict(reversed(list(enumerate(theirs)))), 3)
     test = stats.ttest_rel(ours, theirs)
     interval = tuple(test.confidence_interval(1 - 0.05 * s.SHARES[5] / 3))
@@ -205,22 +234,31 @@ def seeded(mean, noise, n=5, drift=0.0):
 
 def test_a_pair_that_a_claim_compares_has_the_claims_own_interval_and_other_pairs_share_the_table():
     cells = {A: seeded(50, 0.1), B: seeded(55, 0.1, drift=0.01), C: seeded(50, 0.3), ("d",): {}}
-    claims = (claim(all_of(greater(B, A), greater(B, C))), claim(any_of(greater(A, B), greater(C, A))))
+    claims = (
+        claim(all_of(greater(B, A), greater(B, C))),
+        claim(any_of(greater(A, B), greater(C, A))),
+    )
     differences = comparisons(cells, A, claims)
     assert s.divisors(B, A, claims) == (1, 2)  # in the second claim seen from the other side
     values = np.array([cells[B][k] - cells[A][k] for k in range(5)])
     low, high = (stats.t.isf(alpha_at(5, 2) / divisor, 4) * stats.sem(values) for divisor in (1, 2))
     assert differences[B][1:3] == pytest.approx((values.mean() - low, values.mean() + high))
-    assert comparisons(cells, A, ())[B] == paired(cells[B], cells[A], 3) and differences[("d",)].n == 0
+    assert (
+        comparisons(cells, A, ())[B] == paired(cells[B], cells[A], 3) and differences[("d",)].n == 0
+    )
     three = {labels: {k: v for k, v in values.items() if k < 3} for labels, values in cells.items()}
-    assert comparisons(three, A, (claim(greater(B, A)),))[B].distinguishable  # as the verdict has it
+    # as the verdict has it
+    assert comparisons(three, A, (claim(greater(B, A)),))[B].distinguishable
     assert math.isnan(comparisons(three, A, (claim(greater(C, A)),))[C].low)
 
 
 def test_a_table_of_noise_shows_something_in_at_most_one_of_twenty():
-    rng, shown = np.random.default_rng(8), 0
+    rng = np.random.default_rng(8)
+    shown = 0
     for _ in range(150):
         cells = {(str(name),): rng.normal(50, 1, 18) for name in range(8)}
         stages = [{key: dict(enumerate(cells[key][:n])) for key in cells} for n in (5, 8, 12, 18)]
-        shown += any(c.distinguishable for one in stages for c in comparisons(one, ("0",), ()).values())
+        shown += any(
+            c.distinguishable for one in stages for c in comparisons(one, ("0",), ()).values()
+        )
     assert shown <= 0.05 * 150 + 2 * math.sqrt(150 * 0.05 * 0.95)

@@ -1,4 +1,5 @@
-"""From a store to cells, CSV, Markdown and LaTeX: what is counted, what is marked, and what is left out."""
+"""From a store to cells, CSV, Markdown and LaTeX: what is counted, what is marked, and what is left
+out."""
 
 import os
 from dataclasses import replace
@@ -19,15 +20,28 @@ from core.spec.scale import DEMO, MINI
 from core.spec.study import Metric
 from studies import find
 
-TABLE3, TABLE7, TABLE11 = find("table3"), find("table7"), find("esimcse-table11")
+TABLE3 = find("table3")
+TABLE7 = find("table7")
+TABLE11 = find("esimcse-table11")
 
 
 def test_a_diverged_run_counts_as_the_worst_and_a_collapsed_one_as_what_it_scored():
-    diverged, collapsed = (0.0, "diverged"), (20.0, "collapsed")
+    diverged = (0.0, "diverged")
+    collapsed = (20.0, "collapsed")
     one = result(small(), stored(small(), a=[50.0, diverged, 52.0], b=[60.0, collapsed, 61.0]))
     a, b = one.cells
-    assert (a.estimate.mean, a.estimate.n, a.status, a.count("diverged")) == (34.0, 3, "diverged", 1)
-    assert (b.estimate.mean, b.estimate.n, b.status, b.count("collapsed")) == (47.0, 3, "collapsed", 1)
+    assert (a.estimate.mean, a.estimate.n, a.status, a.count("diverged")) == (
+        34.0,
+        3,
+        "diverged",
+        1,
+    )
+    assert (b.estimate.mean, b.estimate.n, b.status, b.count("collapsed")) == (
+        47.0,
+        3,
+        "collapsed",
+        1,
+    )
     assert "1 of 6 runs diverged (‡), counted as 0, the worst (a: 1)." in of_runs(one)
     late = Metric(task="dev", title="", quantity="curve_late_range", checkpoint="curve")
     lost = result(replace(small(), metric=late), stored(small(), a=[50.0, diverged, 52.0]))
@@ -43,7 +57,9 @@ def test_an_average_with_a_test_set_missing_is_no_average():
     assert one.cells[0].estimate.n == 1 and one.missing == 0 and one.count("no number") == 1
     assert any("without the number that its cell shows" in note for note in of_runs(one))
     average = Metric(task="avg", title="")
-    values = [value_of(Rows(run.table, {}), average, aggregate, DEMO) for aggregate in ("mean", "all")]
+    values = [
+        value_of(Rows(run.table, {}), average, aggregate, DEMO) for aggregate in ("mean", "all")
+    ]
     assert values == [pytest.approx(50.0), None]  # the other aggregate is whole
 
 
@@ -56,7 +72,10 @@ def test_a_run_without_a_number_is_done_and_neither_0_nor_the_best():
     assert [cell.status for cell in one.cells] == ["no number", "partial"]
     assert (one.missing, one.count("no number")) == (1, 3)
     frame = cell_frame(one)
-    assert list(frame["status"]) == ["no number", "partial"] and list(frame["values"]) == ["- -", "- -"]
+    assert list(frame["status"]) == ["no number", "partial"] and list(frame["values"]) == [
+        "- -",
+        "- -",
+    ]
     assert frame["mean"].isna().all() and not frame["n"].any()
     assert laid_out(one).rows[0][1:] == ["no number", "no number"] and "no number" in terminal(one)
 
@@ -66,8 +85,12 @@ def test_a_failed_run_stands_above_no_other_run_of_its_table():
     below, diverged = result(
         small(), stored(small(), a=[-40.0, 10.0], b=[(0.0, "diverged"), -3.0]), seeds=2
     ).cells
-    assert list(diverged.by_seed.values()) == [-40.0, -3.0] and list(below.by_seed.values()) == [-40.0, 10.0]
-    varied, at = made_setup(1).varied(small(), (), ("train.learning_rate=3e-5,1e-3",)), made_setup(1)
+    assert list(diverged.by_seed.values()) == [-40.0, -3.0] and list(below.by_seed.values()) == [
+        -40.0,
+        10.0,
+    ]
+    varied = made_setup(1).varied(small(), (), ("train.learning_rate=3e-5,1e-3",))
+    at = made_setup(1)
     store = FakeStore()
     for cell in varied.cells:
         status = "diverged" if cell.labels[1] == "1e-3" else "ok"
@@ -85,10 +108,16 @@ def laid_out(one):
 
 GOLDEN = Path(__file__).with_name("golden")
 CLAIMS = (
-    Claim(key="X.1", text="b is better than a.", predicate=greater(("b",), ("a",)), quote="b is best",
-          place="Table 0", decided_by="b against a"),
+    Claim(
+        key="X.1",
+        text="b is better than a.",
+        predicate=greater(("b",), ("a",)),
+        quote="b is best",
+        place="Table 0",
+        decided_by="b against a",
+    ),
     Claim(key="X.2", text="a is better than b.", predicate=greater(("a",), ("b",))),
-)  # fmt: skip
+)
 
 
 def made():
@@ -101,11 +130,17 @@ def made():
 
 @pytest.mark.parametrize(
     "ending, text",
-    [("md", markdown), ("tex", latex), ("csv", lambda one: csv_text(cell_frame(one))), ("txt", terminal)],
+    [
+        ("md", markdown),
+        ("tex", latex),
+        ("csv", lambda one: csv_text(cell_frame(one))),
+        ("txt", terminal),
+    ],
 )
 def test_a_made_study_is_laid_out_as_it_was(ending, text):
     """`UPDATE_GOLDEN=1 pytest …` writes the files anew; look at them."""
-    path, written = GOLDEN / f"study.{ending}", text(made())
+    path = GOLDEN / f"study.{ending}"
+    written = text(made())
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(written + "\n" * (not written.endswith("\n")))
     assert path.read_text().rstrip() == written.rstrip()
@@ -127,9 +162,15 @@ def row_of(line, store, seeds):
 
 def test_what_a_place_says():
     diverged = [(0, "diverged")] * 3
-    assert row_of(0, stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3), 3) == ["51.00 ± 2.48†", "—"]
+    assert row_of(0, stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3), 3) == [
+        "51.00 ± 2.48†",
+        "—",
+    ]
     assert row_of(0, stored(small(), a=[50.0, 52.0, None], b=diverged), 3)[1] == "0.00‡ (n=3)"
-    assert row_of(0, stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), 1) == ["50.00†§", "−3.00‡§"]
+    assert row_of(0, stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), 1) == [
+        "50.00†§",
+        "−3.00‡§",
+    ]
     five = [50.0, 50.1, 50.2, 50.1, 50.0]
     for sign, mark in ((1, "▲"), (-1, "▼")):
         other = [value + sign * 10 + 0.1 * (value > 50) for value in five]
@@ -139,13 +180,24 @@ def test_what_a_place_says():
 
 
 def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
-    study, store = small(), FakeStore()
-    for seed, (torch, source) in enumerate([("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]):
+    study = small()
+    store = FakeStore()
+    for seed, (torch, source) in enumerate(
+        [("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]
+    ):
         nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": f"cuda: {seed // 2}"}
         store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
     notes = of_runs(result(study, store))
-    assert "From the project's published results: 1 run of those shown, 2 from this machine." in notes
+    assert (
+        "From the project's published results: 1 run of those shown, 2 from this machine." in notes
+    )
     assert "The runs differ in torch, device; dropout can differ between devices." in notes
     other = replace(study.cells[1], encoder="bert-large")
-    (note,) = (text for text in of_runs(result(small(cells=(study.cells[0], other)), store)) if "n/a" in text)
-    assert note.startswith("Unavailable (n/a): scale demo has no encoder in the place of bert-large")
+    (note,) = (
+        text
+        for text in of_runs(result(small(cells=(study.cells[0], other)), store))
+        if "n/a" in text
+    )
+    assert note.startswith(
+        "Unavailable (n/a): scale demo has no encoder in the place of bert-large"
+    )

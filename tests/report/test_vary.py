@@ -15,15 +15,22 @@ from core.spec.claim import Claim, greater
 from core.spec.scale import MINI
 
 AT = made_setup(5, scale=MINI)
-K1 = Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)), decided_by="b against a")
+K1 = Claim(
+    key="K1",
+    text="b is better than a.",
+    predicate=greater(("b",), ("a",)),
+    decided_by="b against a",
+)
 STUDY = small(claims=(K1,))
 RATES = ("2e-5", "3e-5", "6e-5")  # the second is the scale's
 
 
 @pytest.fixture(scope="module")
 def found():
-    """K1's study at three rates: with five seeds b lies below a at the first, above it at the second."""
-    store, own = FakeStore(), AT.varied(STUDY, (), (f"train.learning_rate={','.join(RATES)}",))
+    """K1's study at three rates: with five seeds b lies below a at the first, above it at the
+    second."""
+    store = FakeStore()
+    own = AT.varied(STUDY, (), (f"train.learning_rate={','.join(RATES)}",))
     means = {("a", "2e-5"): 60.0, ("b", "2e-5"): 50.0, ("a", "3e-5"): 50.0, ("b", "3e-5"): 60.0}
     for cell in (cell for cell in own.cells if cell.labels in means):
         for seed in range(5):
@@ -50,7 +57,9 @@ def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed(fo
     slow, own = (frame.loc["b", rate]["paired_difference"] for rate in ("2e-5", "3e-5"))
     assert slow == -own != 0
     (reading,) = found.verdicts[0].readings.values()
-    assert reading.under(5) == pytest.approx(-10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5))
+    assert reading.under(5) == pytest.approx(
+        -10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5)
+    )
 
 
 def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):

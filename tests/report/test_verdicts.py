@@ -24,7 +24,7 @@ from core.spec.claim import (
     differ,
     gains,
     greater,
-)  # fmt: skip
+)
 from core.spec.study import Metric
 
 LAST = Metric(task="avg", title="Last", checkpoint="last")
@@ -47,11 +47,14 @@ def outcomes(*claims, margin=1.0, **values):
 
 
 def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
-    a, b = [50.0, 52.0, 51.0, 53.5, 52.2], [48.0, 51.5, 50.2, 51.0, 51.9]
+    a = [50.0, 52.0, 51.0, 53.5, 52.2]
+    b = [48.0, 51.5, 50.2, 51.0, 51.9]
     verdict = verdicts(greater(A, B), greater(B, A), a=a, b=b)[0]
     assert verdict.tested.n == 5
     test = stats.ttest_rel(a, b)
-    assert verdict.tested[1:3] == pytest.approx(tuple(test.confidence_interval(1 - 2 * alpha_at(5, 2))))
+    assert verdict.tested[1:3] == pytest.approx(
+        tuple(test.confidence_interval(1 - 2 * alpha_at(5, 2)))
+    )
     assert verdict.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
 
 
@@ -67,7 +70,9 @@ PREDICATES = (
 @pytest.mark.parametrize("spread", [0.02, 3.0])
 def test_the_tested_interval_leaves_zero_out_exactly_where_there_is_a_verdict(predicate, spread):
     rng = np.random.default_rng(5)
-    cells = {name: list(50 + 1.5 * place + rng.normal(0, spread, 8)) for place, name in enumerate("dcba")}
+    cells = {
+        name: list(50 + 1.5 * place + rng.normal(0, spread, 8)) for place, name in enumerate("dcba")
+    }
     (verdict,) = verdicts(predicate, margin=None, **cells)
     assert (verdict.outcome == "supported") == (verdict.tested.low > 0)
     assert (verdict.outcome == "contradicted") == (verdict.tested.high < 0)
@@ -87,19 +92,28 @@ def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints
     near = {"a": around(50, 8, 0.2), "b": around(50, 8, 0.2)[::-1]}
     (same,) = verdicts(greater(A, B), **near)
     assert same.outcome == "equivalent" and -1 < same.tested.low < 0 < same.tested.high < 1
-    reasons = [verdicts(greater(A, B), published={"a": a, "b": 50.0}, **near)[0].reason for a in (50.4, 51.4)]
+    reasons = [
+        verdicts(greater(A, B), published={"a": a, "b": 50.0}, **near)[0].reason
+        for a in (50.4, 51.4)
+    ]
     assert reasons == [AS_PRINTED, ""] and same.reason == ""
     assert outcomes(greater(A, B), margin=None, **near) == ["undecided"]
 
 
 def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
-    a, b = [50.0, 53.0, 51.0, 55.0], [49.0, 53.5, 50.0, 50.0]
+    a = [50.0, 53.0, 51.0, 55.0]
+    b = [49.0, 53.5, 50.0, 50.0]
     (verdict,) = verdicts(greater(A, B), a=a, b=b)
-    assert (verdict.outcome, verdict.tested.n, verdict.tested.mean) == ("undecided", 3, pytest.approx(0.5))
+    assert (verdict.outcome, verdict.tested.n, verdict.tested.mean) == (
+        "undecided",
+        3,
+        pytest.approx(0.5),
+    )
     assert (verdict.estimate.n, verdict.estimate.mean) == (4, pytest.approx(1.625))
     (first,) = verdicts(greater(A, B, 1.0), a=a[:2], b=b[:2], published={"a": 55.0, "b": 50.0})
     assert (first.tested.n, first.estimate.n, first.outcome) == (0, 2, "undecided")
-    assert math.isnan(first.tested.low) and first.printed_effect == 4.0  # over the threshold, as all effects
+    # over the threshold, as all effects
+    assert math.isnan(first.tested.low) and first.printed_effect == 4.0
 
 
 def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
@@ -135,19 +149,24 @@ def test_another_metric_is_read_of_the_same_runs():
     last, cosine = one.verdicts
     assert last.tested.mean == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
     assert cosine.outcome == "not run" and last.printed_effect is None
-    assert judge(give(one)).verdicts[1].tested.mean == pytest.approx(40 - 0.51)  # settled at three seeds
+    # settled at three seeds
+    assert judge(give(one)).verdicts[1].tested.mean == pytest.approx(40 - 0.51)
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     one = give(result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1]))
-    assert readings(one)[below(A, 0.9, COSINE)].values.tolist() == [[0.5]]  # seed 2 comes behind the gap
+    # seed 2 comes behind the gap
+    assert readings(one)[below(A, 0.9, COSINE)].values.tolist() == [[0.5]]
     assert judge(one).verdicts[0].outcome == "undecided"
 
 
 def test_seconds_of_two_devices_are_never_compared():
     timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
     for odd, wanted in (("cpu", [2.0, 2.0, 2.0]), ("cuda: a GPU", [2.0])):
-        one = give(result(study(timed, greater(A, B)), a=around(51, 3), b=around(46, 3)), seconds=(3.0, 1.0))
+        one = give(
+            result(study(timed, greater(A, B)), a=around(51, 3), b=around(46, 3)),
+            seconds=(3.0, 1.0),
+        )
         one.cells[1].runs[1].provenance["device"] = odd
         reading = readings(one)[timed]
         assert reading.seeds == len(wanted) and reading.under(reading.seeds).tolist() == wanted
@@ -163,11 +182,15 @@ def test_a_row_outside_a_comparison_removes_none_of_its_seeds():
 
 
 def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_its_own_side():
-    """At five seeds of one claim: all of two needs each at a / 1, one of two at a / 2 contradicts it."""
+    """At five seeds of one claim: all of two needs each at a / 1, one of two at a / 2 contradicts
+    it."""
     lead_b = np.array([1.0, 1.1, 0.9, 1.05, 0.95])  # less than over c, and surer
     lead_c = np.array([2.0, 8.0, -3.0, 6.0, 4.0])
-    (verdict,) = verdicts(best(A, (B, C)), a=[60.0] * 5, b=list(60.0 - lead_b), c=list(60.0 - lead_c))
-    error, level = lead_c.std(ddof=1) / np.sqrt(5), alpha_at(5, 1)
+    (verdict,) = verdicts(
+        best(A, (B, C)), a=[60.0] * 5, b=list(60.0 - lead_b), c=list(60.0 - lead_c)
+    )
+    error = lead_c.std(ddof=1) / np.sqrt(5)
+    level = alpha_at(5, 1)
     assert (verdict.contrast, verdict.tested.n) == (greater(A, C), 5)
     assert verdict.tested.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
     assert verdict.tested.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)

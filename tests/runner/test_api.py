@@ -1,4 +1,5 @@
-"""Results as DataFrames: what they hold, that nothing heavy is loaded, and that the page's example runs."""
+"""Results as DataFrames: what they hold, that nothing heavy is loaded, and that the page's example
+runs."""
 
 import re
 import subprocess
@@ -24,7 +25,8 @@ from core.spec.scale import DEMO
 from core.spec.setup import Setup
 from core.store.store import Store
 
-STUDY, SOURCES = studies.find("table6b"), demo_sources().sources
+STUDY = studies.find("table6b")
+SOURCES = demo_sources().sources
 
 
 @pytest.fixture
@@ -35,9 +37,13 @@ def home(tmp_path, monkeypatch):
         for seed, store in enumerate((Store(tmp_path / "theirs", None), Store(results, None))):
             store.prepare()
             config = cell_run(STUDY, cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
-            made, sts = made_result(config), f"spearman_{config.sts.aggregate}"
+            made = made_result(config)
+            sts = f"spearman_{config.sts.aggregate}"
             dev = (Row("curve", "dev", sts, step, score) for step, score in ((0, 40.0), (2, 50.0)))
-            store.save(config, replace(made, rows=(*made.rows, *dev, Row("curve", "train", "loss", 2, 1.5))))
+            store.save(
+                config,
+                replace(made, rows=(*made.rows, *dev, Row("curve", "train", "loss", 2, 1.5))),
+            )
     theirs = Store(tmp_path / "theirs", None)
     theirs.publish(theirs.runs(), results / "published")
     monkeypatch.setattr(api, "HOME", tmp_path)
@@ -51,16 +57,28 @@ def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):
     assert set(runs["source"]) == {"own", "published"}
     one = runs.iloc[0]
     stored = results.store.load(one["run"])
-    assert run_id(stored.config) == one["run"] and one["train.batch_size"] == stored.config.train.batch_size
-    scores, curves, pairs = results.scores(), results.curves(), results.pairs()
+    assert (
+        run_id(stored.config) == one["run"]
+        and one["train.batch_size"] == stored.config.train.batch_size
+    )
+    scores = results.scores()
+    curves = results.curves()
+    pairs = results.pairs()
     mine = scores[scores["run"] == one["run"]].query("checkpoint == 'selected' and task == 'avg'")
     assert one["score"] in set(mine["value"]) and list(scores.columns[:2]) == ["run", "checkpoint"]
-    assert set(curves["run"]) == set(runs["run"]) and list(curves.columns) == ["run", "step", "dev", "loss"]
+    assert set(curves["run"]) == set(runs["run"]) and list(curves.columns) == [
+        "run",
+        "step",
+        "dev",
+        "loss",
+    ]
     numbers = curves[curves["run"] == one["run"]].fillna(-1).values[:, 1:].tolist()
     assert numbers == [[0, 40.0, -1], [2, 50.0, 1.5]]
     assert set(pairs["run"]) == set(runs.loc[runs["source"] == "own", "run"])
     assert {"gold", "cosine"} <= set(pairs.columns)
-    assert len(load(published=False).runs()) == len(STUDY.cells) and not len(results.runs(scale="mini"))
+    assert len(load(published=False).runs()) == len(STUDY.cells) and not len(
+        results.runs(scale="mini")
+    )
     for kind in ("runs", "pairs"):
         path = min((home / "results" / kind).glob("*.parquet"))
         path.write_bytes(path.read_bytes()[:-20])
@@ -96,28 +114,42 @@ def test_a_variant_is_read_by_its_settings_and_what_is_not_there_is_one_sentence
     assert set(load().table("table6b", settings=["loss.temperature=0.2"])["n"]) == {0}
     assert set(load().table("table6b")["n"]) == {2}
     for call, sentence in (
-        (lambda: load("/nowhere"), "is no results folder"), (lambda: load().table("tabel6b"), "did you mean"),
+        (lambda: load("/nowhere"), "is no results folder"),
+        (lambda: load().table("tabel6b"), "did you mean"),
         (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
         (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"),
-        (lambda: load().compare("table6b", "33", "64"), "no cells that differ in '33' and '64' alone"),
-        (lambda: load().table("table6b", settings=["train.batch_size=8"]), "is what mocose-table6b varies"),
-    ):  # fmt: skip
+        (
+            lambda: load().compare("table6b", "33", "64"),
+            "no cells that differ in '33' and '64' alone",
+        ),
+        (
+            lambda: load().table("table6b", settings=["train.batch_size=8"]),
+            "is what mocose-table6b varies",
+        ),
+    ):
         with pytest.raises(UserError, match=sentence):
             call()
 
 
 def test_the_example_of_the_docs_runs_on_the_published_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "using.md").read_text(), re.DOTALL)
+    (example,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "using.md").read_text(), re.DOTALL
+    )
     exec(compile(example, "docs/using.md", "exec"), {})  # noqa: S102  (the page's own code)
     out = capsys.readouterr().out
-    assert "mocose" in out and re.search(r"^0 +ESimCSE/avg ", out, re.MULTILINE) and "ci95_low" in out
+    assert (
+        "mocose" in out and re.search(r"^0 +ESimCSE/avg ", out, re.MULTILINE) and "ci95_low" in out
+    )
 
 
 def test_the_docs_read_a_log_whose_run_looks_like_a_number(tmp_path):
-    """guildai/guildai#50 and se-sic/VaRA-Tool-Suite#540: some hashes do; here one of a published run."""
+    """guildai/guildai#50 and se-sic/VaRA-Tool-Suite#540: some hashes do; here one of a published
+    run."""
     (call,) = re.findall(r"`(pandas\.read_json\(.*?\))`", (ROOT / "docs" / "using.md").read_text())
-    (tmp_path / "log.jsonl").write_text('{"run": "40553123474994e6", "step": 1, "dev": null, "loss": 1.5}\n')
+    (tmp_path / "log.jsonl").write_text(
+        '{"run": "40553123474994e6", "step": 1, "dev": null, "loss": 1.5}\n'
+    )
     frame = eval(call, {"pandas": pandas, "FILE": tmp_path / "log.jsonl", "str": str})
     assert list(frame["run"]) == ["40553123474994e6"]
 
@@ -126,4 +158,6 @@ def test_neither_torch_nor_the_engine_is_loaded():
     heavy = "'torch', 'core.engine', 'scipy.stats'"
     code = f"import sys, core.api; print([m for m in sys.modules if m.startswith(({heavy}))])"
     words = [sys.executable, "-c", code]
-    assert subprocess.run(words, cwd=ROOT, capture_output=True, check=True, text=True).stdout == "[]\n"
+    assert (
+        subprocess.run(words, cwd=ROOT, capture_output=True, check=True, text=True).stdout == "[]\n"
+    )

@@ -1,5 +1,5 @@
-"""What cannot be meant, and data and encoders that no run could train from, are refused in one sentence with
-status 2 before any training, and nothing is written or lost."""
+"""What cannot be meant, and data and encoders that no run could train from, are refused in one
+sentence with status 2 before any training, and nothing is written or lost."""
 
 import importlib.util
 import re
@@ -55,7 +55,8 @@ OPTIONS = {
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
     "--resolve": "--resolve needs --budget or --plan; add that, or leave --resolve out",
     "--budget 2h": "--budget needs --resolve",
-    "--resolve --budget 2h --force": "runs and their number, so --force does not go with it; leave one out",
+    "--resolve --budget 2h --force": "runs and their number, so --force does not go with it; leave "
+    "one out",
     "--verify-published 2 --plan": "not allowed with argument",
     "--plan --force": "--plan trains nothing, so --force does not go with it",
     "--plan --list": "not allowed with argument",
@@ -97,7 +98,11 @@ def test_a_plan_says_what_training_would_refuse(capsys):
     ):
         assert run_study.main(["table3", *DEMO, "--set", setting]) == 0
         out = capsys.readouterr().out
-        assert sentence in out and (sentence or "would be refused" not in out) and "18 runs: none done" in out
+        assert (
+            sentence in out
+            and (sentence or "would be refused" not in out)
+            and "18 runs: none done" in out
+        )
 
 
 def test_what_is_published_takes_no_runs_of_your_own(capsys):
@@ -107,26 +112,41 @@ def test_what_is_published_takes_no_runs_of_your_own(capsys):
         assert re.fullmatch(".*holds what the project publishes.*\n", capsys.readouterr().err)
 
 
-WIKI, WEIGHTS = "data/wiki_sentences.txt", "encoder/model.safetensors"
+WIKI = "data/wiki_sentences.txt"
+WEIGHTS = "encoder/model.safetensors"
 
 
-# fmt: off
-HARMED = [  # what is changed, how, and the sentence; tests/data has every way in which a set can be wrong
+# what is changed, how, and the sentence; tests/data has every way in which a set can be wrong
+HARMED = [
     ("data", shutil.rmtree, "is no folder; correct its name"),
-    ("data/STS/STSBenchmark/sts-dev.csv", lambda p: p.write_bytes(p.read_bytes().split(b"\n", 1)[1]),
-        "sts-dev.csv has 1499 examples, but 1500 are published"),
-    (WIKI, lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")), "2 text files"),
+    (
+        "data/STS/STSBenchmark/sts-dev.csv",
+        lambda p: p.write_bytes(p.read_bytes().split(b"\n", 1)[1]),
+        "sts-dev.csv has 1499 examples, but 1500 are published",
+    ),
+    (
+        WIKI,
+        lambda p: (p.rename(p.with_name("a.txt")), p.with_name("b.txt").write_text("x")),
+        "2 text files",
+    ),
     (WIKI, lambda p: p.write_text("a b\n" + "word " * 300_000), "a line of 1499999 characters"),
     (WIKI, lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), "line 2 is not UTF-8"),
     ("encoder", shutil.rmtree, "holds no config.json"),
     ("encoder", lambda p: encoder(p, hidden_size="wide"), r"is \[5, 384\], not \[5, 'wide'\]"),
-    ("encoder", lambda p: encoder(p, model_type="gpt2"), "model_type 'gpt2'; only bert and roberta"),
+    (
+        "encoder",
+        lambda p: encoder(p, model_type="gpt2"),
+        "model_type 'gpt2'; only bert and roberta",
+    ),
     ("encoder", lambda p: encoder(p, num_hidden_layers=12), r"layer.11.attention.* is missing"),
     (WEIGHTS, Path.unlink, "model.safetensors is no whole safetensors file"),
-    (WEIGHTS, lambda p: p.rename(p.with_name("pytorch_model.bin")), "only pickled weights, which can run"),
+    (
+        WEIGHTS,
+        lambda p: p.rename(p.with_name("pytorch_model.bin")),
+        "only pickled weights, which can run",
+    ),
     (WEIGHTS, lambda p: p.write_bytes(p.read_bytes()[:-10]), "is no whole safetensors file"),
 ]
-# fmt: on
 
 
 def test_data_and_encoders(desk, capsys):

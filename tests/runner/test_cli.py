@@ -16,11 +16,14 @@ from core.spec.scale import MINI
 
 
 def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand_for(tmp_path):
-    options = cli.parse(["--seeds", "2", "table3", "--jobs", "3", "table7", "--set", "loss.temperature=0.1"])
+    options = cli.parse(
+        ["--seeds", "2", "table3", "--jobs", "3", "table7", "--set", "loss.temperature=0.1"]
+    )
     assert options.studies == ["table3", "table7"] and (options.seeds, options.jobs) == (2, 3)
     assert options.settings == ["loss.temperature=0.1"] and options.mode == "train"
     assert cli.parse(["--all", "--resolve", "--budget", "1h30m"]).budget == 5400.0
-    own, large = tmp_path / "own", tmp_path / "large"
+    own = tmp_path / "own"
+    large = tmp_path / "large"
     given = cli.parse(["table3", "--encoder", str(own), "--encoder", f"bert-large={large}"])
     assert (given.encoder, given.other_encoders) == (own, (("bert-large", large),))
 
@@ -47,7 +50,9 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     done = desk.do(*cells)
     assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
     assert {desk.store.load(run).config.ema.start for run in desk.store.runs()} == {0.85, 0.99}
-    done = desk.do(*cells, "--vary", "train.learning_rate=1e-5,3e-5,9e-5", "--jobs", "2", REAL_REPORT="1")
+    done = desk.do(
+        *cells, "--vary", "train.learning_rate=1e-5,3e-5,9e-5", "--jobs", "2", REAL_REPORT="1"
+    )
     assert done.returncode == 0 and "Trained 4 of 4 runs" in done.stdout, done.stderr
     rates = [desk.store.load(run).config.train.learning_rate for run in desk.store.runs()]
     assert sorted(rates) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
@@ -80,7 +85,10 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
     out = desk.do("mocose-table3", "--seeds", "1", "--plan").stdout
     os.close(claim)
     assert "6 runs: none done, 6 to train." in out and f"running {second.run_id}" in out
-    assert f"Runs start from the encoder in {desk.folder / 'encoder'} alone, without modules.json." in out
+    assert (
+        f"Runs start from the encoder in {desk.folder / 'encoder'} alone, without modules.json."
+        in out
+    )
     assert f"failed  {first.run_id} {first.label}: ValueError: made up" in out
     listed = desk.do("mocose-table3", "--list").stdout
     for words in ("18 runs: none done, 18 to train. About", "claims can be judged at scale mini"):

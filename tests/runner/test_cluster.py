@@ -1,5 +1,6 @@
-"""A real scheduler and real workers on this machine, started as docs/using.md says: the same results as at
-home, whatever is lost on the way. And without dask, the same command several times at once."""
+"""A real scheduler and real workers on this machine, started as docs/using.md says: the same
+results as at home, whatever is lost on the way. And without dask, the same command several times at
+once."""
 
 import os
 import signal
@@ -30,14 +31,18 @@ def recipe(kind: str) -> list[str]:
 
 
 class Hall:
-    """A scheduler and its workers, as processes of the test, in a folder that is not the checkout."""
+    """A scheduler and its workers, as processes of the test, in a folder that is not the
+    checkout."""
 
     def __init__(self, desk: Desk):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        self.address, self.folder = f"tcp://127.0.0.1:{port}", desk.folder
-        self.environment = {name: value for name, value in desk.environment().items() if name != "PYTHONPATH"}
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.folder = desk.folder
+        self.environment = {
+            name: value for name, value in desk.environment().items() if name != "PYTHONPATH"
+        }
         self.processes: list[subprocess.Popen] = []
         words = [port if word == "8786" else word for word in recipe("scheduler")]
         self.scheduler = self.start(*words, "--no-dashboard")
@@ -46,8 +51,11 @@ class Hall:
         with open(self.folder / f"dask{len(self.processes)}.log", "wb") as log:
             process = subprocess.Popen(
                 [*words, "--host", "127.0.0.1"],
-                env=self.environment | environment, cwd=self.folder, stdout=log, stderr=log,
-            )  # fmt: skip
+                env=self.environment | environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+            )
         self.processes.append(process)
         return process
 
@@ -56,7 +64,9 @@ class Hall:
         new = {"tcp://HEAD:8786": self.address, "8": "1", '"GPU=8"': f"GPU={gpus}"}
         words = [new.get(word, word) for word in recipe("worker")]
         words = words if gpus else [word for word in words if word not in ("--resources", "GPU=0")]
-        return self.start(*words, "--no-nanny", "--local-directory", str(self.folder / "tmp"), **environment)
+        return self.start(
+            *words, "--no-nanny", "--local-directory", str(self.folder / "tmp"), **environment
+        )
 
     def close(self) -> None:
         for process in self.processes:
@@ -88,7 +98,8 @@ def test_a_cluster_trains_what_one_machine_would_though_a_worker_is_lost(desk, h
     assert driver.returncode == 0, out + err
     assert len(desk.store.runs()) == 6 and "Trained 6 of 6 runs" in out and "Traceback" not in err
     counted = Counter(desk.started())
-    assert len(counted) == 6 and sum(counted.values()) == 7  # one run, of the lost worker, was begun again
+    # one run, of the lost worker, was begun again
+    assert len(counted) == 6 and sum(counted.values()) == 7
     for run in desk.store.runs():
         stored = desk.store.load(run)
         assert [row.value for row in made_result(stored.config).rows] == list(stored.rows["value"])
@@ -123,12 +134,16 @@ def test_a_lost_scheduler_whose_workers_stored_every_run_leaves_nothing_to_train
     assert driver.returncode == 0 and "Trained 1 of 1 run" in out, out + err
 
 
-def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(desk, hall, monkeypatch):
+def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(
+    desk, hall, monkeypatch
+):
     """As where dask on the scheduler's machine is of another version."""
     hall.worker()
     desk.store.prepare()
-    monkeypatch.setattr("logging.disable", lambda level: None)  # which is for a command's whole process
-    monkeypatch.setattr(cluster, "sent", lambda project: made_result)  # of a module that the scheduler lacks
+    # which is for a command's whole process
+    monkeypatch.setattr("logging.disable", lambda level: None)
+    # of a module that the scheduler lacks
+    monkeypatch.setattr(cluster, "sent", lambda project: made_result)
     order = {"execution": {"results_dir": str(desk.results)}}
     made = cluster.Cluster(hall.address, order, "mini", "cpu", None)
     assert list(made.train(desk.six().missing, Stop(), lambda *_: None, False)) == []
@@ -143,7 +158,9 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
     tool.chmod(0o755)
     hall.worker()  # without a GPU: a run that came here would fail
     hall.worker(gpus=1, PATH=f"{tool.parent}:{os.environ['PATH']}", CUDA_VISIBLE_DEVICES="1")
-    driver = desk.start("mocose-table3", "--seeds", "1", "--cluster", hall.address, "--device", "cuda")
+    driver = desk.start(
+        "mocose-table3", "--seeds", "1", "--cluster", hall.address, "--device", "cuda"
+    )
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 0 and "Trained 6 of 6" in out, out + err
     assert {line.split()[2] for line in (desk.cache / "started").read_text().splitlines()} == {"1"}
@@ -159,10 +176,13 @@ def test_a_worker_that_does_not_share_the_folder_trains_nothing(tmp_path):
 
 def test_an_address_where_no_scheduler_answers_is_one_sentence(monkeypatch):
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
-    monkeypatch.setattr("logging.disable", lambda level: None)  # which is for a command's whole process
+    # which is for a command's whole process
+    monkeypatch.setattr("logging.disable", lambda level: None)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         for address in ("tcp://127.0.0.1:9", "nonsense", f"127.0.0.1:{silent.getsockname()[1]}"):
-            with pytest.raises(UserError, match=f"^No dask scheduler answers at {address}; start one"):
+            with pytest.raises(
+                UserError, match=f"^No dask scheduler answers at {address}; start one"
+            ):
                 cluster.connected(address)

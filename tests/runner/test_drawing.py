@@ -1,4 +1,5 @@
-"""Which studies are drawn when all are: those that are started; what publishing takes away and refuses."""
+"""Which studies are drawn when all are: those that are started; what publishing takes away and
+refuses."""
 
 import os
 import subprocess
@@ -12,7 +13,9 @@ from core.runner import draw
 from core.store.store import Store
 from studies import STUDIES, find
 
-FIGURE5, TABLE3, NOISE = find("figure5"), find("table3"), find("noise")
+FIGURE5 = find("figure5")
+TABLE3 = find("table3")
+NOISE = find("noise")
 CELLS = ("--cell", "a", "--cell", "b")
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run", "REAL_REPORT": "yes"}
 
@@ -38,16 +41,28 @@ def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_
 
 
 def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk: Desk):
-    """Runs leave the packs when a profile or a study changes; their tables say what no run says any more."""
+    """Runs leave the packs when a profile or a study changes; their tables say what no run says any
+    more."""
     home = desk.folder / "home"
-    table, figure = (home / root / "mini" / "paper" for root in ("results/published", "figures/published"))
+    table, figure = (
+        home / root / "mini" / "paper" for root in ("results/published", "figures/published")
+    )
     for folder in (table, figure, table.parent / "released"):
         folder.mkdir(parents=True)
-    gone = [table / "mocose-two.md", table / "mocose-two_curves.csv", figure / "mocose-two-differences.png"]
+    gone = [
+        table / "mocose-two.md",
+        table / "mocose-two_curves.csv",
+        figure / "mocose-two-differences.png",
+    ]
     gone.append(figure / "mocose-two.png")
-    gone.append(table.parent / "released" / "mocose-two.csv")  # nothing of this profile is published any more
+    # nothing of this profile is published any more
+    gone.append(table.parent / "released" / "mocose-two.csv")
     stay = [table / "mocose-table4.csv", table / "own.md"]
-    stay += [table / "mocose-two-d21.csv", table / "mocose-two.notes.md", figure / "mocose-two_mine.png"]
+    stay += [
+        table / "mocose-two-d21.csv",
+        table / "mocose-two.notes.md",
+        figure / "mocose-two_mine.png",
+    ]
     for path in (*gone, *stay):
         path.write_text("x")
     desk.commit()
@@ -59,17 +74,22 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     (desk.folder / "encoder" / "vocab.txt").write_text("another\n")  # another encoder
     other = ("--results-dir", str(desk.folder / "other"))
     refused = desk.do("mocose-one", "--publish", "--jobs", "3", *CELLS, *other, **KNOWN)
-    assert refused.returncode == 2 and "are on other data than yours (encoder=encoder~" in refused.stderr
+    assert (
+        refused.returncode == 2
+        and "are on other data than yours (encoder=encoder~" in refused.stderr
+    )
     assert before == (pack.read_bytes(), (table / "mocose-one.csv").read_bytes())
 
 
 def test_runs_of_code_that_no_commit_has_are_not_published(desk: Desk):
     train = ("mocose-one", "--publish", "--jobs", "2", "--seeds", "1", *CELLS)
     refused = desk.do(*train, **KNOWN)
-    published, runs = desk.results / "published", desk.store.runs()
+    published = desk.results / "published"
+    runs = desk.store.runs()
     assert refused.returncode == 2 and len(runs) == 2 and not published.exists()
     assert (
-        all(run in refused.stderr for run in runs) and "has the code that made these runs" in refused.stderr
+        all(run in refused.stderr for run in runs)
+        and "has the code that made these runs" in refused.stderr
     )
     commit = desk.commit()
     (desk.folder / "home" / "core" / "api.py").write_text("later = True\n")
@@ -94,7 +114,13 @@ def test_where_nothing_published_is_started_everything_stays(desk: Desk):
 def test_a_matplotlibrc_that_cannot_be_read_is_not_read_or_one_sentence(tmp_path):
     (tmp_path / "matplotlibrc").write_bytes(b"font.family: \xff\xfe\n")
     words = [sys.executable, "-c", "from core.runner.draw import _report; _report()"]
-    given = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "none", "MATPLOTLIBRC": str(tmp_path)}
+    given = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "MPLBACKEND": "none",
+        "MATPLOTLIBRC": str(tmp_path),
+    }
     assert subprocess.run(words, env=given, cwd=ROOT, check=False).returncode == 0
-    done = subprocess.run(words, env=given, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, env=given, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "UserError: matplotlib cannot read its settings" in done.stderr.splitlines()[-1]

@@ -1,5 +1,5 @@
-"""How long runs will take: by a table of a GPU or a timing of the CPU, and as finished runs took; and what a
-plan says."""
+"""How long runs will take: by a table of a GPU or a timing of the CPU, and as finished runs took;
+and what a plan says."""
 
 import socket
 import sys
@@ -27,7 +27,9 @@ FOUND = demo_sources()
 
 def config(name, place=0, seed=0):
     study = find(name)
-    return cell_run(study, study.cells[place], profile="paper", scale=DEMO, sources=FOUND.sources, seed=seed)
+    return cell_run(
+        study, study.cells[place], profile="paper", scale=DEMO, sources=FOUND.sources, seed=seed
+    )
 
 
 def save(store, run, ratio, **recorded):
@@ -37,18 +39,23 @@ def save(store, run, ratio, **recorded):
     device = {"host": socket.gethostname(), "device": "cpu: x86_64", "threads": 1}
     rows = (Row("selected", "avg", "spearman_all", 1, 1.0),)
     store.save(
-        run, Result(status="ok", rows=rows, pairs=(), provenance=device | {"seconds": seconds} | recorded)
+        run,
+        Result(
+            status="ok", rows=rows, pairs=(), provenance=device | {"seconds": seconds} | recorded
+        ),
     )
 
 
 def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, monkeypatch):
     monkeypatch.setattr(estimate, "token_seconds", lambda *_: 1.0)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
-    options, store = Namespace(gpus=None, cluster=None, device="cpu", jobs=None), Store(tmp_path, None)
+    options = Namespace(gpus=None, cluster=None, device="cpu", jobs=None)
+    store = Store(tmp_path, None)
     run = config("table7")
     timed = expectation(options, DEMO, FOUND, store)
     assert (
-        timed.seconds(run) == cost(run) and timed.where == "with 2 at once on cpu (from a timing of this CPU)"
+        timed.seconds(run) == cost(run)
+        and timed.where == "with 2 at once on cpu (from a timing of this CPU)"
     )
     for seed, ratio in enumerate((2.0, 3.0, 50.0)):  # one run met a busy machine
         save(store, config("table7", seed=seed), ratio)
@@ -60,15 +67,21 @@ def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, m
     for other in (run, config("esimcse-table11", place=2)):
         assert known.seconds(other) == pytest.approx(3.0 * cost(other))
     assert "(from 3 finished runs on this machine)" in known.where
-    assert expectation(Namespace(**vars(options) | {"cluster": "tcp://x"}), DEMO, FOUND, store).jobs == 1
+    assert (
+        expectation(Namespace(**vars(options) | {"cluster": "tcp://x"}), DEMO, FOUND, store).jobs
+        == 1
+    )
 
 
 def paper(method, profile="paper", **changes):
-    run = at_scale(base(method, profile), PAPER, replace(unfetched_sources(HIDDEN), corpus_rows=1_000_000))
+    run = at_scale(
+        base(method, profile), PAPER, replace(unfetched_sources(HIDDEN), corpus_rows=1_000_000)
+    )
     return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
 
 
-def test_a_step_s_work_in_forward_passes():  # a backward pass is two; without gradients of weights it is one
+# a backward pass is two; without gradients of weights it is one
+def test_a_step_s_work_in_forward_passes():
     assert paper("simcse").passes == 2 * (1 + 2)
     assert paper("mocose", "released").passes == 2 * (1 + 2)
     assert paper("mocose", "repaired").passes == (1 + 2) + 1
@@ -92,7 +105,8 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, caps
     estimate.token_seconds.cache_clear()
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     unknown = estimate.token_seconds(BERT_BASE, "fp32", 2, 25)
-    assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)  # a product and a sum, six passes
+    # a product and a sum, six passes
+    assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)
     assert "This CPU could not be timed (FileNotFoundError)" in capsys.readouterr().out
     estimate.token_seconds.cache_clear()
 
@@ -106,6 +120,9 @@ def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_p
         assert run_study.main(["table7", "--plan", "--scale", "paper", *words, *folder]) == 0
         lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("About")]
     cpu, gpus = lines
-    assert " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1" in cpu
+    assert (
+        " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1"
+        in cpu
+    )
     assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in gpus
     assert f"--plan --gpus 4\n{gpus}\n" in (ROOT / "docs" / "using.md").read_text()

@@ -1,5 +1,5 @@
-"""One run, one process: every way to end has its name, and claims and slots live as long as what they
-guard."""
+"""One run, one process: every way to end has its name, and claims and slots live as long as what
+they guard."""
 
 import errno
 import os
@@ -57,7 +57,8 @@ def in_thread(*arguments) -> tuple[threading.Thread, list]:
 
 
 def test_a_run_that_ends_well_is_stored(desk, launcher):
-    run, heard = planned(1), []
+    run = planned(1)
+    heard = []
     desk.behave()
     ending = launch(launcher, run, hear=lambda *message: heard.append(message))
     stored = desk.store.load(run.run_id)
@@ -67,7 +68,8 @@ def test_a_run_that_ends_well_is_stored(desk, launcher):
     assert not desk.store.claimed(run.run_id) and launch(launcher, run).state == "found"
     assert {run for run, _ in heard} == {run.run_id}
     assert [m["step"] for _, m in heard if "phase" in m] == [0, 10, 1]
-    assert len(os.listdir(f"/proc/{launcher._worker.process.pid}/task")) == 1  # a fork copies one thread
+    # a fork copies one thread
+    assert len(os.listdir(f"/proc/{launcher._worker.process.pid}/task")) == 1
     assert launch(launcher, run, force=True).state == "done"
 
 
@@ -86,7 +88,9 @@ def test_a_failure_is_named_by_its_cause(desk, launcher):
     for run, (way, cause) in zip(runs, ways, strict=True):
         ending = launch(launcher, run)
         assert ending.state == "failed" and ending.cause.startswith(cause), way
-        assert desk.store.failure(run.run_id) == ending.cause and not desk.store.has(run.run_id), way
+        assert desk.store.failure(run.run_id) == ending.cause and not desk.store.has(run.run_id), (
+            way
+        )
         assert not desk.store.claimed(run.run_id)
         lines = tail(ending.log)
         assert len(lines) <= 12 and all(len(line) <= 400 for line in lines)
@@ -95,8 +99,12 @@ def test_a_failure_is_named_by_its_cause(desk, launcher):
     assert launch(launcher, runs[0]).state == "done" and not desk.store.failure(runs[0].run_id)
 
 
-def test_the_child_keeps_claim_and_slot_while_it_lives_and_a_run_held_elsewhere_is_left(desk, launcher):
-    run, gate, slot = planned(42), desk.folder / "gate", devices.slot_folder() / "cpu.0.lock"
+def test_the_child_keeps_claim_and_slot_while_it_lives_and_a_run_held_elsewhere_is_left(
+    desk, launcher
+):
+    run = planned(42)
+    gate = desk.folder / "gate"
+    slot = devices.slot_folder() / "cpu.0.lock"
     desk.behave_all(f"hold {gate}")
     thread, _ = in_thread(launcher, run)
     until(lambda: run.run_id in desk.started())
@@ -110,7 +118,9 @@ def test_the_child_keeps_claim_and_slot_while_it_lives_and_a_run_held_elsewhere_
 @pytest.mark.parametrize("way", ["sleep 60", "deaf"])
 def test_a_stop_ends_the_child_and_is_no_failure(desk, launcher, way):
     """A child that does not listen is killed at the deadline."""
-    run, stop, before = planned(44), Stop(), len(desk.started())
+    run = planned(44)
+    stop = Stop()
+    before = len(desk.started())
     desk.behave_all(way)
     thread, endings = in_thread(launcher, run, stop)
     until(lambda: len(desk.started()) > before)
@@ -147,7 +157,9 @@ def test_a_job_that_cannot_be_imported_is_one_sentence(desk):
 
 
 def test_who_asks_to_stop_need_not_wait_for_the_training_code(desk):
-    launcher, stop, begun = begin(desk, "tests.support.slow_to_import:run"), Stop(), time.monotonic()
+    launcher = begin(desk, "tests.support.slow_to_import:run")
+    stop = Stop()
+    begun = time.monotonic()
     threading.Timer(0.3, lambda: stop.ask(signal.SIGINT)).start()
     launcher.worker(stop)
     assert launch(launcher, planned(70), stop).state == "stopped"
@@ -157,18 +169,28 @@ def test_who_asks_to_stop_need_not_wait_for_the_training_code(desk):
 
 def test_a_configuration_of_another_version_of_the_code_is_refused():
     text = canonical_json(planned(80).config)
-    for config in (text.replace('"numerics":', '"numerics":9'), text.replace('"steps":', '"strides":')):
-        request = {"run_id": "0" * 16, "config": config, "execution": {"results_dir": "", "cache_dir": ""}}
+    for config in (
+        text.replace('"numerics":', '"numerics":9'),
+        text.replace('"steps":', '"strides":'),
+    ):
+        request = {
+            "run_id": "0" * 16,
+            "config": config,
+            "execution": {"results_dir": "", "cache_dir": ""},
+        }
         with pytest.raises(UserError, match="two versions of the code are mixed|cannot be read"):
             train(request, None, None)
 
 
 def test_memory_that_runs_short_is_named_whoever_says_it():
     errors = [MemoryError(), OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))]
-    errors += map(RuntimeError, (
-        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-        "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory",
-    ))  # fmt: skip
+    errors += map(
+        RuntimeError,
+        (
+            "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+            "[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory",
+        ),
+    )
     assert all(failure(error).startswith("out of memory: ") for error in errors)
     assert (
         failure(RuntimeError("CUDA error: device-side assert"))

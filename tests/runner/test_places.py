@@ -1,5 +1,5 @@
-"""Results folders under other circumstances: full, read-only, moved, shared, of two versions of the code, and
-killed while they are written. One sentence, nothing torn, nothing lost."""
+"""Results folders under other circumstances: full, read-only, moved, shared, of two versions of the
+code, and killed while they are written. One sentence, nothing torn, nothing lost."""
 
 import itertools
 import multiprocessing
@@ -149,14 +149,17 @@ def killed_at(root: Path, calls: int) -> None:
 
 @pytest.mark.parametrize("before", [False, True], ids=["first", "again"])
 def test_a_kill_before_any_call_of_a_write_leaves_the_old_the_new_or_nothing(tmp_path, before):
-    store, whole = Store(tmp_path / "results", None), Store(tmp_path / "whole", None)
+    store = Store(tmp_path / "results", None)
+    whole = Store(tmp_path / "whole", None)
     whole.save(CONFIG, made_result(CONFIG))
     rows = whole.load(RUN).rows
     store.prepare()
     if before:
         store.save(CONFIG, made_result(CONFIG))
     for kills in itertools.count():
-        writer = multiprocessing.get_context("fork").Process(target=killed_at, args=(store.root, 41 * kills))
+        writer = multiprocessing.get_context("fork").Process(
+            target=killed_at, args=(store.root, 41 * kills)
+        )
         writer.start()
         writer.join()
         try:

@@ -1,5 +1,5 @@
-"""--resolve on studies whose truth is known: what is settled, in which order, at what price, under kills and
-in company."""
+"""--resolve on studies whose truth is known: what is settled, in which order, at what price, under
+kills and in company."""
 
 import math
 import random
@@ -31,7 +31,13 @@ from core.store.store import Store
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 BOTH = ("mocose-one", "mocose-two")
-TRUTH = {"K1": "supported", "K2": "contradicted", "K3": "equivalent", "K4": "undecided", "L1": "supported"}
+TRUTH = {
+    "K1": "supported",
+    "K2": "contradicted",
+    "K3": "equivalent",
+    "K4": "undecided",
+    "L1": "supported",
+}
 RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 
 
@@ -58,9 +64,12 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     desk, done = alone
     assert done.returncode == 0, done.stdout + done.stderr
     assert outcomes(desk) == TRUTH
-    assert max(Counter(desk.started()).values()) == 1 and len(desk.started()) == len(desk.store.runs())
+    assert max(Counter(desk.started()).values()) == 1 and len(desk.started()) == len(
+        desk.store.runs()
+    )
     seeds = Counter(desk.store.load(identity).config.queue.size for identity in desk.store.runs())
-    assert seeds[128] <= 8 and seeds[256] <= 8 and seeds[384] == seeds[512] == 60  # K4 compares the last two
+    # K4 compares the last two
+    assert seeds[128] <= 8 and seeds[256] <= 8 and seeds[384] == seeds[512] == 60
     assert "4 of 5 claims settled." in done.stdout
     assert "drew nothing" in done.stdout  # then it renders as ever
     sets = re.findall(r"Next: (\d+) runs?, .*? of mocose-one ([a-d, ]+)\. May", done.stdout)
@@ -70,14 +79,19 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
 def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     desk = Desk(tmp_path)
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
-    assert done.returncode == 0 and "The shortest step left takes" in done.stdout and not desk.started()
+    assert (
+        done.returncode == 0
+        and "The shortest step left takes" in done.stdout
+        and not desk.started()
+    )
     plan = resolve(desk, *BOTH, "--resolve", "--plan").stdout
     first = plan.splitlines()[1]
     short = resolve(desk, *BOTH, "--resolve", "--plan", "--budget", "30s").stdout
     assert "The shortest step left takes" in short and "mocose-one" not in short
     assert first.startswith("9 runs, about") and not desk.started()
     assert "seeds 0 to 2 of mocose-one b, c, d" in first
-    assert {"K3", "K4", "L1"} == set(re.findall(r"[KL]\d", first))  # d is better than b: of another study
+    # d is better than b: of another study
+    assert {"K3", "K4", "L1"} == set(re.findall(r"[KL]\d", first))
     assert "5 claims are undecided; more runs may settle 5." in plan
 
 
@@ -121,7 +135,9 @@ def prospects():
     options = SimpleNamespace(use_published=True, budget=None)
 
     def found(store, *studies, failed=()):
-        training = SimpleNamespace(options=options, store=store, setup=setup(), expected=lambda: expected)
+        training = SimpleNamespace(
+            options=options, store=store, setup=setup(), expected=lambda: expected
+        )
         one = resolving.Resolving(training, studies or (ONE,))
         one.failed = set(failed)
         one.judge()
@@ -153,18 +169,28 @@ def test_a_failed_run_takes_its_claims_out(prospects):
     assert not any("one a" in name for later in sets for run in later.runs for name in run.cells)
 
 
-def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_nothing(prospects, monkeypatch):
-    named = replace(ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims))
+def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_nothing(
+    prospects, monkeypatch
+):
+    named = replace(
+        ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims)
+    )
     store = filled({"a": 2, "b": 3})
     for seed in range(3):
         store.add(config_of(ONE, ("d",), seed), 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
-    judged, sentence = comparability._learning, {"words": "other words"}
-    for learning in (judged, lambda *words: judged(*words)._replace(**sentence)):  # no sentence decides
+    judged = comparability._learning
+    sentence = {"words": "other words"}
+    # no sentence decides
+    for learning in (judged, lambda *words: judged(*words)._replace(**sentence)):
         monkeypatch.setattr(comparability, "_learning", learning)
         checks, sets, planned = prospects(store, named)
         bar = {run for run, its in planned.items() if its.config.method == "simcse"}
-        assert len(bar) == 3 and all(bar <= check.runs for each in checks.values() for check in each)
-        assert set(checks) == {"K1", "K2", "K3", "K4"} and bar <= {run.run_id for run in sets[0].runs}
+        assert len(bar) == 3 and all(
+            bar <= check.runs for each in checks.values() for check in each
+        )
+        assert set(checks) == {"K1", "K2", "K3", "K4"} and bar <= {
+            run.run_id for run in sets[0].runs
+        }
     add_simcse(store, setup(3), 66.0, 67.0, 68.0, untrained=52.0)
     assert not prospects(store, named)[0]
     add_simcse(store, setup(3), 53.0, 54.0, 55.0, untrained=52.0)
@@ -183,7 +209,11 @@ def prospect(claim, seeds, chance, *cells):
     return Prospect(("study", claim), seeds, chance, runs)
 
 
-SHARED = [prospect("X", 2, 0.5, "a", "b"), prospect("Y", 2, 0.5, "b", "c"), prospect("Z", 2, 0.5, "a", "c")]
+SHARED = [
+    prospect("X", 2, 0.5, "a", "b"),
+    prospect("Y", 2, 0.5, "b", "c"),
+    prospect("Z", 2, 0.5, "a", "c"),
+]
 ALONE = prospect("W", 2, 0.3, "d")  # more a second than each of the others alone
 
 

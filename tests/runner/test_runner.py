@@ -1,4 +1,5 @@
-"""Plan, schedule and survive: with real processes, the real command line and a job without torch."""
+"""Plan, schedule and survive: with real processes, the real command line and a job without
+torch."""
 
 import contextlib
 import os
@@ -30,7 +31,9 @@ def fill(desk: Desk, runs) -> None:
 
 
 def test_a_shared_run_is_planned_once_and_the_longest_goes_first(desk):
-    table3, table7, both = planned(desk, "table3"), planned(desk, "table7"), planned(desk, "table3", "table7")
+    table3 = planned(desk, "table3")
+    table7 = planned(desk, "table7")
+    both = planned(desk, "table3", "table7")
     shared = {run.run_id for run in table3.runs} & {run.run_id for run in table7.runs}
     entries = [sum(len(run.cells) for run in plan.runs) for plan in (table3, table7, both)]
     assert entries[2] == entries[0] + entries[1] and len(both.runs) == entries[2] - len(shared)
@@ -58,7 +61,9 @@ def test_a_plan_counts_stored_runs_that_another_code_of_their_method_made(desk, 
     for run, code in zip(
         planned(desk, "table3").runs, [code_digest("mocose"), "another", "another"], strict=False
     ):
-        desk.store.save(run.config, replace(made_result(run.config), provenance={"method_code": code}))
+        desk.store.save(
+            run.config, replace(made_result(run.config), provenance={"method_code": code})
+        )
     assert len(planned(desk, "table3").missing) == 3
     assert (
         "2 stored runs are made by another core/methods/mocose; --force trains again"
@@ -78,7 +83,7 @@ def test_one_failure_leaves_the_others_is_told_at_the_end_and_is_trained_again(d
         f"logs/{runs[1].run_id}.log",
         f"FAILED {runs[3].run_id}: out of memory: Use --jobs 1, or a smaller train.batch_size",
         "python run_study.py mocose-table3 --seeds 1 --jobs 2",
-    ):  # fmt: skip
+    ):
         assert text in done.stdout
     plan = desk.do(*SIX, "--plan").stdout
     assert "6 runs: 3 done, 3 to train." in plan and "killed by signal 9" in plan
@@ -107,7 +112,8 @@ def test_a_killed_driver_leaves_its_children_to_finish(desk):
 
 
 def test_a_results_folder_that_is_moved_under_way_is_not_split_in_two(desk):
-    gate, moved = desk.folder / "gate", desk.folder / "moved"
+    gate = desk.folder / "gate"
+    moved = desk.folder / "moved"
     desk.behave_all(f"hold {gate}")
     driver = desk.start(*SIX)
     until(lambda: len(desk.started()) == 2)
@@ -115,7 +121,10 @@ def test_a_results_folder_that_is_moved_under_way_is_not_split_in_two(desk):
     gate.touch()
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 2 and not desk.results.exists(), out + err
-    assert f"{desk.results} is not there any more; move it back and give the same command again.\n" == err
+    assert (
+        f"{desk.results} is not there any more; move it back and give the same command again.\n"
+        == err
+    )
     assert "6 runs are still to be trained" in out
     moved.rename(desk.results)
     again = desk.do(*SIX)
@@ -139,7 +148,9 @@ def test_killing_everything_at_once_leaves_nothing_torn(desk):
     assert not [p for p in (desk.results / "runs").iterdir() if p.name.startswith(".")]
 
 
-@pytest.mark.parametrize("number, status, to_all", [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, True)])
+@pytest.mark.parametrize(
+    "number, status, to_all", [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, True)]
+)
 def test_a_stopped_command_says_how_to_go_on(desk, number, status, to_all):
     """A batch system warns all processes at once; that is no failure of a run."""
     runs = planned(desk, "table3").runs
@@ -177,7 +188,9 @@ def test_a_redo_that_fails_is_not_forgotten(desk):
     fill(desk, runs)
     desk.behave(**{runs[1].run_id: "raise"})
     out = desk.do(*SIX, "--force").stdout
-    assert len(desk.started()) == 6 and "Of 1 run an older result is stored, which tables show." in out
+    assert (
+        len(desk.started()) == 6 and "Of 1 run an older result is stored, which tables show." in out
+    )
     (again,) = [line for line in out.splitlines() if line.startswith("  python run_study.py")]
     assert " --force " in again
     assert f"failed  {runs[1].run_id}" in desk.do(*SIX, "--plan").stdout
@@ -230,12 +243,24 @@ def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
 def test_a_stop_at_any_moment_of_planning_and_drawing_ends_with_130(desk, words):
     """It comes while modules are imported, runs are planned, or figures are drawn."""
     (desk.folder / "results").mkdir()
-    command = [sys.executable, str(ROOT / "run_study.py"), "esimcse-table2", "--scale", "demo", *words]
+    command = [
+        sys.executable,
+        str(ROOT / "run_study.py"),
+        "esimcse-table2",
+        "--scale",
+        "demo",
+        *words,
+    ]
     command += ["--results-dir", str(desk.folder / "results")]
-    draw, stopped = random.Random(words[0]), 0
+    draw = random.Random(words[0])
+    stopped = 0
     for _ in range(5):
         process = subprocess.Popen(
-            command, env=desk.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            env=desk.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         time.sleep(0.15 + 1.5 * draw.random())
         process.send_signal(signal.SIGINT)

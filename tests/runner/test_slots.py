@@ -18,8 +18,8 @@ ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a co
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path):
-    """Eight cores, plenty of memory, and a nvidia-smi that lists what a test gives: UUID, MIG mode and free
-    MiB of each GPU."""
+    """Eight cores, plenty of memory, and a nvidia-smi that lists what a test gives: UUID, MIG mode
+    and free MiB of each GPU."""
     monkeypatch.setattr("joblib.cpu_count", lambda: 8)
     monkeypatch.setattr(devices, "memory", lambda: 1 << 40)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -40,9 +40,13 @@ def test_jobs_and_threads_fill_the_cores(machine, monkeypatch):
     assert (found.device, found.jobs, found.threads, found.names[7]) == ("cpu", 8, 1, "cpu.7")
     for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
         monkeypatch.setattr(devices, "memory", lambda gigabytes=gigabytes: gigabytes << 30)
-        for wanted in (None, *range(1, jobs + 1)):  # a run has as many threads alone as beside others
+        # a run has as many threads alone as beside others
+        for wanted in (None, *range(1, jobs + 1)):
             assert resources("mini", "auto", wanted).threads == threads
-        assert resources("mini", "auto", None).jobs == jobs and resources("demo", "auto", None).jobs == 8
+        assert (
+            resources("mini", "auto", None).jobs == jobs
+            and resources("demo", "auto", None).jobs == 8
+        )
     chosen = resources("mini", "cpu", 3)
     assert (chosen.jobs, chosen.threads) == (3, 2)
     with pytest.raises(UserError, match="No GPU is visible"):
@@ -82,13 +86,20 @@ def test_a_gpu_has_two_slots_as_far_as_its_free_memory_goes(machine):
     machine("GPU-0a, Disabled, 100", "GPU-1a, Disabled, 20000")
     assert resources("paper", "cuda", 1).names == ("gpu0.0", "gpu1.0", "gpu1.1")
     five = resources("paper", "cuda", 5)
-    assert five.names == ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1", "gpu0.2", "gpu1.2") and five.threads == 1
+    assert (
+        five.names == ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1", "gpu0.2", "gpu1.2")
+        and five.threads == 1
+    )
 
 
 def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch):
-    machine("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")  # MIG shares the second one's memory out
+    # MIG shares the second one's memory out
+    machine("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")
     assert resources("paper", "auto", None).names == ("gpu0.0", "gpu1.0", "gpu0.1")
-    assert slot_environment("gpu0.0") == {"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    assert slot_environment("gpu0.0") == {
+        "CUDA_VISIBLE_DEVICES": "0",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
     for setting, names in (
         ("1", ("gpu1.0",)),
         ("1,0", ("gpu1.0", "gpu0.0", "gpu0.1")),
@@ -130,7 +141,8 @@ def test_a_gpu_that_torch_cannot_use_is_one_sentence_before_anything_is_read(
     machine("GPU-aa01, Disabled, 80000")
     python = tmp_path / "python"
     python.write_text(
-        f"#!/bin/sh\necho asked >> {tmp_path}/asked\necho 'Trace' >&2\necho 'Driver too old' >&2\nexit 1\n"
+        f"#!/bin/sh\necho asked >> {tmp_path}/asked\necho 'Trace' >&2\necho 'Driver too old' "
+        ">&2\nexit 1\n"
     )
     python.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(python))
@@ -162,14 +174,21 @@ def test_variables_that_are_no_number_are_named_and_passed_over(monkeypatch, cap
     monkeypatch.setenv("HF_DATASETS_IN_MEMORY_MAX_SIZE", "1e9")
     variables.pass_over()
     out = capsys.readouterr().out
-    assert out.count("which is no number; it is not used.") == 3 and "LOKY_MAX_CPU_COUNT is ''" in out
-    assert not {"LOKY_MAX_CPU_COUNT", "JOBLIB_MULTIPROCESSING", "HF_HUB_ETAG_TIMEOUT"} & os.environ.keys()
+    assert (
+        out.count("which is no number; it is not used.") == 3 and "LOKY_MAX_CPU_COUNT is ''" in out
+    )
+    assert (
+        not {"LOKY_MAX_CPU_COUNT", "JOBLIB_MULTIPROCESSING", "HF_HUB_ETAG_TIMEOUT"}
+        & os.environ.keys()
+    )
     assert os.environ["HF_DATASETS_IN_MEMORY_MAX_SIZE"] == "1e9"
     done = subprocess.run(
         [sys.executable, str(ROOT / "run_study.py"), "--fields", "loss"],
-        capture_output=True, text=True, check=False,
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {name: "abc" for name in (*variables.WHOLE, *variables.REAL)},
-    )  # fmt: skip
+    )
     assert (
         done.returncode == 0
         and not done.stderr
@@ -189,12 +208,15 @@ def test_without_nvidia_smi_gpus_are_counted_and_have_a_slot_each(machine, monke
 
 
 def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
-    """Slots are the same for every command of a user, whatever folder for temporary files it has."""
+    """Slots are the same for every command of a user, whatever folder for temporary files it
+    has."""
     folder = desk.cache / f"slots-{os.uname().nodename}"
     slots = resources("mini", "cpu", None).jobs
     held = [locks.hold(folder / f"cpu.{number}.lock") for number in range(slots)]
     waiting = desk.start(*ONE, TMPDIR=str(desk.folder))
-    while "All slots of this machine are taken by other commands" not in (line := waiting.stdout.readline()):
+    while "All slots of this machine are taken by other commands" not in (
+        line := waiting.stdout.readline()
+    ):
         assert line, waiting.stderr.read()
     assert not desk.started()
     for descriptor in held:

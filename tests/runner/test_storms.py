@@ -24,7 +24,9 @@ def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path, e
     assert kills.total() >= count and tables >= 1
 
 
-def test_four_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(tmp_path, expected):
+def test_four_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(
+    tmp_path, expected
+):
     trained = storm.driver_storm(tmp_path, expected, 4)
     assert sum(trained) == 20 and sum(runs > 0 for runs in trained) >= 2
 
@@ -39,7 +41,10 @@ def small_disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
@@ -48,7 +53,8 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_is_said_and_the_same_command_goes_on(desk, small_disk):
-    results, stone = small_disk / "results", small_disk / "stone"
+    results = small_disk / "results"
+    stone = small_disk / "stone"
     here = (*TABLE, "--results-dir", str(results))
     for free in (0, 16 << 10):  # nothing fits; no two runs do
         stone.write_bytes(b"")
@@ -56,7 +62,9 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(desk, small_disk):
         stone.write_bytes(bytes(max(0, disk.f_bavail * disk.f_frsize - free)))
         done = desk.do(*here, **JOB)
         said = done.stdout + done.stderr
-        assert done.returncode in (1, 2) and "Traceback" not in said and "the disk is full" in said, said
+        assert (
+            done.returncode in (1, 2) and "Traceback" not in said and "the disk is full" in said
+        ), said
         for path in (results / "runs").glob("*"):
             assert path.suffix == ".parquet" and not path.name.startswith("."), path
     stone.unlink()
@@ -73,4 +81,6 @@ def test_a_file_size_limit_is_a_failure_of_each_run_and_nothing_is_torn(desk):
     out, err = limited.communicate(timeout=60)
     assert limited.returncode == 1 and out.count("FAILED, ") == 6, out + err
     assert "cannot be used (File too large)" in out
-    assert not list((desk.results / "runs").iterdir()) and not list((desk.results / "pairs").iterdir())
+    assert not list((desk.results / "runs").iterdir()) and not list(
+        (desk.results / "pairs").iterdir()
+    )

@@ -1,4 +1,5 @@
-"""--verify-published: what it says of the runs that it trains again, and that nothing of it is kept."""
+"""--verify-published: what it says of the runs that it trains again, and that nothing of it is
+kept."""
 
 import math
 import os
@@ -15,7 +16,9 @@ KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
 
 
 def files(desk: Desk) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in (desk.folder / "home").rglob("*") if path.is_file()}
+    return {
+        str(path): path.read_bytes() for path in (desk.folder / "home").rglob("*") if path.is_file()
+    }
 
 
 def test_published_runs_are_trained_again_and_compared(desk):
@@ -25,13 +28,16 @@ def test_published_runs_are_trained_again_and_compared(desk):
     assert desk.do(*train, **KNOWN).returncode == 0
     for identity in desk.store.runs():
         (desk.results / "runs" / f"{identity}.parquet").unlink()
-    before, started = files(desk), len(desk.started())
+    before = files(desk)
+    started = len(desk.started())
 
     def verify(count: int, status: int, job: str) -> str:
         fake = KNOWN | {"FAKE_JOB": f"tests.support.known_jobs:{job}"}
         done = desk.do("mocose-one", "--verify-published", str(count), **fake)
         assert done.returncode == status and not done.stderr and files(desk) == before, done.stderr
-        kept = [path for path in os.listdir(desk.folder / "tmp") if path.startswith("verify-published-")]
+        kept = [
+            path for path in os.listdir(desk.folder / "tmp") if path.startswith("verify-published-")
+        ]
         assert bool(kept) == ("FAILED" in done.stdout)  # logs of failures stay
         return done.stdout
 
@@ -44,7 +50,8 @@ def test_published_runs_are_trained_again_and_compared(desk):
 
 
 def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
-    """Numbers of published runs are read from the pack, and count for runs that are trained in this command."""
+    """Numbers of published runs are read from the pack, and count for runs that are trained in this
+    command."""
     desk.commit()
     train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
     on_cpu = KNOWN | {"FAKE_JOB": "tests.support.known_jobs:on_cpu"}
@@ -57,23 +64,32 @@ def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "Your 2 runs equal the published ones within 0.0000 points." in again("on_cpu", "--cell", "c")
+    assert "Your 2 runs equal the published ones within 0.0000 points." in again(
+        "on_cpu", "--cell", "c"
+    )
     shutil.rmtree(desk.results / "runs")
     alone = desk.do("mocose-one", "--cell", "a", "--seeds", "1", **on_cpu).stdout
     assert "Your run equals the published one within 0.0000 points." in alone
     off = again("off")
-    assert "Your 2 runs and the published: at most 0.02 points apart." in off and "0.16 points" in off
+    assert (
+        "Your 2 runs and the published: at most 0.02 points apart." in off and "0.16 points" in off
+    )
     assert "as two seeds do" in again("on_gpu")
-    assert "the published" not in desk.do(*train, **KNOWN).stdout.replace("the published results", "")
+    assert "the published" not in desk.do(*train, **KNOWN).stdout.replace(
+        "the published results", ""
+    )
 
 
 def test_differences_by_hand():
     def rows(step: int, *values: float) -> pd.DataFrame:
         places = (
-            ("selected", "avg", "spearman_all", step), ("selected", "dev", "spearman_all", step),
-            ("curve", "dev", "spearman_all", 50), ("curve", "dev", "spearman_all", step),
-            ("curve", "train", "loss", 50), ("selected", "avg_transfer", "accuracy_test", step),
-        )  # fmt: skip
+            ("selected", "avg", "spearman_all", step),
+            ("selected", "dev", "spearman_all", step),
+            ("curve", "dev", "spearman_all", 50),
+            ("curve", "dev", "spearman_all", step),
+            ("curve", "train", "loss", 50),
+            ("selected", "avg_transfer", "accuracy_test", step),
+        )
         made = [Row(*place, value) for place, value in zip(places, values, strict=True)]
         return pd.DataFrame(made, columns=Row._fields)
 
@@ -86,7 +102,9 @@ def test_differences_by_hand():
 def test_a_difference_in_float32_is_not_usual_and_the_command_says_what_differs():
     def run(**provenance):
         config = SimpleNamespace(train=SimpleNamespace(precision="fp32"))
-        return SimpleNamespace(config=config, provenance={"device": "cpu: x86_64", "threads": 1} | provenance)
+        return SimpleNamespace(
+            config=config, provenance={"device": "cpu: x86_64", "threads": 1} | provenance
+        )
 
     words = usual(run(versions={"torch": "1"}), run(versions={"torch": "2"}, method_code="a"))
     assert "not usual" in words and words.endswith("They differ in versions.")

@@ -40,7 +40,10 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
 
 
 def test_lines_tell_count_score_and_time_left():
-    first, second, third = planned(160), planned(161), planned(162)  # all cost the same
+    # all cost the same
+    first = planned(160)
+    second = planned(161)
+    third = planned(162)
     out = io.StringIO()
     shown = Display([first, second, third], lambda config: 40.0, 1, out, heartbeat=0.05)
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
@@ -48,7 +51,9 @@ def test_lines_tell_count_score_and_time_left():
     shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": 4.0, "dev": 61.0})
     assert shown.left() == pytest.approx(30.0 + 2 * 40.0)
     time.sleep(0.1)
-    shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None})
+    shown.hear(
+        first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None}
+    )
     shown.ended(Ending(first.run_id, "done", 50.0, score="test average 61.20"))
     assert shown.left() == pytest.approx(100.0)  # the others take longer, too
     shown.hear(second.run_id, {"started": True})
@@ -59,20 +64,32 @@ def test_lines_tell_count_score_and_time_left():
     assert shown.left() == 0.0  # another command trains it
     shown.ended(Ending(third.run_id, "found"))
     beat, done, failed, found = out.getvalue().splitlines()
-    assert beat == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
-    assert done == f"[1/3] {first.run_id} {first.label}: test average 61.20, 50.0 s, about 2 min left"
+    assert (
+        beat
+        == f"0 of 3 runs, about 2 min left; {first.label}: train 40/160, 4.0 steps/s, dev 61.00"
+    )
+    assert (
+        done == f"[1/3] {first.run_id} {first.label}: test average 61.20, 50.0 s, about 2 min left"
+    )
     assert failed == f"[2/3] {second.run_id} {second.label}: FAILED, ValueError: x"
     assert found.startswith("[3/3]") and found.endswith("trained by another command")
-    assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == ["40 s", "10 min", "2.5 h", "23 weeks"]
+    assert [spoken(s) for s in (40, 600, 9000, 13_700_000)] == [
+        "40 s",
+        "10 min",
+        "2.5 h",
+        "23 weeks",
+    ]
 
 
 SHOWING = (
     "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
     "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
-    "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), seed=0)\n"
+    "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), "
+    "seed=0)\n"
     "shown = Display([run], lambda config: 40.0, 1)\nwith shown.live:\n"
     "    shown.hear(run.run_id, {'started': True})\n"
-    "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0})\n"
+    "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': "
+    "61.0})\n"
     "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
 )
 
@@ -81,15 +98,22 @@ def test_a_file_has_a_line_for_each_run_whatever_says_that_it_is_a_terminal():
     """Build servers set FORCE_COLOR, of which Textualize/rich#2923 makes a terminal."""
     environment = {**os.environ, "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "TERM": "xterm"}
     words = [sys.executable, "-c", SHOWING]
-    shown = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert shown.stdout.count("\n") == 1 and "60.00, 1.0 s" in shown.stdout and "\x1b" not in shown.stdout
+    shown = subprocess.run(
+        words, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert (
+        shown.stdout.count("\n") == 1
+        and "60.00, 1.0 s" in shown.stdout
+        and "\x1b" not in shown.stdout
+    )
 
 
 @pytest.mark.parametrize("terminal", ["xterm", "dumb"])
 def test_a_terminal_shows_every_running_run_and_a_dumb_one_a_line_for_each(terminal):
     """With a real terminal, as `script` makes one."""
     master, slave = pty.openpty()
-    environment, text = {**os.environ, "TERM": terminal, "COLUMNS": "150"}, b""
+    environment = {**os.environ, "TERM": terminal, "COLUMNS": "150"}
+    text = b""
     with subprocess.Popen(
         [sys.executable, "-c", SHOWING], stdout=slave, stderr=slave, env=environment, cwd=ROOT
     ):

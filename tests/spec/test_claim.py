@@ -10,10 +10,16 @@ from core.spec.claim import Claim, above, collapsed, greater, of_metric, sound, 
 from core.spec.errors import UserError
 from core.spec.study import Axis, Cell, Metric
 
-A, B, C = ("a",), ("b",), ("c",)
+A = ("a",)
+B = ("b",)
+C = ("c",)
 COSINE = Metric(task="dev", title="Cosine", quantity="mean_cosine", checkpoint="last")
 DEV = Metric(task="dev", title="Development")
-CELLS = (Cell(labels=A), Cell(labels=B, changes={"ema.start": 0.85}), Cell(labels=C, changes={"ema.start": 0.5}))
+CELLS = (
+    Cell(labels=A),
+    Cell(labels=B, changes={"ema.start": 0.85}),
+    Cell(labels=C, changes={"ema.start": 0.5}),
+)
 
 
 @pytest.mark.parametrize(
@@ -22,8 +28,18 @@ CELLS = (Cell(labels=A), Cell(labels=B, changes={"ema.start": 0.85}), Cell(label
         (greater(A, B), {}, {}, "compares a and b, one number of one run"),
         (greater(A, B), {}, {"b": DEV}, ""),
         (greater(B, C), {}, {}, ""),
-        (greater(A, C), {}, {"c": COSINE}, r"compares different kinds \(Spearman × 100, cosine\): a and c"),
-        (of_metric(greater(B, C), COSINE), {}, {}, "has a margin of a point, and its unit is another: b and c"),
+        (
+            greater(A, C),
+            {},
+            {"c": COSINE},
+            r"compares different kinds \(Spearman × 100, cosine\): a and c",
+        ),
+        (
+            of_metric(greater(B, C), COSINE),
+            {},
+            {},
+            "has a margin of a point, and its unit is another: b and c",
+        ),
         (of_metric(greater(B, C), COSINE), {"margin": 0.05}, {}, ""),
         (above(A, 0.3, COSINE), {"margin": None}, {}, ""),
     ],
@@ -45,7 +61,10 @@ def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer(
     for share, fallen in ((0.51, True), (0.49, False)):
 
         def of(contrast, share=share):
-            assert contrast.of == "share" and (contrast.metric.checkpoint, contrast.metric.task) == ("last", "dev")
+            assert contrast.of == "share" and (
+                contrast.metric.checkpoint,
+                contrast.metric.task,
+            ) == ("last", "dev")
             return sum(term.weight for term in contrast.terms) * share > contrast.above
 
         assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen

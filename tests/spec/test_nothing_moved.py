@@ -1,8 +1,9 @@
 """What speed must not move: the losses of the first steps, of NUMERICS 2.
 
-Without dropout they are those kept before any work on speed (commit 9959bfa), which NUMERICS 2 has not moved; with it they are of
-the stream that NUMERICS 2 brought, whose bits are the same on every processor. The tolerance is for other processors and
-libraries; on one machine work on speed has moved them by less than 3e-7 of themselves.
+Without dropout they are those kept before any work on speed (commit 9959bfa), which NUMERICS 2 has
+not moved; with it they are of the stream that NUMERICS 2 brought, whose bits are the same on every
+processor. The tolerance is for other processors and libraries; on one machine work on speed has
+moved them by less than 3e-7 of themselves.
 """
 
 import dataclasses
@@ -29,13 +30,20 @@ NO_DROPOUT = {"encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0}
 
 @pytest.mark.parametrize("method, dropout", KEPT)
 def test_the_first_losses_are_what_they_were(method, dropout, tmp_path):
-    config = at_scale(base(method, "repaired"), dataclasses.replace(DEMO, steps=150), demo_sources().sources)
+    config = at_scale(
+        base(method, "repaired"), dataclasses.replace(DEMO, steps=150), demo_sources().sources
+    )
     config = vary(config, {"train.steps": 4, "eval.every": 1, "train.warmup_fraction": 0.0})
     if dropout == "off":
         config = vary(config, NO_DROPOUT | ({"heads.dropout": 0.0} if method == "mocose" else {}))
-    execution, device = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)), torch.device("cpu")
+    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
+    device = torch.device("cpu")
     encoder, tokenizer = job.load_encoder(config, execution)
     text = job.training_text_of(config, execution, tokenizer, device)
     model = methods.model(config.method).Model(config, encoder, device)
-    trained = train(config, model, training_batches(config, text, device), lambda step: 0.0, lambda report: None)
-    assert [loss for _, loss in trained.losses] == pytest.approx(KEPT[method, dropout], rel=TOLERANCE)
+    trained = train(
+        config, model, training_batches(config, text, device), lambda step: 0.0, lambda report: None
+    )
+    assert [loss for _, loss in trained.losses] == pytest.approx(
+        KEPT[method, dropout], rel=TOLERANCE
+    )

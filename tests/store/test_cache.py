@@ -29,7 +29,9 @@ def got(folder: Path, notes: list) -> tuple[dict, int]:
         made.append(1)
         return MADE
 
-    value = kept(folder, ["key", 1], make, note=notes.append, load=lambda content: dict(json_of(content)))
+    value = kept(
+        folder, ["key", 1], make, note=notes.append, load=lambda content: dict(json_of(content))
+    )
     return value, len(made)
 
 
@@ -40,8 +42,15 @@ def json_of(content: bytes) -> dict:
 
 def test_a_value_is_made_once_by_key(tmp_path):
     notes: list[str] = []
-    assert [got(tmp_path, notes) for _ in range(3)] == [(MADE, 1), (MADE, 0), (MADE, 0)] and not notes
-    assert kept(tmp_path, ["key", 2], lambda: "other") == "other" and kept(tmp_path, ["key", 1], list) == MADE
+    assert [got(tmp_path, notes) for _ in range(3)] == [
+        (MADE, 1),
+        (MADE, 0),
+        (MADE, 0),
+    ] and not notes
+    assert (
+        kept(tmp_path, ["key", 2], lambda: "other") == "other"
+        and kept(tmp_path, ["key", 1], list) == MADE
+    )
 
 
 def changed(path: Path, content: bytes) -> None:

@@ -21,7 +21,8 @@ def test_a_commit_is_found_by_content_and_no_other_is_believed(desk):
     second = desk.git("rev-parse", "HEAD")[:12]
     code._commits.cache_clear()
     assert code.commit_of(made, home) == first
-    assert code.commit_of(made | {"commit": second}, home) == first  # files that git did not know differed
+    # files that git did not know differed
+    assert code.commit_of(made | {"commit": second}, home) == first
     assert code.commit_of(made | {"code": "0" * 16}, home) == ""
     assert code.commit_of({"commit": second}, home) == second  # of code without a digest
     for named in (f"{second}+", "unknown", "0" * 12, None):
@@ -30,7 +31,11 @@ def test_a_commit_is_found_by_content_and_no_other_is_believed(desk):
 
 
 def test_any_change_of_any_python_file_moves_the_digest(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "core", tmp_path / "core", ignore=shutil.ignore_patterns("__pycache__", "mini", "demo"))
+    shutil.copytree(
+        ROOT / "core",
+        tmp_path / "core",
+        ignore=shutil.ignore_patterns("__pycache__", "mini", "demo"),
+    )
     before = code.digest()
     monkeypatch.setattr(code, "CORE", tmp_path / "core")
     assert code.digest() == before

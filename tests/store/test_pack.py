@@ -26,8 +26,10 @@ from studies import find
 STUDY = find("mocose-table3")
 CONFIGS = [
     config_of(STUDY, cell.labels, seed, scale=scale)
-    for scale in (DEMO, MINI) for cell in STUDY.cells for seed in range(4)
-]  # fmt: skip
+    for scale in (DEMO, MINI)
+    for cell in STUDY.cells
+    for seed in range(4)
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +54,23 @@ def pack(folder, scale="demo"):
 
 def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own, monkeypatch):
     assert {path for path in own.published.rglob("*") if path.is_file()} == {
-        pack(own.published), pack(own.published, "mini"),
-    }  # fmt: skip
+        pack(own.published),
+        pack(own.published, "mini"),
+    }
     clone = alone(own)
     assert clone.runs() == own.runs() and len(clone.runs()) == len(CONFIGS)
     for run in own.runs():
-        mine, theirs = own.load(run), clone.load(run)
-        assert (mine.config, mine.status, mine.provenance) == (theirs.config, theirs.status, theirs.provenance)
-        assert mine.table.equals(theirs.table) and (mine.source, theirs.source) == ("own", "published")
+        mine = own.load(run)
+        theirs = clone.load(run)
+        assert (mine.config, mine.status, mine.provenance) == (
+            theirs.config,
+            theirs.status,
+            theirs.provenance,
+        )
+        assert mine.table.equals(theirs.table) and (mine.source, theirs.source) == (
+            "own",
+            "published",
+        )
         assert not clone.has(run) and clone.has(run, use_published=True)
     assert {clone.scale_of_pack(run) for run in clone.runs()} == {"demo", "mini"}
     assert clone.scale_of_pack("0" * 16) is None
@@ -72,10 +83,14 @@ def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tm
     own.publish(own.runs(), tmp_path)
     store = Store(tmp_path / "results", tmp_path)
     other = made_result(CONFIGS[3])
-    store.save(CONFIGS[3], Result(status="diverged", rows=other.rows[:2], provenance={"made": "again"}))
+    store.save(
+        CONFIGS[3], Result(status="diverged", rows=other.rows[:2], provenance={"made": "again"})
+    )
     run = next(run for run in store.runs() if store.has(run))
     before = pack(tmp_path).read_bytes()
-    with pytest.raises(UserError, match=f"other numbers than yours: {run}; add --replace-published"):
+    with pytest.raises(
+        UserError, match=f"other numbers than yours: {run}; add --replace-published"
+    ):
         store.publish([run], tmp_path)
     assert pack(tmp_path).read_bytes() == before
     store.publish([run], tmp_path, replace=True)
@@ -86,18 +101,24 @@ def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tm
 
 def test_a_published_run_stays_where_a_new_one_has_its_numbers(own, tmp_path):
     own.publish(own.runs(), tmp_path)
-    store, before = Store(tmp_path / "results", tmp_path), pack(tmp_path).read_bytes()
+    store = Store(tmp_path / "results", tmp_path)
+    before = pack(tmp_path).read_bytes()
     store.save(CONFIGS[3], replace(made_result(CONFIGS[3]), provenance={"made": "again"}))
     store.publish([run_id(CONFIGS[3])], tmp_path)
     assert pack(tmp_path).read_bytes() == before
 
 
 def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
-    content, place = pack(own.published).read_bytes(), tmp_path / "runs.parquet"
-    runs, draw, refused = list(Pack(pack(own.published)).footers), random.Random(5), 0
+    content = pack(own.published).read_bytes()
+    place = tmp_path / "runs.parquet"
+    runs = list(Pack(pack(own.published)).footers)
+    draw = random.Random(5)
+    refused = 0
     for _ in range(150):
         at = draw.randrange(len(content))
-        place.write_bytes(content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :])
+        place.write_bytes(
+            content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+        )
         try:
             opened = Pack(place)
             for run in draw.sample(runs, 6):
@@ -110,7 +131,9 @@ def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 5000], ids=["empty", "noise"])
-def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(own, tmp_path, capsys, content):
+def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(
+    own, tmp_path, capsys, content
+):
     own.publish(own.runs(), tmp_path)
     pack(tmp_path).write_bytes(content)
     assert len(Store(tmp_path / "results", tmp_path).runs()) == len(CONFIGS) // 2
@@ -134,7 +157,8 @@ for count in itertools.cycle(range(5, len(runs), 5)):
 
 
 def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, tmp_path):
-    draw, target = random.Random(11), tmp_path / "home" / "published"
+    draw = random.Random(11)
+    target = tmp_path / "home" / "published"
     words = [sys.executable, "-c", PUBLISH, str(ROOT), str(SUPPORT), str(own.root), str(target)]
     for _ in range(4):
         process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)

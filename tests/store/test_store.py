@@ -1,4 +1,5 @@
-"""The store keeps what it was given, believes nothing that was changed, and is never half-written."""
+"""The store keeps what it was given, believes nothing that was changed, and is never
+half-written."""
 
 from __future__ import annotations
 
@@ -57,11 +58,22 @@ def names(store: Store, kind: str = "runs") -> list[str]:
 
 
 def test_what_is_saved_is_what_is_loaded(store):
-    store.save(CONFIG, Result(status="collapsed", rows=ROWS, provenance={"seconds": {"train": 1.5}}))
+    store.save(
+        CONFIG, Result(status="collapsed", rows=ROWS, provenance={"seconds": {"train": 1.5}})
+    )
     stored = store.load(RUN)
-    assert (stored.run_id, stored.config, stored.status, stored.source) == (RUN, CONFIG, "collapsed", "own")
-    assert stored.provenance == {"seconds": {"train": 1.5}} and list(stored.rows.columns) == list(Row._fields)
-    assert stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
+    assert (stored.run_id, stored.config, stored.status, stored.source) == (
+        RUN,
+        CONFIG,
+        "collapsed",
+        "own",
+    )
+    assert stored.provenance == {"seconds": {"train": 1.5}} and list(stored.rows.columns) == list(
+        Row._fields
+    )
+    assert (
+        stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
+    )
     assert store.has(RUN) and store.verified(RUN) and store.runs() == (RUN,)
 
 
@@ -69,16 +81,25 @@ def saved_with(store: Store, config, **changes) -> sources.Sources:
     """Store a run whose sources are the demo's with these changes, and return them."""
     found = sources.demo_sources()
     found = replace(found, sources=replace(found.sources, **changes))
-    config = vary(config, {"encoder.digest": found.sources.encoder_digest, "data.digest": found.sources.corpus_digest})
+    config = vary(
+        config,
+        {
+            "encoder.digest": found.sources.encoder_digest,
+            "data.digest": found.sources.corpus_digest,
+        },
+    )
     store.save(config, Result(status="ok", rows=ROWS, provenance=found.provenance()))
     return found.sources
 
 
 @pytest.mark.parametrize("part", FIRST)
 def test_plain_names_stay_those_of_the_first_runs_encoder_and_data(store, tmp_path, part):
-    """A copied folder, or no run of the first encoder and data any more: those of a later run take no plain names."""
-    first, later = vary(CONFIG, {"seed.data": 7}), vary(CONFIG, {"seed.data": 8})
-    mine, another = saved_with(store, first), saved_with(store, later, **{part: "another"})
+    """A copied folder, or no run of the first encoder and data any more: those of a later run take
+    no plain names."""
+    first = vary(CONFIG, {"seed.data": 7})
+    later = vary(CONFIG, {"seed.data": 8})
+    mine = saved_with(store, first)
+    another = saved_with(store, later, **{part: "another"})
     shutil.copytree(store.root, tmp_path / "copy")
     copy = Store(tmp_path / "copy", None)
     for _ in range(2):
@@ -94,7 +115,9 @@ def test_plain_names_stay_those_of_the_first_runs_encoder_and_data(store, tmp_pa
     assert copy.first("mini") == sources.digests(mine)
 
 
-@pytest.mark.parametrize("content", ["540998fc1ea0e309", "[]", "{}", "{", '{"a": 1}'.encode("utf-16"), None])
+@pytest.mark.parametrize(
+    "content", ["540998fc1ea0e309", "[]", "{}", "{", '{"a": 1}'.encode("utf-16"), None]
+)
 def test_a_damaged_note_of_the_first_run_is_a_sentence_and_loses_no_run(store, content):
     place = store.root / "first" / "mini"
     place.parent.mkdir(parents=True)
@@ -133,7 +156,10 @@ def test_a_small_file_that_would_fill_the_memory_is_not_inflated(store, kind):
     """A forged run: many rows, a long text in every row, or a file of holes."""
     count = 5_000_000 if kind == "rows" else 200_000
     word = "x" * (1 << 20 if kind == "text" else 3)
-    columns = [pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), [word]) for _ in range(3)]
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), [word])
+        for _ in range(3)
+    ]
     numbers = [pa.array(np.zeros(count, np.int64)), pa.array(np.zeros(count))]
     forged = pa.table([*columns, *numbers], names=RUN_SCHEMA.names)
     path(store).parent.mkdir(parents=True)
@@ -143,7 +169,8 @@ def test_a_small_file_that_would_fill_the_memory_is_not_inflated(store, kind):
     assert kind == "bytes" or path(store).stat().st_size < 1 << 20
     del forged, columns, numbers
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from core.store.store import Store; import pandas\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); from core.store.store import Store; import "
+        "pandas\n"
         "def most(): return int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])\n"
         "before = most()\n"
         "print(Store(sys.argv[2], None).verified(sys.argv[3]))\n"
@@ -151,7 +178,10 @@ def test_a_small_file_that_would_fill_the_memory_is_not_inflated(store, kind):
     )
     words = [sys.executable, "-c", code, str(ROOT), store.root, RUN]
     out = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert re.search("is damaged .it (would take|has 1099511627776 bytes)", out[0]) and out[1] == "False"
+    assert (
+        re.search("is damaged .it (would take|has 1099511627776 bytes)", out[0])
+        and out[1] == "False"
+    )
     assert int(out[2]) < 100_000  # kilobytes
 
 
@@ -182,11 +212,14 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
 
 def test_no_damage_is_ever_read_as_a_number(store):
     store.save(CONFIG, made_result(CONFIG))
-    whole, sound = path(store).read_bytes(), store.load(RUN)
-    rng, refused = random.Random(0), 0
+    whole = path(store).read_bytes()
+    sound = store.load(RUN)
+    rng = random.Random(0)
+    refused = 0
     for _ in range(200):
         broken = bytearray(whole)
-        at, length = rng.randrange(len(broken)), rng.randrange(64)
+        at = rng.randrange(len(broken))
+        length = rng.randrange(64)
         if length:  # longer, shorter or as long as before; else a single bit
             broken[at : at + length] = rng.choice((b"", bytes(length), rng.randbytes(9)))
         else:
@@ -214,7 +247,8 @@ def test_pairs_of_another_attempt_are_refused(store):
 
 
 def test_a_lock_whose_file_a_cleaner_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
-    path, real = tmp_path / "a.lock", locks._locked
+    path = tmp_path / "a.lock"
+    real = locks._locked
 
     def removed(descriptor, kind):
         monkeypatch.setattr(locks, "_locked", real)
@@ -230,7 +264,13 @@ def test_a_lock_whose_file_a_cleaner_removed_meanwhile_is_taken_anew(tmp_path, m
 def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, capsys):
     for patience, said in (
         (30.0, ""),
-        (0.1, "Waiting for another command to end with the files of x; if it was suspended, let it go on or end it.\n"),
+        (
+            0.1,
+            (
+                "Waiting for another command to end with the files of x; if it was suspended, let it "
+                "go on or end it.\n"
+            ),
+        ),
     ):
         monkeypatch.setattr(locks, "PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
@@ -262,5 +302,8 @@ def test_a_folder_that_is_written_anew_keeps_the_files_of_others(tmp_path):
         with files.whole(tmp_path / "model", folder=True) as folder:
             (folder / "weights").write_text(content)
         (tmp_path / "model" / "notes.md").write_text("mine")
-    assert {path.name: path.read_text() for path in (tmp_path / "model").iterdir()} == {"weights": "new", "notes.md": "mine"}
+    assert {path.name: path.read_text() for path in (tmp_path / "model").iterdir()} == {
+        "weights": "new",
+        "notes.md": "mine",
+    }
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

@@ -1,4 +1,5 @@
-"""Finding studies: adding one is writing a file, and what is wrong with it is refused with its line before anything is trained."""
+"""Finding studies: adding one is writing a file, and what is wrong with it is refused with its line
+before anything is trained."""
 
 from pathlib import Path
 
@@ -50,9 +51,19 @@ STUDY = Study(
 '''
 WRONG = (  # what is put in the place of what, the line that is named, and the sentence
     ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
-    ('name="sketched-table2"', 'name="../../sketched"', 9, "A study cannot be called '../../sketched'"),
+    (
+        'name="sketched-table2"',
+        'name="../../sketched"',
+        9,
+        "A study cannot be called '../../sketched'",
+    ),
     ('name="sketched-table2"', 'name="claims"', 9, "A study cannot be called 'claims'"),
-    ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "FigureSpec's kind is 'pie', but it must be 'cells' or 'curve' or"),
+    (
+        "FigureSpec(",
+        'FigureSpec(kind="pie", ',
+        23,
+        "FigureSpec's kind is 'pie', but it must be 'cells' or 'curve' or",
+    ),
     ('task="avg"', 'task="STS17"', 9, "There is no task STS17; choose one of avg, dev"),
     (
         'title="Average"',
@@ -60,13 +71,33 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
         22,
         "Metric's quantity is pearson, but it must be a quantity of core/spec/result.py",
     ),
-    ('paper="sketched"', 'paper="yours"', 9, "There is no paper yours in this folder; it holds studies of sketched."),
+    (
+        'paper="sketched"',
+        'paper="yours"',
+        9,
+        "There is no paper yours in this folder; it holds studies of sketched.",
+    ),
     ('method="mocose"', 'method="mococo"', 9, "There is no method mococo; choose one of "),
     ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 9, "There is no profile tidy"),
-    ('("512",), ("256",)', '("512",), ("1024",)', 9, "Claim M2.1 speaks of 1024, which is no cell of sketched-table2"),
+    (
+        '("512",), ("256",)',
+        '("512",), ("1024",)',
+        9,
+        "Claim M2.1 speaks of 1024, which is no cell of sketched-table2",
+    ),
     ("STUDY = Study(", "TABLE = Study(", 1, "It states no STUDY; write STUDY = Study(…)"),
-    ('"queue.size": 256}', '"queue.size": 256}, published="70"', 19, "Cell's published is '70', but it must be a finite number or none."),
-    ("import Claim, greater", "import Claim, greatest", 3, "core.spec.claim has no greatest; it has weighted, greater, above, below, "),
+    (
+        '"queue.size": 256}',
+        '"queue.size": 256}, published="70"',
+        19,
+        "Cell's published is '70', but it must be a finite number or none.",
+    ),
+    (
+        "import Claim, greater",
+        "import Claim, greatest",
+        3,
+        "core.spec.claim has no greatest; it has weighted, greater, above, below, ",
+    ),
 )
 UNMADE = {  # what only making the runs shows
     '"queue.length": 256': "There is no field queue.length",
@@ -88,10 +119,18 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     found = catalogue(Path(studies.__file__).parent, tmp_path)
     assert not found.faults
     assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "sketched-table2"
-    assert found.find("sketched-table2").paper_name == "Sketched" and found.groups["sketched"] == (found.find("sketched-table2"),)
-    assert found.find("table2").name == "mocose-table2"  # the first paper's, and the others by their full names
-    study, sources = found.find("sketched-table2"), demo_sources().sources
-    runs = {run_id(cell_run(study, cell, profile=p, scale=DEMO, sources=sources, seed=0)) for cell in study.cells for p in PROFILES}
+    assert found.find("sketched-table2").paper_name == "Sketched" and found.groups["sketched"] == (
+        found.find("sketched-table2"),
+    )
+    # the first paper's, and the others by their full names
+    assert found.find("table2").name == "mocose-table2"
+    study = found.find("sketched-table2")
+    sources = demo_sources().sources
+    runs = {
+        run_id(cell_run(study, cell, profile=p, scale=DEMO, sources=sources, seed=0))
+        for cell in study.cells
+        for p in PROFILES
+    }
     assert len(runs) == 6
 
 
@@ -127,7 +166,10 @@ def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path):
 
 
 def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
-    written(tmp_path), written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3"), "table3.py")
+    (
+        written(tmp_path),
+        written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3"), "table3.py"),
+    )
     found = catalogue(tmp_path)  # the earlier one keeps it
     assert [study.name for study in found.studies] == ["sketched-table2"]
     (fault,) = found.faults.values()
@@ -145,11 +187,16 @@ def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path):
     for text, sentence in (
         ("PAPER = 1\n", r"It states no PAPER; write PAPER = Paper\(…\)\.$"),
         ("PAPER = (\n", "It is no Python"),
-        (PAPER.replace('"sketched"', '"mocose"'), "The paper mocose is that of studies/mocose, too"),
+        (
+            PAPER.replace('"sketched"', '"mocose"'),
+            "The paper mocose is that of studies/mocose, too",
+        ),
         (None, "line 1: There is no such file; write one that states PAPER"),
     ):
         written(tmp_path)
-        (tmp_path / "sketched" / "__init__.py").unlink() if text is None else (tmp_path / "sketched" / "__init__.py").write_text(text)
+        (tmp_path / "sketched" / "__init__.py").unlink() if text is None else (
+            tmp_path / "sketched" / "__init__.py"
+        ).write_text(text)
         made = catalogue(Path(studies.__file__).parent, tmp_path)
         assert made.studies == studies.STUDIES and len(made.faults) == 1
         with pytest.raises(UserError, match=sentence):
@@ -158,11 +205,14 @@ def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path):
 
 @pytest.fixture
 def command(tmp_path, capsys):
-    """The command line over the shipped studies and those of a test, which trains nothing: exit status, output and errors."""
+    """The command line over the shipped studies and those of a test, which trains nothing: exit
+    status, output and errors."""
 
     def do(*words: str) -> tuple[int, str, str]:
         found = catalogue(Path(studies.__file__).parent, tmp_path)
-        around = run_study.Surroundings(catalogue=found, job="none", warm=(), home=tmp_path / "home")
+        around = run_study.Surroundings(
+            catalogue=found, job="none", warm=(), home=tmp_path / "home"
+        )
         status = run_study.main([*words, "--scale", "demo", "--device", "cpu"], around)
         assert not (tmp_path / "home" / "results").exists()
         return status, *capsys.readouterr()
@@ -174,11 +224,23 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     file = written(tmp_path, STUDY.replace('rows="size",', "rows=class,"))
     sentence = f"{file}, line 16: It is no Python (invalid syntax); mend that line.\n"
     status, out, wrong = command("--list")
-    assert (status, wrong) == (2, sentence) and "mocose-table3" in out and "sketched-table2" not in out
-    for words in ("sketched-table2 --plan", "sketched-table2", "sketched --plan", "--all --plan", "--all --regenerate-figures"):
+    assert (
+        (status, wrong) == (2, sentence) and "mocose-table3" in out and "sketched-table2" not in out
+    )
+    for words in (
+        "sketched-table2 --plan",
+        "sketched-table2",
+        "sketched --plan",
+        "--all --plan",
+        "--all --regenerate-figures",
+    ):
         assert command(*words.split()) == (2, "", sentence)
     status, out, wrong = command("mocose-table3", "--plan")
-    assert (status, wrong) == (0, "") and f"Passed over: {sentence}" in out and "18 runs: none done" in out
+    assert (
+        (status, wrong) == (0, "")
+        and f"Passed over: {sentence}" in out
+        and "18 runs: none done" in out
+    )
 
 
 def test_a_study_that_is_one_file_is_trained_and_stored(desk):

@@ -1,4 +1,5 @@
-"""The papers' claims are in their words and judged on the printed numbers as they say, which are those of studies/reference/tables."""
+"""The papers' claims are in their words and judged on the printed numbers as they say, which are
+those of studies/reference/tables."""
 
 import csv
 import re
@@ -20,7 +21,8 @@ from studies import STUDIES, find
 
 REFERENCE = SHARED / "reference"
 NOT_ASKED = ROOT / "studies" / "reference" / "not_asked.md"
-TEXTS = {"mocose": ("000", "001", "002", "003"), "esimcse": ("004",), "simcse": ("005",)}  # by file names; 001 is the poster
+# by file names; 001 is the poster
+TEXTS = {"mocose": ("000", "001", "002", "003"), "esimcse": ("004",), "simcse": ("005",)}
 PAPERS = [study for study in STUDIES if study.paper in TEXTS]
 CLAIMS = [(study, claim) for study in PAPERS for claim in study.claims]
 BY_KEY = {claim.key: (study, claim) for study, claim in CLAIMS}
@@ -28,20 +30,47 @@ PIECE = 10  # letters that each side of a page break must have
 BETWEEN = 1600  # letters of a page or a table that may stand between; 1,545 at T1.4
 FAIL = {"T5.4", "T5.6", "F3.1", "F3.2"}  # on the paper's own numbers
 NOT_PRINTED = {
-    "T2.1 (test)", "T2.2 (test)", "T2.3 (test)", "T4.4", "T7.3", "F2.3", "F3.3", "F4.1", "F4.2", "F5.3", "F5.4", "F6.1", "F6.2 (schedule)",
-    "F7.1", "F7.1 (levels)", "F7.2", "F7.3", "F13.1", "F13.2", "E1.1", "E1.1 (our reading)", "E1.2", "E1.3", "E1.4", "E6.4", "E10.5",
-    "E-F2.1", "SD1.1",
-}  # fmt: skip
+    "T2.1 (test)",
+    "T2.2 (test)",
+    "T2.3 (test)",
+    "T4.4",
+    "T7.3",
+    "F2.3",
+    "F3.3",
+    "F4.1",
+    "F4.2",
+    "F5.3",
+    "F5.4",
+    "F6.1",
+    "F6.2 (schedule)",
+    "F7.1",
+    "F7.1 (levels)",
+    "F7.2",
+    "F7.3",
+    "F13.1",
+    "F13.2",
+    "E1.1",
+    "E1.1 (our reading)",
+    "E1.2",
+    "E1.3",
+    "E1.4",
+    "E6.4",
+    "E10.5",
+    "E-F2.1",
+    "SD1.1",
+}
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone: as line ends, ligatures, formulas and quotation marks leave them."""
+    """Letters and digits alone: as line ends, ligatures, formulas and quotation marks leave
+    them."""
     plain = re.sub(r"\\[a-z]+", "", text)  # commands of formulas
     return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKC", plain).lower())
 
 
 def stands_in(quote: str, text: str) -> bool:
-    """Whether the quotation is in the text, whole or cut in two by a page: the second piece soon after the first."""
+    """Whether the quotation is in the text, whole or cut in two by a page: the second piece soon
+    after the first."""
     if quote in text:
         return True
     for at in range(PIECE, len(quote) - PIECE + 1):
@@ -56,18 +85,30 @@ def texts(paper: str, place: str = "") -> list[str]:
     paths = [path for path in (REFERENCE / "papers").glob("*.txt") if path.name[:3] in TEXTS[paper]]
     if not paths:
         pytest.skip(f"the text of {paper} is not beside this checkout (../shared/reference/papers)")
-    return [letters(path.read_text()) for path in paths if place not in ("poster", "slides") or path.name.startswith("001")]
+    return [
+        letters(path.read_text())
+        for path in paths
+        if place not in ("poster", "slides") or path.name.startswith("001")
+    ]
 
 
 def holds(study, claim):
-    """Whether a claim holds on the printed numbers, by their sign; None: not all are printed, or within their reading error."""
+    """Whether a claim holds on the printed numbers, by their sign; None: not all are printed, or
+    within their reading error."""
 
     def of(contrast):
         cells = [[cell.published for cell in study.matching(term.cell)] for term in contrast.terms]
-        if contrast.metric is not None or contrast.of != "value" or any(None in numbers for numbers in cells):
+        if (
+            contrast.metric is not None
+            or contrast.of != "value"
+            or any(None in numbers for numbers in cells)
+        ):
             return None
         weights = [term.weight for term in contrast.terms]
-        lead = sum(w * sum(numbers) / len(numbers) for w, numbers in zip(weights, cells, strict=True)) - contrast.above
+        lead = (
+            sum(w * sum(numbers) / len(numbers) for w, numbers in zip(weights, cells, strict=True))
+            - contrast.above
+        )
         error = claim.read_to * sum(map(abs, weights))
         return None if error and abs(lead) <= error + 1e-9 else lead > 1e-9
 
@@ -79,14 +120,22 @@ def test_every_quotation_is_the_papers(paper):
     claims = [claim for study, claim in CLAIMS if study.paper == paper]
     assert claims and all(claim.quote and claim.place for claim in claims)
     for claim in claims:
-        assert any(stands_in(letters(claim.quote), text) for text in texts(paper, claim.place)), claim.key
+        assert any(stands_in(letters(claim.quote), text) for text in texts(paper, claim.place)), (
+            claim.key
+        )
 
 
 @pytest.mark.parametrize("paper", ("mocose", "esimcse"))
 def test_every_quotation_that_no_claim_asks_is_the_papers(paper):
-    parts = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", NOT_ASKED.read_text(), re.MULTILINE | re.DOTALL))
+    parts = dict(
+        re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", NOT_ASKED.read_text(), re.MULTILINE | re.DOTALL)
+    )
     rows = next(text for title, text in parts.items() if title.lower() == paper).splitlines()
-    quotes = [quote for row in rows for quote in re.findall(r'"([^"]+)"', row.split("|")[1] if row.startswith("|") else "")]
+    quotes = [
+        quote
+        for row in rows
+        for quote in re.findall(r'"([^"]+)"', row.split("|")[1] if row.startswith("|") else "")
+    ]
     assert len(quotes) >= 8
     for quote in quotes:
         assert any(stands_in(letters(quote), text) for text in texts(paper)), quote
@@ -94,16 +143,26 @@ def test_every_quotation_that_no_claim_asks_is_the_papers(paper):
 
 def test_every_claim_is_judged_on_the_printed_numbers_as_it_says():
     for study, claim in CLAIMS:
-        assert {True: "holds", False: "fails", None: "not printed"}[holds(study, claim)] == claim.printed, claim.key
+        assert {True: "holds", False: "fails", None: "not printed"}[
+            holds(study, claim)
+        ] == claim.printed, claim.key
     shipped = {key: claim.printed for key, (_, claim) in BY_KEY.items()}
     assert {key for key, printed in shipped.items() if printed == "fails"} == FAIL
     assert {key for key, printed in shipped.items() if printed == "not printed"} == NOT_PRINTED
 
 
 def test_every_claim_can_fail_and_can_hold_and_those_without_learning_are_of_collapse_or_time():
-    assert {claim.key for _, claim in CLAIMS if claim.gate == "none"} == {"F5.3", "F5.4", "F6.1", "E6.4"}
+    assert {claim.key for _, claim in CLAIMS if claim.gate == "none"} == {
+        "F5.3",
+        "F5.4",
+        "F6.1",
+        "E6.4",
+    }
     for _, claim in CLAIMS:
-        assert truth(claim.predicate, lambda contrast: False) is False and truth(claim.predicate, lambda contrast: True) is True, claim.key
+        assert (
+            truth(claim.predicate, lambda contrast: False) is False
+            and truth(claim.predicate, lambda contrast: True) is True
+        ), claim.key
 
 
 def effect(key: str) -> list[float]:
@@ -114,7 +173,10 @@ def effect(key: str) -> list[float]:
         cells = [cell.published for cell in study.matching(labels)]
         return sum(cells) / len(cells)
 
-    return [sum(t.weight * mean(t.cell) for t in contrast.terms) - contrast.above for contrast in claim.predicate.contrasts()]
+    return [
+        sum(t.weight * mean(t.cell) for t in contrast.terms) - contrast.above
+        for contrast in claim.predicate.contrasts()
+    ]
 
 
 def test_means_slopes_and_leads_by_hand():
@@ -125,66 +187,110 @@ def test_means_slopes_and_leads_by_hand():
     assert effect("T2.3") == pytest.approx([85.46 - 84.94, 85.46 - 84.66, 85.46 - 85.81])
     assert effect("T2.4") == pytest.approx([1 + 86.90 - 86.11, 1 - 86.90 + 86.11])
     assert effect("T6b.2") == pytest.approx([1 + 77.25 - 76.78, 1 + 77.25 - 76.62])
-    # means over fills 76.3375, 76.1825, 76.4775, 76.4625, 46.2825 at log2 = 7, 8, 9, 10, 12 (mean 9.2, squares 14.8)
-    assert effect("T7.2") == pytest.approx([-(-2.2 * 76.3375 - 1.2 * 76.1825 - 0.2 * 76.4775 + 0.8 * 76.4625 + 2.8 * 46.2825) / 14.8])
+    # means over fills 76.3375, 76.1825, 76.4775, 76.4625, 46.2825 at log2 = 7, 8, 9, 10, 12 (mean
+    # 9.2, squares 14.8)
+    assert effect("T7.2") == pytest.approx(
+        [-(-2.2 * 76.3375 - 1.2 * 76.1825 - 0.2 * 76.4775 + 0.8 * 76.4625 + 2.8 * 46.2825) / 14.8]
+    )
     assert effect("T7.3 (worse)") == pytest.approx([76.4625 - 46.2825])
     assert effect("T7.4") == pytest.approx([(77.30 + 76.20 + 50.42 - 76.29 - 76.45 - 45.80) / 3])
-    # the middle leads the other halves by 77.02 - 75.9967, the whole leads the four by 76.86 - 76.2525
+    # the middle leads the other halves by 77.02 - 75.9967, the whole leads the four by 76.86 -
+    # 76.2525
     assert effect("T8.4") == pytest.approx([(77.02 - 227.99 / 3) - (76.86 - 305.01 / 4)])
     assert effect("F2.2") == pytest.approx([230.68 / 3 - 230.06 / 3, 230.68 / 3 - 228.32 / 3])
     assert effect("F3.1") == pytest.approx([0.80, 0.97, -0.18, 0.04, 0.00, 1.35])
     # 128 and 256 at 14.67 have 76.62 and 76.76, with the queue of 512 76.78 and 76.62
     assert effect("F3.3") == pytest.approx([(76.62 + 76.76 - 76.78 - 76.62) / 2])
     table1 = printed(find("esimcse-table1"))
-    like, unlike = ([table1[group, task] for task in ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B")]
-                    for group in ("at most 3", "more than 3"))  # fmt: skip
-    assert statistics.mean(like) - statistics.mean(unlike) == pytest.approx((484.33 - 433.11) / 6)  # 8.5, as E1.1's note says
+    like, unlike = (
+        [table1[group, task] for task in ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B")]
+        for group in ("at most 3", "more than 3")
+    )
+    # 8.5, as E1.1's note says
+    assert statistics.mean(like) - statistics.mean(unlike) == pytest.approx((484.33 - 433.11) / 6)
 
 
 def test_gains_are_the_printed_ones_and_margins_half_of_them():
     backbones = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
     for name, keys, labels in (
         ("table4", ("E4.2", "E4.3", "E4.4", "E4.5"), lambda method, backbone: (method, backbone)),
-        ("table5", ("E5.3", "E5.4", "E5.5", "E5.6"), lambda method, backbone: (f"{method}-{backbone}", "avg")),
+        (
+            "table5",
+            ("E5.3", "E5.4", "E5.5", "E5.6"),
+            lambda method, backbone: (f"{method}-{backbone}", "avg"),
+        ),
     ):
         printed = {cell.labels: cell.published for cell in find(f"esimcse-{name}").cells}
-        gains = [printed[labels("ESimCSE", one)] - printed[labels("unsup-SimCSE", one)] for one in backbones]
+        gains = [
+            printed[labels("ESimCSE", one)] - printed[labels("unsup-SimCSE", one)]
+            for one in backbones
+        ]
         for key, gain in zip(keys, gains, strict=True):
             low, high = BY_KEY[key][1].predicate.contrasts()
-            assert (low.above, -high.above) == pytest.approx((gain / 2, gain * 1.5)) and f"{gain:.2f}" in BY_KEY[key][1].text
+            assert (low.above, -high.above) == pytest.approx(
+                (gain / 2, gain * 1.5)
+            ) and f"{gain:.2f}" in BY_KEY[key][1].text
         whole = keys[0].partition(".")[0] + ".1"
-        assert [BY_KEY[key][1].margin for key in (whole, f"{whole} (BERT-base)")] == pytest.approx([min(gains) / 2, gains[0] / 2])
+        assert [BY_KEY[key][1].margin for key in (whole, f"{whole} (BERT-base)")] == pytest.approx(
+            [min(gains) / 2, gains[0] / 2]
+        )
     margins = {"E6.1": 1.53, "E6.2": 0.76, "E7.1": 1.18, "E7.2": 0.73, "T5.1": 0.28}
     assert {key: 2 * BY_KEY[key][1].margin for key in margins} == pytest.approx(margins)
-    ratio = BY_KEY["E6.4"][1].predicate.terms[0].weight  # 160 sentences forward beside 128 forward and backward, of three passes each
+    # 160 sentences forward beside 128 forward and backward, of three passes each
+    ratio = BY_KEY["E6.4"][1].predicate.terms[0].weight
     assert ratio == pytest.approx((3 * 128 + 160) / (3 * 128))
 
 
-ESIMCSE = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
+ESIMCSE = {
+    study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"
+}
 BY_CELL = [  # study of MoCoSE, columns of its table, and what a row of it is called in the study
     ("table3", ("ema_decay",), {}),
     ("table4", ("proj_layers", "pred_layers"), {}),
-    ("table5", ("augmentation", "parameter"), {
-        "dropout_only,": "Dropout only", "fgsm,epsilon=5e-9": "FGSM 5e-9", "position_shuffle,on": "Position shuffle",
-        "token_dropout,prob=0.1": "Token dropout 0.1", "feature_dropout,prob=0.01": "Feature dropout 0.01",
-        "feature_dropout,prob=0.1": "Feature dropout 0.1", "typos,nlpaug SpellingAug": "Typos",
-        "synonym_replace,nlpaug ContextualWordEmbsAug roberta-base": "Synonym replace",
-        "paraphrasing,nlpaug ContextualWordEmbsForSentenceAug xlnet-base-cased": "Paraphrasing",
-        "backtranslation,nlpaug BackTranslationAug en-de-en": "Back-translation",
-    }),
+    (
+        "table5",
+        ("augmentation", "parameter"),
+        {
+            "dropout_only,": "Dropout only",
+            "fgsm,epsilon=5e-9": "FGSM 5e-9",
+            "position_shuffle,on": "Position shuffle",
+            "token_dropout,prob=0.1": "Token dropout 0.1",
+            "feature_dropout,prob=0.01": "Feature dropout 0.01",
+            "feature_dropout,prob=0.1": "Feature dropout 0.1",
+            "typos,nlpaug SpellingAug": "Typos",
+            "synonym_replace,nlpaug ContextualWordEmbsAug roberta-base": "Synonym replace",
+            "paraphrasing,nlpaug ContextualWordEmbsForSentenceAug xlnet-base-cased": "Paraphrasing",
+            "backtranslation,nlpaug BackTranslationAug en-de-en": "Back-translation",
+        },
+    ),
     ("table6a", ("predictor_dim",), {}),
     ("table6b", ("batch_size",), {}),
     ("table7", ("init", "queue_size"), {}),
-    ("table8", ("queue_slice",), {
-        "0-512": "0~512", "256-768": "256~768", "512-1024": "512~1024", "without_256-768": "without 256~768",
-    }),
+    (
+        "table8",
+        ("queue_slice",),
+        {
+            "0-512": "0~512",
+            "256-768": "256~768",
+            "512-1024": "512~1024",
+            "without_256-768": "without 256~768",
+        },
+    ),
     ("table9", ("fgsm_epsilon",), {}),
-]  # fmt: skip
+]
 OF_ESIMCSE = {  # by study: a row of the reference table as the labels of its cell
-    "table1": lambda row: ({"<=3": "at most 3", ">3": "more than 3"}[row["length_difference"]], row["task"]),
+    "table1": lambda row: (
+        {"<=3": "at most 3", ">3": "more than 3"}[row["length_difference"]],
+        row["task"],
+    ),
     "table2": lambda row: (
-        {"original": "none", "random_insertion": "insertion", "random_deletion": "deletion", "word_repetition_example_1": "repetition",
-         "word_repetition_example_2": "repetition 2"}[row["edit"]],
+        {
+            "original": "none",
+            "random_insertion": "insertion",
+            "random_deletion": "deletion",
+            "word_repetition_example_1": "repetition",
+            "word_repetition_example_2": "repetition 2",
+        }[row["edit"]],
     ),
     "table3": lambda row: (row["split"], row["task"]),
     "table4": lambda row: (row["method"], row["backbone"]),
@@ -194,11 +300,16 @@ OF_ESIMCSE = {  # by study: a row of the reference table as the labels of its ce
     "table8": lambda row: (row["dropout"],),
     "table9": lambda row: (row["dup_rate"],),
     "table10": lambda row: (
-        {"none (unsup-SimCSE)": "none", "insert_stopwords": "stop-words", "insert_mask": "[MASK]", "word_repetition": "word repetition",
-         "subword_repetition": "sub-word repetition"}[row["length_extension"]],
+        {
+            "none (unsup-SimCSE)": "none",
+            "insert_stopwords": "stop-words",
+            "insert_mask": "[MASK]",
+            "word_repetition": "word repetition",
+            "subword_repetition": "sub-word repetition",
+        }[row["length_extension"]],
     ),
     "table11": lambda row: (row["queue_over_batch"],),
-}  # fmt: skip
+}
 
 
 def printed_rows(name: str) -> list[dict[str, str]]:
@@ -225,7 +336,10 @@ def runs(name: str, *keys: str, scores: str = "run_") -> dict[tuple[str, ...], t
 def test_mocose_s_tables_print_the_reference_and_nothing_else():
     for name, columns, rename in BY_CELL:
         keys = [",".join(row[column] for column in columns) for row in reference(name)]
-        wanted = {tuple(rename.get(key, key).split(",")): float(row["value"]) for key, row in zip(keys, reference(name), strict=True)}
+        wanted = {
+            tuple(rename.get(key, key).split(",")): float(row["value"])
+            for key, row in zip(keys, reference(name), strict=True)
+        }
         assert printed(MOCOSE[name]) == wanted, name
     trained = {"SimCSE": "SimCSE-BERT", "MoCoSE": "MoCoSE-BERT"}
     for name, entries in (("table1", 112), ("table2", 72)):
@@ -233,7 +347,9 @@ def test_mocose_s_tables_print_the_reference_and_nothing_else():
         for row in reference(name):
             model = trained.get(row["model"], row["model"])
             model += f"-{row['size_group']}" if model.startswith(("SimCSE", "MoCoSE")) else ""
-            reported = () if name == "table1" else ("dev" if model.startswith("MoCoSE") else "test",)
+            reported = (
+                () if name == "table1" else ("dev" if model.startswith("MoCoSE") else "test",)
+            )
             wanted[(model, *reported, row["task"].replace("SST2", "SST-2"))] = float(row["value"])
         assert printed(MOCOSE[name]) == wanted and len(wanted) == entries
 
@@ -241,7 +357,10 @@ def test_mocose_s_tables_print_the_reference_and_nothing_else():
 def test_esimcse_s_tables_print_the_reference_and_nothing_else():
     for name, labels in OF_ESIMCSE.items():
         rows = printed_rows(f"esimcse_{name}")
-        wanted = {labels(row): float(row["value"]) * (100 if row["metric"] == "spearman" else 1) for row in rows}
+        wanted = {
+            labels(row): float(row["value"]) * (100 if row["metric"] == "spearman" else 1)
+            for row in rows
+        }
         cells = printed(ESIMCSE[name])
         if name in ("table8", "table9"):  # the column that their text compares with is Table 4's
             assert cells.pop(("SimCSE",)) == printed(ESIMCSE["table4"])["unsup-SimCSE", "BERT-base"]
@@ -250,22 +369,37 @@ def test_esimcse_s_tables_print_the_reference_and_nothing_else():
 
 
 def test_simcse_s_tables_print_the_reference_and_leave_out_what_is_not_run():
-    table3 = {(row["dropout"],): float(row["value"]) for row in printed_rows("simcse_table3") if row["dropout"] != "fixed 0.1"}
+    table3 = {
+        (row["dropout"],): float(row["value"])
+        for row in printed_rows("simcse_table3")
+        if row["dropout"] != "fixed 0.1"
+    }
     assert printed(find("simcse-table3")) == table3 and len(table3) == 7
-    poolers = {"cls with mlp": "with layer", "cls with mlp in training": "with layer in training alone", "cls without mlp": "without layer"}
+    poolers = {
+        "cls with mlp": "with layer",
+        "cls with mlp in training": "with layer in training alone",
+        "cls without mlp": "without layer",
+    }
     table6 = {
         (f"[CLS] {poolers[row['pooler']]}",): float(row["value"])
         for row in printed_rows("simcse_table6")
         if row["model"] == "unsupervised" and row["pooler"] in poolers
     }
     assert printed(find("simcse-table6")) == table6 and len(table6) == 3
-    assert not printed(find("simcse-tabled1")) and len(printed_rows("simcse_tabled1")) == 6  # of the supervised model
+    # of the supervised model
+    assert not printed(find("simcse-tabled1")) and len(printed_rows("simcse_tabled1")) == 6
 
 
 def test_mocose_s_figures_print_what_was_read_off():
-    means = {key: value for key, (value,) in runs("fig3_digitised", "batch_size", "mtd", scores="mean_of_3").items()}
+    means = {
+        key: value
+        for key, (value,) in runs("fig3_digitised", "batch_size", "mtd", scores="mean_of_3").items()
+    }
     settings = {
-        (row["batch_size"], f"{float(row['mtd']):g}"): (float(row["ema_decay_inferred"]), int(row["queue_size_inferred"]))
+        (row["batch_size"], f"{float(row['mtd']):g}"): (
+            float(row["ema_decay_inferred"]),
+            int(row["queue_size_inferred"]),
+        )
         for row in reference("fig3_digitised")
     }
     single = runs("fig3_digitised", "batch_size", "mtd")
@@ -273,36 +407,63 @@ def test_mocose_s_figures_print_what_was_read_off():
         assert printed(MOCOSE[name]) == means | more
         for cell in MOCOSE[name].cells:
             if cell.method is None:
-                assert (cell.changes["ema.start"], cell.changes["queue.size"]) == settings[cell.labels]
-            assert not cell.published_runs or cell.published_runs == tuple(sorted(single[cell.labels]))
+                assert (cell.changes["ema.start"], cell.changes["queue.size"]) == settings[
+                    cell.labels
+                ]
+            assert not cell.published_runs or cell.published_runs == tuple(
+                sorted(single[cell.labels])
+            )
     measures = {
-        "align_positive_pairs": "alignment, by batches", "align_all_pairs": "alignment of all pairs, by batches",
+        "align_positive_pairs": "alignment, by batches",
+        "align_all_pairs": "alignment of all pairs, by batches",
         "uniformity_all_pairs_first_sentences": "uniformity, by batches",
-    }  # fmt: skip
+    }
     assert printed(MOCOSE["figure4"]) == {
         (measures[row["metric"]], f"{float(row['mtd']):g}"): float(row["value"])
         for row in reference("notebook_align_uniform")
         if row["metric"] in measures
     }
-    (bare, kept), late = ([[float(row["value"]) for row in reference(f"fig{n}_digitised")] for n in (5, 6)]), lambda c: c[-len(c) // 3 :]
-    assert printed(MOCOSE["figure5"]) == pytest.approx({
-        ("no predictor, η = 0", "start"): bare[0], ("no predictor, η = 0", "best later"): max(bare[1:]),
-        ("no predictor, η = 0", "last"): bare[-1], ("no predictor, η = 0", "late range"): max(late(bare)) - min(late(bare)),
-        ("predictor, η = 0", "best later"): max(kept), ("predictor, η = 0", "last"): kept[-1],
-        ("predictor, η = 0", "late range"): max(late(kept)) - min(late(kept)),
-    })  # fmt: skip
-    seen = {(row["model"], row["metric"]): float(row["value"]) for row in reference("fig7_digitised")}
+    (bare, kept), late = (
+        ([[float(row["value"]) for row in reference(f"fig{n}_digitised")] for n in (5, 6)]),
+        lambda c: c[-len(c) // 3 :],
+    )
+    assert printed(MOCOSE["figure5"]) == pytest.approx(
+        {
+            ("no predictor, η = 0", "start"): bare[0],
+            ("no predictor, η = 0", "best later"): max(bare[1:]),
+            ("no predictor, η = 0", "last"): bare[-1],
+            ("no predictor, η = 0", "late range"): max(late(bare)) - min(late(bare)),
+            ("predictor, η = 0", "best later"): max(kept),
+            ("predictor, η = 0", "last"): kept[-1],
+            ("predictor, η = 0", "late range"): max(late(kept)) - min(late(kept)),
+        }
+    )
+    seen = {
+        (row["model"], row["metric"]): float(row["value"]) for row in reference("fig7_digitised")
+    }
     for model, name in (("MoCoSE", "MoCoSE"), ("SimCSE", "SimCSE"), ("BERT", "BERT-base")):
-        wanted = [seen[name, metric] for metric in ("largest_singular_value", "value_at_index_50", "value_at_index_100")]
-        assert [value for labels, value in printed(MOCOSE["figure7"]).items() if labels[0] == model] == wanted
+        wanted = [
+            seen[name, metric]
+            for metric in ("largest_singular_value", "value_at_index_50", "value_at_index_100")
+        ]
+        assert [
+            value for labels, value in printed(MOCOSE["figure7"]).items() if labels[0] == model
+        ] == wanted
     centres = {"mean_average": "mean"} | {f"kmeans_{k}": f"{k} clusters" for k in (5, 10, 15, 20)}
-    slides = {(centres.get(row["negatives"], row["negatives"]),): float(row["value"]) for row in reference("slides_kmeans_queue")}
+    slides = {
+        (centres.get(row["negatives"], row["negatives"]),): float(row["value"])
+        for row in reference("slides_kmeans_queue")
+    }
     assert printed(MOCOSE["kmeans"]) == slides and not printed(MOCOSE["figure13"])
 
 
 def test_single_runs_are_the_figures_and_average_to_what_is_printed():
-    widths, single = runs("fig10_digitised", "predictor_dim"), runs("fig3_digitised", "batch_size", "mtd")
-    assert all(cell.published_runs == tuple(sorted(widths[cell.labels])) for cell in MOCOSE["table6a"].cells)
+    widths = runs("fig10_digitised", "predictor_dim")
+    single = runs("fig3_digitised", "batch_size", "mtd")
+    assert all(
+        cell.published_runs == tuple(sorted(widths[cell.labels]))
+        for cell in MOCOSE["table6a"].cells
+    )
     for batch, mtd in (("128", "10.67"), ("256", "8.67")):
         (cell,) = MOCOSE["table6b"].matching((batch,))
         assert cell.published_runs == tuple(sorted(single[batch, mtd]))
@@ -310,29 +471,57 @@ def test_single_runs_are_the_figures_and_average_to_what_is_printed():
     (extra,) = MOCOSE["figure12"].matching(("128",))  # a cell that Table 7 lacks
     assert extra.published is None and extra.published_runs == tuple(sorted(queues["4096", "128"]))
     for init, fill in {"1": "none", "1024": "quarter", "2048": "half", "4096": "all"}.items():
-        (here,), (same,) = MOCOSE["figure12"].matching((init,)), MOCOSE["table7"].matching((fill, "4096"))
+        (here,), (same,) = (
+            MOCOSE["figure12"].matching((init,)),
+            MOCOSE["table7"].matching((fill, "4096")),
+        )
         assert (here.published, here.published_runs) == (same.published, same.published_runs)
-        ids = [run_id(MOCOSE[name].paper_config(cell, "paper")) for name, cell in (("figure12", here), ("table7", same))]
+        ids = [
+            run_id(MOCOSE[name].paper_config(cell, "paper"))
+            for name, cell in (("figure12", here), ("table7", same))
+        ]
         assert ids[0] == ids[1]
-    known = {name: sum(bool(cell.published_runs) for cell in MOCOSE[name].cells) for name in ("table3", "table7")}
+    known = {
+        name: sum(bool(cell.published_runs) for cell in MOCOSE[name].cells)
+        for name in ("table3", "table7")
+    }
     assert known == {"table3": 5, "table7": 20}
     for study in MOCOSE.values():
         for cell in study.cells:
             if cell.published_runs and cell.published is not None:
-                read_to = 0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
-                assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(cell.published_runs)
-                assert statistics.mean(cell.published_runs) == pytest.approx(cell.published, abs=read_to), (study.name, cell.labels)
+                read_to = (
+                    0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
+                )
+                assert len(cell.published_runs) == 3 and list(cell.published_runs) == sorted(
+                    cell.published_runs
+                )
+                assert statistics.mean(cell.published_runs) == pytest.approx(
+                    cell.published, abs=read_to
+                ), (study.name, cell.labels)
 
 
-READ = [ROOT / "README.md", ROOT / "run_study.py", *(path for folder in ("core", "studies", "tests", "benchmarks", "docs")
-        for end in ("py", "md") for path in sorted((ROOT / folder).rglob(f"*.{end}")))]  # fmt: skip
+READ = [
+    ROOT / "README.md",
+    ROOT / "run_study.py",
+    *(
+        path
+        for folder in ("core", "studies", "tests", "benchmarks", "docs")
+        for end in ("py", "md")
+        for path in sorted((ROOT / folder).rglob(f"*.{end}"))
+    ),
+]
 RANGE = re.compile(r"\bD(\d+) ?[-–…] ?D(\d+)\b")
 
 
 def named(path: Path) -> set[str]:
     """The D-numbers of a file, those within a range ("D22 - D24") included."""
     text = path.read_text(encoding="utf-8")
-    ranges = {f"D{n}" for first, last in RANGE.findall(text) if int(last) - int(first) < 10 for n in range(int(first), int(last) + 1)}
+    ranges = {
+        f"D{n}"
+        for first, last in RANGE.findall(text)
+        if int(last) - int(first) < 10
+        for n in range(int(first), int(last) + 1)
+    }
     return set(re.findall(r"\bD\d+\b", text)) | ranges
 
 
@@ -341,12 +530,17 @@ def test_every_number_that_is_named_is_explained():
     assert not {str(path): numbers for path, numbers in here.items() if numbers}
 
 
-@pytest.mark.parametrize("claim", [claim for study in STUDIES for claim in study.claims], ids=lambda claim: claim.key)
+@pytest.mark.parametrize(
+    "claim", [claim for study in STUDIES for claim in study.claims], ids=lambda claim: claim.key
+)
 def test_a_claims_rule_is_the_one_that_is_registered(claim):
-    """Predicate, margin and gate. A changed rule needs a new row in studies/reference/registered.csv."""
+    """Predicate, margin and gate. A changed rule needs a new row in
+    studies/reference/registered.csv."""
     rules = registered().get(claim.key, ())
     assert rules, f"register {claim.key} with the rule {rule_of(claim)}"
-    assert rules[-1].rule == rule_of(claim), f"register the new rule of {claim.key}: {rule_of(claim)}"
+    assert rules[-1].rule == rule_of(claim), (
+        f"register the new rule of {claim.key}: {rule_of(claim)}"
+    )
     assert [rule.date for rule in rules] == sorted(rule.date for rule in rules)
 
 
@@ -361,7 +555,9 @@ def test_a_rule_that_replaced_another_is_after_runs_where_runs_are_published():
 
 def test_any_change_of_a_rule_changes_its_digest():
     claim = find("table7").claims[0]
-    other = replace(claim, predicate=changed(claim.predicate, lambda each: replace(each, above=0.1)))
+    other = replace(
+        claim, predicate=changed(claim.predicate, lambda each: replace(each, above=0.1))
+    )
     others = [replace(claim, margin=0.3), replace(claim, gate="none"), other]
     assert len({rule_of(each) for each in (claim, *others)}) == 4
     assert rule_of(replace(claim, text="Other words.", note="A note.")) == rule_of(claim)

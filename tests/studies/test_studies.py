@@ -1,4 +1,5 @@
-"""All studies: each is data in its own file, each cell a run at every scale and profile; our own vary what they name alone."""
+"""All studies: each is data in its own file, each cell a run at every scale and profile; our own
+vary what they name alone."""
 
 import ast
 
@@ -16,11 +17,22 @@ from core.spec.vary import read
 from studies import STUDIES, find
 
 PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
-ESIMCSE = {study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"}
+ESIMCSE = {
+    study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"
+}
 STANDARD = [
-    ("table3", "0.85"), ("table4", "1", "2"), ("table5", "FGSM 5e-9"), ("table6a", "768"), ("table6b", "64"), ("table9", "5e-9"),
-    ("table7", "quarter", "512"), ("figure2", "64", "14.67"), ("figure3", "64", "14.67"), ("figure5", "standard", "last"), ("kmeans", "normal"),
-]  # fmt: skip
+    ("table3", "0.85"),
+    ("table4", "1", "2"),
+    ("table5", "FGSM 5e-9"),
+    ("table6a", "768"),
+    ("table6b", "64"),
+    ("table9", "5e-9"),
+    ("table7", "quarter", "512"),
+    ("figure2", "64", "14.67"),
+    ("figure3", "64", "14.67"),
+    ("figure5", "standard", "last"),
+    ("kmeans", "normal"),
+]
 
 
 def files():
@@ -33,47 +45,86 @@ def available(study, scale, sources):
 
 
 def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
-    names = {path.stem.replace("_", "-") if path.parent.name == "own" else f"{path.parent.name}-{path.stem}" for path in files()}
+    names = {
+        path.stem.replace("_", "-")
+        if path.parent.name == "own"
+        else f"{path.parent.name}-{path.stem}"
+        for path in files()
+    }
     assert names == {study.name for study in STUDIES} and len(names) == len(STUDIES)
     for path in files():
         nodes = list(ast.walk(ast.parse(path.read_text())))
         modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        allowed = [name for name in modules if name.startswith("core.spec.") or name.endswith(".settings") or "._" in name]
+        allowed = [
+            name
+            for name in modules
+            if name.startswith("core.spec.") or name.endswith(".settings") or "._" in name
+        ]
         assert modules and modules == set(allowed), path
-        assert not [node for node in nodes if isinstance(node, (ast.Import, ast.FunctionDef, ast.For, ast.While))], path
-        assert len(path.read_text().splitlines()) <= 260, path  # of which claims, in the paper's words, take the most
+        assert not [
+            node
+            for node in nodes
+            if isinstance(node, (ast.Import, ast.FunctionDef, ast.For, ast.While))
+        ], path
+        # of which claims, in the paper's words, take the most
+        assert len(path.read_text().splitlines()) <= 280, path
 
 
 @pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "mini", "paper"])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(profile, scale, sources):
-    given = {"seed.data": 42} if profile == "released" else {}  # what a cell names of the profile itself is no change
+def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(
+    profile, scale, sources
+):
+    # what a cell names of the profile itself is no change
+    given = {"seed.data": 42} if profile == "released" else {}
     for whole in STUDIES:
         study = whole.at(scale)
-        cells, runs = available(study, scale, sources), {}
+        cells = available(study, scale, sources)
+        runs = {}
         assert cells or study.name == "mocose-figure13", study.name  # of BERT-large alone
         for cell in cells:
             for seed in (1, 2):
-                run = cell_run(study, cell, profile=profile, scale=scale, sources=sources, seed=seed)
+                run = cell_run(
+                    study, cell, profile=profile, scale=scale, sources=sources, seed=seed
+                )
                 assert (run.scale, run.method) == (scale.name, cell.method or study.method)
                 assert run.encoder.digest == sources.encoder(cell.encoder).digest
-                named = repr([one for one in sorted(cell.changes.items()) if one not in given.items()])
-                runs.setdefault((cell.method or study.method, cell.encoder, named, seed), set()).add(run_id(run))
+                named = repr(
+                    [one for one in sorted(cell.changes.items()) if one not in given.items()]
+                )
+                runs.setdefault(
+                    (cell.method or study.method, cell.encoder, named, seed), set()
+                ).add(run_id(run))
         assert all(len(ids) == 1 for ids in runs.values()), study.name
         assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
-        for cell in set(study.cells) - set(cells):  # copied, of another encoder, or in need of a model that rewrites text
+        # copied, of another encoder, or in need of a model that rewrites text
+        for cell in set(study.cells) - set(cells):
             text = cell.changes.get("text")
-            assert cell.copied or cell.encoder != "bert-base" or (text is not None and text.model is not None)
+            assert (
+                cell.copied
+                or cell.encoder != "bert-base"
+                or (text is not None and text.model is not None)
+            )
 
 
 def test_what_is_the_same_setting_is_the_same_run():
     """That no run moves (tests/spec/test_spec_identity.py) holds the other equal settings."""
     for profile in PROFILES:
         for scale, sources in PLACES:
-            ids = [run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources)) for name, *labels in STANDARD]
-            assert len(set(ids)) == 1 and ids[0] == run_id(config(find("noise"), "standard", profile=profile, scale=scale, sources=sources))
-    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == ((512, 1024),)
-    assert config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size == SOURCES.encoder_hidden
+            ids = [
+                run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources))
+                for name, *labels in STANDARD
+            ]
+            assert len(set(ids)) == 1 and ids[0] == run_id(
+                config(find("noise"), "standard", profile=profile, scale=scale, sources=sources)
+            )
+    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == (
+        (512, 1024),
+    )
+    assert (
+        config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size
+        == SOURCES.encoder_hidden
+    )
 
 
 def test_the_distance_in_a_label_is_that_of_its_setting():
@@ -87,21 +138,32 @@ def test_the_distance_in_a_label_is_that_of_its_setting():
 
 def test_at_the_demo_tables_have_the_demo_s_sets_and_the_claims_on_them():
     demo = MOCOSE["table1"].at(DEMO)
-    assert demo.axis("task").labels == (*DEMO.tests, "avg") and MOCOSE["table1"].axis("task").labels == (*STS_TESTS, "avg")
+    assert demo.axis("task").labels == (*DEMO.tests, "avg") and MOCOSE["table1"].axis(
+        "task"
+    ).labels == (*STS_TESTS, "avg")
     assert {claim.key for claim in demo.claims} == {"T1.1", "T1.4", "T1.6", "T1.6 (large)"}
     by_labels = {cell.labels: cell for cell in demo.cells}
-    assert by_labels["BERT (first-last avg.)", DEMO.tests[0]].metric.checkpoint == "untrained_first_last_0"
+    assert (
+        by_labels["BERT (first-last avg.)", DEMO.tests[0]].metric.checkpoint
+        == "untrained_first_last_0"
+    )
     assert by_labels["CT-BERT", "avg"].copied and by_labels["CT-BERT", "avg"].published == 72.05
-    assert [cell.labels for cell in ESIMCSE["table3"].at(DEMO).cells if not cell.copied] == [("test", task) for task in DEMO.tests]
+    assert [cell.labels for cell in ESIMCSE["table3"].at(DEMO).cells if not cell.copied] == [
+        ("test", task) for task in DEMO.tests
+    ]
 
 
 LISTS = [find("deviations"), find("deviations-esimcse")]
 WHOLE = ("all that the code does", "repaired")
-SCHEDULE, STALE = {"ema.schedule", "ema.end", "ema.total_updates"}, {"fgsm.gradient", "fgsm.views"}
+SCHEDULE = {"ema.schedule", "ema.end", "ema.total_updates"}
+STALE = {"fgsm.gradient", "fgsm.views"}
 NEEDS = {
-    **{path: SCHEDULE | {"ema.start"} for path in SCHEDULE}, **{path: STALE for path in STALE},
-    "target.freeze_projection": {"target.stop_gradient"}, "select.metric": {"select.score"}, "select.score": {"select.metric"},
-}  # fmt: skip
+    **{path: SCHEDULE | {"ema.start"} for path in SCHEDULE},
+    **{path: STALE for path in STALE},
+    "target.freeze_projection": {"target.stop_gradient"},
+    "select.metric": {"select.score"},
+    "select.score": {"select.metric"},
+}
 LEFT_OUT = {
     "eval.apply_augmentation": "deviations-d21 has it",
     "queue.cut_first_batch": "without effect on a queue above a batch",
@@ -119,11 +181,16 @@ def leaves(plain, path=""):
     """Every scalar of a configuration by dotted path."""
     if not isinstance(plain, dict):
         return {path: plain}
-    return {key: value for name, inner in plain.items() for key, value in leaves(inner, f"{path}.{name}".strip(".")).items()}
+    return {
+        key: value
+        for name, inner in plain.items()
+        for key, value in leaves(inner, f"{path}.{name}".strip(".")).items()
+    }
 
 
 def differing(a, b):
-    a, b = leaves(to_plain(a)), leaves(to_plain(b))
+    a = leaves(to_plain(a))
+    b = leaves(to_plain(b))
     return {path for path in set(a) | set(b) if a.get(path) != b.get(path)}
 
 
@@ -133,30 +200,57 @@ def test_a_deviation_differs_from_the_paper_s_configuration_in_what_it_names_alo
         paper = run_of(study, "paper", profile=profile)
         for cell in study.cells:
             moved = {path for path, value in cell.changes.items() if read(paper, path) != value}
-            same = cell.labels == ("paper",) or cell.metric is not None or (profile == "released" and "seed.data" in cell.changes)
-            assert bool(moved) != same and differing(paper, run_of(study, *cell.labels, profile=profile)) == moved, cell.labels
-            assert len({path.partition(".")[0] for path in cell.changes}) <= 1 or cell.labels[0] in WHOLE, cell.labels
+            same = (
+                cell.labels == ("paper",)
+                or cell.metric is not None
+                or (profile == "released" and "seed.data" in cell.changes)
+            )
+            assert (
+                bool(moved) != same
+                and differing(paper, run_of(study, *cell.labels, profile=profile)) == moved
+            ), cell.labels
+            assert (
+                len({path.partition(".")[0] for path in cell.changes}) <= 1
+                or cell.labels[0] in WHOLE
+            ), cell.labels
 
 
 def test_deviating_is_every_side_of_every_change_and_no_change_is_forgotten():
     for study in LISTS:
-        method, sides = methods.method(study.method), deviating(study.method)
-        listed = {path for path in (*method.repaired, *method.released) if not path.startswith("text.")} - {"seed.data"}
+        method = methods.method(study.method)
+        sides = deviating(study.method)
+        listed = {
+            path for path in (*method.repaired, *method.released) if not path.startswith("text.")
+        } - {"seed.data"}
         assert tuple(sides) == PROFILES and all(set(side) == listed for side in sides.values())
-        assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(method.repaired)
+        assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(
+            method.repaired
+        )
         alone = [cell.changes for cell in study.cells if cell.labels[0] not in WHOLE]
         for path, value in sides["released"].items():
-            rows = [changes for changes in alone if changes.get(path) == value and set(changes) <= {path} | NEEDS.get(path, set())]
+            rows = [
+                changes
+                for changes in alone
+                if changes.get(path) == value and set(changes) <= {path} | NEEDS.get(path, set())
+            ]
             assert bool(rows) == (path not in LEFT_OUT), path
-    assert run_of("deviations", "D11 predictor ends in a linear layer").heads.predictor_tail == "linear"
+    assert (
+        run_of("deviations", "D11 predictor ends in a linear layer").heads.predictor_tail
+        == "linear"
+    )
 
 
 def test_d21_asks_every_augmentation_both_ways():
     study = find("deviations-d21")
     for name in study.axis("augmentation").labels[1:]:
-        plain, augmented = (run_of(study, name, evaluation) for evaluation in ("plain", "augmented"))
+        plain, augmented = (
+            run_of(study, name, evaluation) for evaluation in ("plain", "augmented")
+        )
         assert plain.aug.active() and plain.aug == augmented.aug
-        assert differing(plain, augmented) == {"eval.apply_augmentation"} and augmented.eval.apply_augmentation
+        assert (
+            differing(plain, augmented) == {"eval.apply_augmentation"}
+            and augmented.eval.apply_augmentation
+        )
     assert run_id(run_of(study, "none", "plain")) == run_id(run_of("deviations", "paper"))
     printed = {cell.labels[0]: cell.published for cell in study.cells if cell.published is not None}
     table5 = {cell.published for cell in find("table5").cells}
@@ -165,25 +259,38 @@ def test_d21_asks_every_augmentation_both_ways():
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_a_paper_s_cell_is_its_run(profile):
-    """`collapse` is Figure 5 under two kinds of negatives, `negatives` Table 4 likewise, `momentum` Table 7, `orders` Table 7 by seed."""
+    """`collapse` is Figure 5 under two kinds of negatives, `negatives` Table 4 likewise, `momentum`
+    Table 7, `orders` Table 7 by seed."""
     own = "queue" if profile == "paper" else "queue and batch"
     for setting, negatives in (cell.labels for cell in find("collapse").cells):
         there = run_of("mocose-figure5", setting, "last", profile=profile)
         moved = set() if negatives == own else {"loss.in_batch_negatives"}
         assert differing(run_of("collapse", setting, negatives, profile=profile), there) == moved
-    depths = {"MoCoSE: queue": "2", "queue and batch": "2", "queue, no predictor": "0", "queue and batch, no predictor": "0"}
+    depths = {
+        "MoCoSE: queue": "2",
+        "queue and batch": "2",
+        "queue, no predictor": "0",
+        "queue and batch, no predictor": "0",
+    }
     for setting, depth in depths.items():
-        here, there = run_of("negatives", setting, profile=profile), run_of("mocose-table4", "1", depth, profile=profile)
+        here = run_of("negatives", setting, profile=profile)
+        there = run_of("mocose-table4", "1", depth, profile=profile)
         batch = "batch" in setting
-        assert differing(here, there) == (set() if batch == (profile != "paper") else {"loss.in_batch_negatives"})
+        assert differing(here, there) == (
+            set() if batch == (profile != "paper") else {"loss.in_batch_negatives"}
+        )
     for value, components in (cell.labels for cell in find("momentum").cells):
-        here, there = run_of("momentum", value, components, profile=profile), run_of("esimcse-table7", components, "avg", profile=profile)
+        here = run_of("momentum", value, components, profile=profile)
+        there = run_of("esimcse-table7", components, "avg", profile=profile)
         assert differing(here, there) == (set() if value == "0.995" else {"momentum.lambda"})
     for order, components in (cell.labels for cell in find("orders").cells):
-        here, there = run_of("orders", order, components, profile=profile), run_of("esimcse-table7", components, "avg", profile=profile)
+        here = run_of("orders", order, components, profile=profile)
+        there = run_of("esimcse-table7", components, "avg", profile=profile)
         moved = {"seed.data"} if profile != "released" or order != "42" else set()
         assert here.seed.data == int(order) and differing(here, there) == moved
     for (epsilon,) in (cell.labels for cell in find("views").cells):
-        assert run_id(run_of("views", epsilon, profile=profile)) == run_id(run_of("table9", epsilon, profile=profile))
+        assert run_id(run_of("views", epsilon, profile=profile)) == run_id(
+            run_of("table9", epsilon, profile=profile)
+        )
     (updates,) = find("updates").matching(("64",))
     assert find("updates").equal_updates and updates.changes == {"train.batch_size": 64}

@@ -1,4 +1,5 @@
-"""Every claim on one model's property says what the encoder shows before training, or has no verdict."""
+"""Every claim on one model's property says what the encoder shows before training, or has no
+verdict."""
 
 import dataclasses
 
@@ -11,9 +12,22 @@ from studies import STUDIES, find
 TRAINED = ("selected", "last", "curve")  # checkpoints of a number that comes from training
 COMPARES = (LEARNT, "curve_start")  # quantities that hold the untrained encoder's number
 OF_ONE_MODEL = {
-    "T1.6", "T2.3", "T2.3 (test)", "T7.3", "F5.1", "F5.2", "F5.3", "F5.4", "F6.1", "F7.2", "F7.3",
-    "E1.1", "E1.2", "E1.4", "E2.1",
-}  # fmt: skip
+    "T1.6",
+    "T2.3",
+    "T2.3 (test)",
+    "T7.3",
+    "F5.1",
+    "F5.2",
+    "F5.3",
+    "F5.4",
+    "F6.1",
+    "F7.2",
+    "F7.3",
+    "E1.1",
+    "E1.2",
+    "E1.4",
+    "E2.1",
+}
 
 
 def read(study, contrast):
@@ -26,11 +40,17 @@ def read(study, contrast):
 
 
 def from_training(run, metric):
-    return run is not None and run.trains and metric.checkpoint in TRAINED and metric.quantity != "curve_start"
+    return (
+        run is not None
+        and run.trains
+        and metric.checkpoint in TRAINED
+        and metric.quantity != "curve_start"
+    )
 
 
 def differs_by_training(study, contrast):
-    """Whether a contrast is a difference between configurations that are trained: its weights cancel out."""
+    """Whether a contrast is a difference between configurations that are trained: its weights
+    cancel out."""
     weights = {}
     for weight, run, metric in read(study, contrast):
         if from_training(run, metric):
@@ -40,7 +60,8 @@ def differs_by_training(study, contrast):
 
 
 def of_one_model(study, claim):
-    """Whether a claim says something of a trained model beside no other training; times are no property."""
+    """Whether a claim says something of a trained model beside no other training; times are no
+    property."""
     for contrast in claim.predicate.contrasts():
         metrics = [metric for _, _, metric in read(study, contrast)]
         timed = all(metric.checkpoint == "time" for metric in metrics)
@@ -64,16 +85,24 @@ CLAIMS = [(study, claim) for study in STUDIES for claim in study.claims]
 
 def test_every_claim_on_one_models_property_asks_what_the_untrained_encoder_shows():
     assert {claim.key for study, claim in CLAIMS if of_one_model(study, claim)} == OF_ONE_MODEL
-    silent = {claim.key for study, claim in CLAIMS if of_one_model(study, claim) and not asks_the_untrained(study, claim)}
+    silent = {
+        claim.key
+        for study, claim in CLAIMS
+        if of_one_model(study, claim) and not asks_the_untrained(study, claim)
+    }
     assert not silent, f"Compare these claims with the untrained encoder: {silent}"
 
 
 @pytest.mark.parametrize(
     "name, predicate",
     [
-        ("esimcse-table1", greater(("at most 3", None), ("more than 3", None))),  # two numbers of one model
+        # two numbers of one model
+        ("esimcse-table1", greater(("at most 3", None), ("more than 3", None))),
         ("esimcse-table7", above(("ESimCSE", "avg"), 70.0)),  # a level
-        ("esimcse-table7", weighted([("ESimCSE", "avg"), ("unsup-SimCSE", "avg")], [0.5, 0.5], 70.0)),
+        (
+            "esimcse-table7",
+            weighted([("ESimCSE", "avg"), ("unsup-SimCSE", "avg")], [0.5, 0.5], 70.0),
+        ),
     ],
 )
 def test_a_claim_on_a_property_without_the_untrained_encoder_is_noticed(name, predicate):
@@ -88,4 +117,6 @@ def test_what_is_asked_of_the_untrained_encoder_is_read_before_training():
     for study, claim in CLAIMS:
         if claim.untrained is not None:
             for contrast in claim.untrained.contrasts():
-                assert not any(from_training(run, metric) for _, run, metric in read(study, contrast)), claim.key
+                assert not any(
+                    from_training(run, metric) for _, run, metric in read(study, contrast)
+                ), claim.key

@@ -1,4 +1,5 @@
-"""A small study of four cells under given claims, and its results from given scores: for tests of verdicts."""
+"""A small study of four cells under given claims, and its results from given scores: for tests of
+verdicts."""
 
 from fake_store import add_simcse, made_setup
 from small_study import small, stored
@@ -13,18 +14,28 @@ A, B, C, D = ((name,) for name in SIZES)
 
 
 def study(*claims, margin=1.0, published=None, runs=None):
-    published, runs = published or {}, runs or {}
+    published = published or {}
+    runs = runs or {}
     cells = (
-        Cell(labels=(name,), changes={"queue.size": size}, published=published.get(name), published_runs=runs.get(name, ()))
+        Cell(
+            labels=(name,),
+            changes={"queue.size": size},
+            published=published.get(name),
+            published_runs=runs.get(name, ()),
+        )
         for name, size in SIZES.items()
     )
-    numbered = (Claim(key=f"X.{n}", text="A claim.", predicate=one, margin=margin) for n, one in enumerate(claims))
+    numbered = (
+        Claim(key=f"X.{n}", text="A claim.", predicate=one, margin=margin)
+        for n, one in enumerate(claims)
+    )
     axes = (Axis(name="size", title="Size", labels=tuple(SIZES)),)
     return small(axes=axes, cells=tuple(cells), claims=tuple(numbered))
 
 
 def result(one, **values):
-    """The study judged at scale mini, where SimCSE gains 30 points over an untrained encoder that scores 0."""
+    """The study judged at scale mini, where SimCSE gains 30 points over an untrained encoder that
+    scores 0."""
     at = made_setup(max(map(len, values.values()), default=3), scale=MINI)
     store = stored(one, scale=MINI, untrained=0.0, **values)
     add_simcse(store, at, 29.0, 30.0, 31.0)

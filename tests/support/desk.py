@@ -1,4 +1,5 @@
-"""A place for the runner's tests: made-up data and encoder, a home, the command line as a real process, and what a refusal leaves."""
+"""A place for the runner's tests: made-up data and encoder, a home, the command line as a real
+process, and what a refusal leaves."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def made_sets() -> Path:
 
 
 def encoder(folder: Path, **changes) -> None:
-    """A made-up encoder: what the driver looks at, and weights that are zeros. `changes` go into its configuration."""
+    """A made-up encoder: what the driver looks at, and weights that are zeros. `changes` go into
+    its configuration."""
     sizes = {"hidden_size": 384, "num_hidden_layers": 1, "num_attention_heads": 6}
     config = {"model_type": "bert", "vocab_size": 5, "max_position_embeddings": 40, **sizes}
     shapes = {
@@ -49,8 +51,13 @@ def encoder(folder: Path, **changes) -> None:
         "encoder.layer.0.attention.self.query.weight": [384, 384],
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config | changes))
-    (folder / "tokenizer.json").write_text('{"model": {"type": "WordLevel", "vocab": {}, "unk_token": "x"}}')
-    save_file({name: np.zeros(shape, np.float16) for name, shape in shapes.items()}, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_text(
+        '{"model": {"type": "WordLevel", "vocab": {}, "unk_token": "x"}}'
+    )
+    save_file(
+        {name: np.zeros(shape, np.float16) for name, shape in shapes.items()},
+        folder / "model.safetensors",
+    )
 
 
 @dataclass
@@ -92,11 +99,21 @@ class Desk:
 
     def git(self, *words: str) -> str:
         """What a command of git prints in the home."""
-        named = ["git", "-C", str(self.folder / "home"), "-c", "user.name=test", "-c", "user.email=test@example.org"]
+        named = [
+            "git",
+            "-C",
+            str(self.folder / "home"),
+            "-c",
+            "user.name=test",
+            "-c",
+            "user.email=test@example.org",
+        ]
         return subprocess.run([*named, *words], check=True, capture_output=True, text=True).stdout
 
     def found(self) -> Found:
-        return local_sources(local_places(self.folder / "data", self.folder / "encoder"), self.cache)
+        return local_sources(
+            local_places(self.folder / "data", self.folder / "encoder"), self.cache
+        )
 
     def setup(self, seeds: int) -> Setup:
         """What the command plans with so many seeds."""
@@ -125,21 +142,38 @@ class Desk:
 
     def environment(self, **more: str) -> dict[str, str]:
         return {
-            **os.environ, "FAKE_HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp"),
-            "XDG_CACHE_HOME": str(self.folder / "cache"), "CUDA_VISIBLE_DEVICES": "", **more,
-        }  # fmt: skip
+            **os.environ,
+            "FAKE_HOME": str(self.folder / "home"),
+            "TMPDIR": str(self.folder / "tmp"),
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "CUDA_VISIBLE_DEVICES": "",
+            **more,
+        }
 
-    def start(self, *arguments: str, scale: str = "mini", preexec_fn=None, **environment: str) -> subprocess.Popen:
+    def start(
+        self, *arguments: str, scale: str = "mini", preexec_fn=None, **environment: str
+    ) -> subprocess.Popen:
         """The command line as a process of its own, at scale mini on made-up data."""
         command = [sys.executable, str(DRIVER), *arguments, "--scale", scale]
         if scale == "mini":
-            command += ["--data-dir", str(self.folder / "data"), "--encoder", str(self.folder / "encoder")]
+            command += [
+                "--data-dir",
+                str(self.folder / "data"),
+                "--encoder",
+                str(self.folder / "encoder"),
+            ]
         return subprocess.Popen(
-            command, env=self.environment(**environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            command,
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             preexec_fn=preexec_fn,
-        )  # fmt: skip
+        )
 
-    def do(self, *arguments: str, scale: str = "mini", **environment: str) -> subprocess.CompletedProcess:
+    def do(
+        self, *arguments: str, scale: str = "mini", **environment: str
+    ) -> subprocess.CompletedProcess:
         """The same, to its end."""
         process = self.start(*arguments, scale=scale, **environment)
         out, err = process.communicate(timeout=200)
@@ -155,7 +189,8 @@ def until(condition, seconds: float = 20.0) -> None:
 
 
 def refusing_desk(folder: Path, monkeypatch) -> Desk:
-    """A desk in this process: no GPU, a cache of its own, and a launcher that must not be reached."""
+    """A desk in this process: no GPU, a cache of its own, and a launcher that must not be
+    reached."""
     made = Desk(folder)
     for name, value in made.environment().items():
         monkeypatch.setenv(name, value)
@@ -170,9 +205,12 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
 def everything(desk: Desk) -> dict[str, bytes | int]:
     """All files of a desk but the cache, which may be made again; of an enormous one its size."""
     return {
-        str(p.relative_to(desk.folder)): p.read_bytes() if p.stat().st_size < 1 << 30 else p.stat().st_size
-        for p in desk.folder.rglob("*") if p.is_file() and "cache" not in p.relative_to(desk.folder).parts
-    }  # fmt: skip
+        str(p.relative_to(desk.folder)): p.read_bytes()
+        if p.stat().st_size < 1 << 30
+        else p.stat().st_size
+        for p in desk.folder.rglob("*")
+        if p.is_file() and "cache" not in p.relative_to(desk.folder).parts
+    }
 
 
 def check(desk: Desk, capsys, arguments, sentence: str) -> None:
@@ -182,7 +220,10 @@ def check(desk: Desk, capsys, arguments, sentence: str) -> None:
     assert said.err.count("\n") == 1 and said.err.endswith((".\n", "?\n")), said.err
     assert re.search(sentence, said.err), said.err
     assert len(said.err) < 1000 and "Traceback" not in said.err
-    assert all(re.match(r"Scale \w+[.,]|\d+ runs?(:|,)|[\w-]+ is [\w-]+; ", line) for line in said.out.splitlines()), said.out
+    assert all(
+        re.match(r"Scale \w+[.,]|\d+ runs?(:|,)|[\w-]+ is [\w-]+; ", line)
+        for line in said.out.splitlines()
+    ), said.out
     assert everything(desk) == before
     assert arguments[:1] == ["evaluate"] or not (desk.folder / "home" / "results").is_dir()
 
@@ -194,5 +235,11 @@ def here(desk: Desk, **changed: str) -> list[str]:
         "encoder": desk.folder / "encoder",
         "results-dir": desk.folder / "home" / "results",
     }
-    given = {name: str(path) for name, path in places.items()} | {name.replace("_", "-"): text for name, text in changed.items()}
-    return ["--scale", "mini", *(word for name, text in given.items() for word in (f"--{name}", text))]
+    given = {name: str(path) for name, path in places.items()} | {
+        name.replace("_", "-"): text for name, text in changed.items()
+    }
+    return [
+        "--scale",
+        "mini",
+        *(word for name, text in given.items() for word in (f"--{name}", text)),
+    ]

@@ -1,4 +1,5 @@
-"""`run_study.py` with the fake job and a report that draws nothing, in a home of its own: for the runner's tests."""
+"""`run_study.py` with the fake job and a report that draws nothing, in a home of its own: for the
+runner's tests."""
 
 import os
 import socket
@@ -34,6 +35,9 @@ if os.environ.get("KNOWN_STUDIES"):
 
 
 around = run_study.Surroundings(
-    catalogue=found, home=Path(os.environ["FAKE_HOME"]), job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"), warm=()
+    catalogue=found,
+    home=Path(os.environ["FAKE_HOME"]),
+    job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
+    warm=(),
 )
 sys.exit(run_study.main(sys.argv[1:], around))

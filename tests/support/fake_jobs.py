@@ -1,4 +1,5 @@
-"""A job without torch, whose behaviour a test chooses: `<cache_dir>/behaviour.json` maps run ids (or "*") to what to do.
+"""A job without torch, whose behaviour a test chooses: `<cache_dir>/behaviour.json` maps run ids
+(or "*") to what to do.
 
 Each start is noted in `<cache_dir>/started`, so that tests can count trainings.
 """
@@ -27,7 +28,8 @@ class OutOfMemoryError(RuntimeError):
 
 def run(config, execution, progress) -> Result:
     """Do what the test asked for, then leave numbers that follow from the configuration alone."""
-    folder, identity = Path(execution.cache_dir), run_id(config)
+    folder = Path(execution.cache_dir)
+    identity = run_id(config)
     with open(folder / "started", "a") as file:
         file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
     progress({"phase": "train", "step": 0, "total": 10, "rate": 5.0, "dev": None})
@@ -39,8 +41,8 @@ def run(config, execution, progress) -> Result:
 
 
 def behave(word: str = "", argument: str = "") -> None:
-    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, cuda (short of its memory), exit N, kill N (a
-    signal to itself), or nothing."""
+    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, cuda (short of its
+    memory), exit N, kill N (a signal to itself), or nothing."""
     match word:
         case "sleep":
             time.sleep(float(argument))
@@ -56,7 +58,10 @@ def behave(word: str = "", argument: str = "") -> None:
         case "refuse":
             raise UserError("This run was refused; give it another try.")
         case "cuda":
-            raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. " + "GPU 0 has a total capacity. " * 20)
+            raise OutOfMemoryError(
+                "CUDA out of memory. Tried to allocate 20.00 MiB. "
+                + "GPU 0 has a total capacity. " * 20
+            )
         case "exit":
             os._exit(int(argument))
         case "kill":
@@ -73,27 +78,37 @@ def made_result(config) -> Result:
         for task in (*scale.tests, "avg", "dev")
         for aggregate in ("all", "mean", "wmean")
     ]
-    pairs = tuple(PairBlock(task, "part", [0.0, 2.5, 5.0], [0.1, 0.2, 0.9], [5, 6, 40_000], [7, 8, 9]) for task in scale.tests)
+    pairs = tuple(
+        PairBlock(task, "part", [0.0, 2.5, 5.0], [0.1, 0.2, 0.9], [5, 6, 40_000], [7, 8, 9])
+        for task in scale.tests
+    )
     return Result(status="ok", rows=tuple(rows), pairs=pairs, provenance={"made": "up"})
 
 
 def witnessed(config, execution, progress) -> Result:
-    """The same for storms, taking a random moment. Started while another is at the same run, or when the run is stored already, it
-    says so in `<cache_dir>/accused`."""
-    folder, identity = Path(execution.cache_dir), run_id(config)
+    """The same for storms, taking a random moment. Started while another is at the same run, or
+    when the run is stored already, it says so in `<cache_dir>/accused`."""
+    folder = Path(execution.cache_dir)
+    identity = run_id(config)
     if (Path(execution.results_dir) / "runs" / f"{identity}.parquet").exists():
         accuse(folder, f"stored before: {identity}")
-    witness = os.open(folder / f"witness-{identity}", os.O_RDWR | os.O_CREAT, 0o600)  # held to the end of this process
+    # held to the end of this process
+    witness = os.open(folder / f"witness-{identity}", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(witness, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         accuse(folder, f"two at once: {identity}")
     made = run(config, execution, progress)
     time.sleep(random.uniform(0.0, 0.08))
-    draw = random.Random(identity)  # more pairs, so that writing takes a moment in which to be killed
-    gold, cosine = [draw.uniform(0.0, 5.0) for _ in range(300)], [draw.uniform(-1.0, 1.0) for _ in range(300)]
+    # more pairs, so that writing takes a moment in which to be killed
+    draw = random.Random(identity)
+    gold = [draw.uniform(0.0, 5.0) for _ in range(300)]
+    cosine = [draw.uniform(-1.0, 1.0) for _ in range(300)]
     tests = SCALES[config.scale].tests
-    return replace(made, pairs=tuple(PairBlock(task, "part", gold, cosine, [5] * 300, [7] * 300) for task in tests))
+    return replace(
+        made,
+        pairs=tuple(PairBlock(task, "part", gold, cosine, [5] * 300, [7] * 300) for task in tests),
+    )
 
 
 def accuse(folder: Path, what: str) -> None:

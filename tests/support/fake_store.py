@@ -1,4 +1,5 @@
-"""A store in memory with made-up runs, for the report's tests: the same methods as the real one, nothing on disk."""
+"""A store in memory with made-up runs, for the report's tests: the same methods as the real one,
+nothing on disk."""
 
 from __future__ import annotations
 
@@ -15,13 +16,22 @@ from core.spec.setup import Setup
 from core.spec.study import SIMCSE
 
 SOURCES = Sources(
-    corpus_digest="c" * 8, corpus_rows=40_000, corpus_name="demo text", encoder_digest="e" * 8, encoder_hidden=128,
-    encoder_name="demo_bert 2x128", evaluation_digest="v" * 8, evaluation_name="demo pairs", transfer_digest="t" * 8,
+    corpus_digest="c" * 8,
+    corpus_rows=40_000,
+    corpus_name="demo text",
+    encoder_digest="e" * 8,
+    encoder_hidden=128,
+    encoder_name="demo_bert 2x128",
+    evaluation_digest="v" * 8,
+    evaluation_name="demo pairs",
+    transfer_digest="t" * 8,
     encoder_masked_words=True,
-)  # fmt: skip
+)
 
 
-def made_setup(seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources: Sources = SOURCES) -> Setup:
+def made_setup(
+    seeds: int = 3, profile: str = "paper", scale: Scale = DEMO, sources: Sources = SOURCES
+) -> Setup:
     """A setup on the store's made-up data."""
     return Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
 
@@ -60,21 +70,51 @@ class FakeStore:
         return self.runs[run_id]
 
     def add(
-        self, config, value: float, *, scale: Scale = DEMO, status: str = "ok", source: str = "own", provenance=None, untrained=None
+        self,
+        config,
+        value: float,
+        *,
+        scale: Scale = DEMO,
+        status: str = "ok",
+        source: str = "own",
+        provenance=None,
+        untrained=None,
     ) -> FakeRun:
-        """Store a run whose average and dev score are `value` under every aggregate (NaN if diverged), the untrained encoder's where given."""
+        """Store a run whose average and dev score are `value` under every aggregate (NaN if
+        diverged), the untrained encoder's where given."""
         if status == "diverged":
             value = float("nan")
         rows = [
-            (checkpoint, task, f"spearman_{aggregate}", 300, value + offset - (checkpoint == "last"))
+            (
+                checkpoint,
+                task,
+                f"spearman_{aggregate}",
+                300,
+                value + offset - (checkpoint == "last"),
+            )
             for checkpoint in ("selected", "last")
-            for task, offset in (*zip(scale.tests, np.linspace(-1, 1, len(scale.tests)), strict=True), ("avg", 0.0), ("dev", 0.0))
+            for task, offset in (
+                *zip(scale.tests, np.linspace(-1, 1, len(scale.tests)), strict=True),
+                ("avg", 0.0),
+                ("dev", 0.0),
+            )
             for aggregate in ("all", "mean", "wmean")
         ]
-        rows += [("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)]
-        rows += [("untrained", "avg", "spearman_all", 0, untrained)] if untrained is not None else []
+        rows += [
+            ("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)
+        ]
+        rows += (
+            [("untrained", "avg", "spearman_all", 0, untrained)] if untrained is not None else []
+        )
         frame = pd.DataFrame(rows, columns=["checkpoint", "task", "metric", "step", "value"])
-        made = FakeRun(run_id(config), config, status, frame, provenance or {"device": "cpu", "torch": "2.9.0"}, source)
+        made = FakeRun(
+            run_id(config),
+            config,
+            status,
+            frame,
+            provenance or {"device": "cpu", "torch": "2.9.0"},
+            source,
+        )
         self.runs[made.run_id] = made
         return made
 
@@ -82,7 +122,9 @@ class FakeStore:
 def add_simcse(store: FakeStore, at: Setup, *values: float, untrained: float = 0.0) -> None:
     """SimCSE's own runs, the bar for other methods, with these scores."""
     for seed, value in enumerate(values):
-        store.add(at.config(SIMCSE, SIMCSE.cells[0], seed), value, scale=at.scale, untrained=untrained)
+        store.add(
+            at.config(SIMCSE, SIMCSE.cells[0], seed), value, scale=at.scale, untrained=untrained
+        )
 
 
 def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = DEMO):
@@ -91,13 +133,22 @@ def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = D
     return made_setup(profile=profile, scale=scale).config(study, cell, seed)
 
 
-def filled(study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scale: Scale = DEMO, skip=()) -> FakeStore:
-    """A store with every run of a study but those in `skip` ((labels, seed)): cells lie a point apart, seeds scatter by `spread`."""
-    store, at = FakeStore(), made_setup(seeds, scale=scale)
+def filled(
+    study, seeds: int = 3, level: float = 52.0, spread: float = 0.8, scale: Scale = DEMO, skip=()
+) -> FakeStore:
+    """A store with every run of a study but those in `skip` ((labels, seed)): cells lie a point
+    apart, seeds scatter by `spread`."""
+    store = FakeStore()
+    at = made_setup(seeds, scale=scale)
     places = {cell.labels: place for place, cell in enumerate(study.at(scale).cells)}
     for cell, configs in at.asked(study):
         for seed, config in enumerate(configs[:seeds]):
-            noise = int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32 - 0.5
+            noise = (
+                int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32
+                - 0.5
+            )
             if (cell.labels, seed) not in skip:
-                store.add(config, level + (places[cell.labels] * 7) % 5 + spread * noise, scale=scale)
+                store.add(
+                    config, level + (places[cell.labels] * 7) % 5 + spread * noise, scale=scale
+                )
     return store

@@ -1,7 +1,8 @@
-"""The real job under a bad star: `<cache_dir>/fate` says how its next attempt goes, and is read once.
+"""The real job under a bad star: `<cache_dir>/fate` says how its next attempt goes, and is read
+once.
 
-`step N`: SIGKILL when the training asks for the batch after its Nth. `write N`: SIGKILL in the middle of the Nth checkpoint,
-half of which is on the disk. `slow S`: every batch takes S seconds.
+`step N`: SIGKILL when the training asks for the batch after its Nth. `write N`: SIGKILL in the
+middle of the Nth checkpoint, half of which is on the disk. `slow S`: every batch takes S seconds.
 """
 
 from __future__ import annotations

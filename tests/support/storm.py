@@ -1,4 +1,5 @@
-"""Storms on the real command line: kills, crowds and damaged files. A storm ends with AssertionError at the first broken promise."""
+"""Storms on the real command line: kills, crowds and damaged files. A storm ends with
+AssertionError at the first broken promise."""
 
 from __future__ import annotations
 
@@ -48,8 +49,10 @@ def contents(desk: Desk) -> dict[str, bytes]:
 
 
 def processes(desk: Desk) -> tuple[list[int], list[int]]:
-    """Workers and children of this desk that are alive, orphans too, known by environment and log."""
-    workers, children = [], []
+    """Workers and children of this desk that are alive, orphans too, known by environment and
+    log."""
+    workers = []
+    children = []
     mark = f"FAKE_HOME={desk.folder / 'home'}".encode()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -61,22 +64,32 @@ def processes(desk: Desk) -> tuple[list[int], list[int]]:
     return workers, children
 
 
-def kill_storm(folder: Path, expected: dict[str, bytes], count: int, seed: int = 0) -> tuple[Counter, int]:
-    """Tables under fire until so many processes were killed; every table is brought to its end, which must be
-    `expected`. Kills by kind, and the number of tables."""
-    rng, kills, tables, seeds = random.Random(seed), Counter(), 0, len(expected) // 40
+def kill_storm(
+    folder: Path, expected: dict[str, bytes], count: int, seed: int = 0
+) -> tuple[Counter, int]:
+    """Tables under fire until so many processes were killed; every table is brought to its end,
+    which must be `expected`. Kills by kind, and the number of tables."""
+    rng = random.Random(seed)
+    kills = Counter()
+    tables = 0
+    seeds = len(expected) // 40
     while kills.total() < count:
-        desk, stamps, status = Desk(folder / f"storm{tables}"), {}, None
+        desk = Desk(folder / f"storm{tables}")
+        stamps = {}
+        status = None
         while status != 0:
-            driver, early = start(desk, seeds), rng.random() < EARLY
+            driver = start(desk, seeds)
+            early = rng.random() < EARLY
             while kills.total() < count and driver.poll() is None:
-                time.sleep(0.1 * rng.choice((0.0, 0.2, 0.5, 1.0)) * rng.random())  # a run takes 0.1 s
+                # a run takes 0.1 s
+                time.sleep(0.1 * rng.choice((0.0, 0.2, 0.5, 1.0)) * rng.random())
                 shoot(desk, driver, rng, kills, early)
             out, err = driver.communicate(timeout=120)
             status = driver.returncode
             assert "Traceback" not in err and status in (0, 1, 2, -9), f"{status}: {out}{err}"
             assert status != 2 or "could not be started (it was killed)" in err, err
-            for path in (desk.results / "runs").glob("[0-9a-f]*"):  # a stored run is never written again
+            # a stored run is never written again
+            for path in (desk.results / "runs").glob("[0-9a-f]*"):
                 stamp = path.stat().st_ino, path.stat().st_mtime_ns
                 assert stamps.setdefault(path, stamp) == stamp, f"{path} was stored twice"
         complete(desk, expected)
@@ -90,7 +103,8 @@ def shoot(desk: Desk, driver, rng: random.Random, kills: Counter, early: bool) -
     """Kill something of this desk at this moment, before its first training only if `early`."""
     workers, children = processes(desk)
     if not children and (not early or rng.random() < 0.95):
-        return  # on a slow machine most of a command's life is its start; the storm is for what comes then
+        # on a slow machine most of a command's life is its start; the storm is for what comes then
+        return
     targets = {
         "children": children and [rng.choice(children)],
         "workers": workers and [rng.choice(workers)],
@@ -105,7 +119,8 @@ def shoot(desk: Desk, driver, rng: random.Random, kills: Counter, early: bool) -
 
 
 def complete(desk: Desk, expected: dict[str, bytes]) -> None:
-    """The table is whole, equal to the undisturbed one byte for byte, and nothing that blocks is left."""
+    """The table is whole, equal to the undisturbed one byte for byte, and nothing that blocks is
+    left."""
     limit = time.monotonic() + 20
     while any(processes(desk)) and time.monotonic() < limit:
         time.sleep(0.05)
@@ -120,16 +135,22 @@ def complete(desk: Desk, expected: dict[str, bytes]) -> None:
 
 
 def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[int]:
-    """`count` commands at once on one folder, every second one by another path and from another "host" (its
-    own slots); how many runs each trained."""
-    desk, seeds = Desk(folder / "shared"), len(expected) // 40
+    """`count` commands at once on one folder, every second one by another path and from another
+    "host" (its own slots); how many runs each trained."""
+    desk = Desk(folder / "shared")
+    seeds = len(expected) // 40
     (desk.folder / "mounted").symlink_to(desk.folder / "home", target_is_directory=True)
     paths = [str(desk.results), str(desk.folder / "mounted" / "results")]
     desk.behave_all("sleep 0.4")
-    drivers = [start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}") for i in range(count)]
+    drivers = [
+        start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}")
+        for i in range(count)
+    ]
     ends = [driver.communicate(timeout=300) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * count, ends
-    trained = [int(out.split("Trained ")[1].split()[0]) if "Trained " in out else 0 for out, _ in ends]
+    trained = [
+        int(out.split("Trained ")[1].split()[0]) if "Trained " in out else 0 for out, _ in ends
+    ]
     assert sum(trained) == 20 * seeds and max(Counter(desk.started()).values()) == 1, trained
     assert not any("FAILED" in out for out, _ in ends)
     complete(desk, expected)
@@ -152,14 +173,17 @@ def harm(path: Path, way: str, other: Path, rng: random.Random) -> None:
 
 
 def corrupt_storm(place: Path, expected: dict[str, bytes], seed: int = 0) -> int:
-    """Harm half of the runs, and then half of their pairs, and mend them by one command each: no wrong number is
-    read, and what is not believed is named, set aside and trained again. How many files that were."""
-    desk, rng = Desk(place / "harmed"), random.Random(seed)
+    """Harm half of the runs, and then half of their pairs, and mend them by one command each: no
+    wrong number is read, and what is not believed is named, set aside and trained again. How many
+    files that were."""
+    desk = Desk(place / "harmed")
+    rng = random.Random(seed)
     desk.store.prepare()
     for name, content in expected.items():
         (desk.results / name).write_bytes(content)
     for kind, read in (("runs", desk.store.load), ("pairs", desk.store.load_pairs)):
-        files, refused = sorted((desk.results / kind).iterdir()), []
+        files = sorted((desk.results / kind).iterdir())
+        refused = []
         rng.shuffle(files)
         for number, way in enumerate(["flip", "cut", "swap", "folder", "flip", "cut"]):
             harm(files[number], way, files[-1], rng)
@@ -171,14 +195,22 @@ def corrupt_storm(place: Path, expected: dict[str, bytes], seed: int = 0) -> int
                 assert str(path) in str(error), error
                 refused.append(path)
                 continue
-            path.write_bytes(content)  # a bit may carry nothing, such as the name of the writing library
+            # a bit may carry nothing, such as the name of the writing library
+            path.write_bytes(content)
             sound = read(path.stem)
-            assert believed.rows.equals(sound.rows) if kind == "runs" else believed.equals(sound), path
-        before, out = len(list((desk.results / "damaged").glob("*"))), again(desk)
+            assert believed.rows.equals(sound.rows) if kind == "runs" else believed.equals(sound), (
+                path
+            )
+        before = len(list((desk.results / "damaged").glob("*")))
+        out = again(desk)
         for path in refused:
-            assert any(str(path) in line and "set aside as" in line for line in out.splitlines()), (path, out)
+            assert any(str(path) in line and "set aside as" in line for line in out.splitlines()), (
+                path,
+                out,
+            )
         assert len(list((desk.results / "damaged").iterdir())) == before + len(refused) > 5
-        for path in refused if kind == "pairs" else ():  # a run that is done without its pairs is trained again when it is deleted
+        # a run that is done without its pairs is trained again when it is deleted
+        for path in refused if kind == "pairs" else ():
             (desk.results / "runs" / path.name).unlink()
     again(desk)
     assert contents(desk) == expected

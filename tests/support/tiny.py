@@ -16,9 +16,14 @@ CUT_OFF = {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}
 
 
 SIZES = {
-    "vocab_size": 50, "hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-    "initializer_range": 0.3, "attn_implementation": "eager",
-}  # fmt: skip
+    "vocab_size": 50,
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "initializer_range": 0.3,
+    "attn_implementation": "eager",
+}
 
 
 def bert(seed=0):
@@ -28,7 +33,9 @@ def bert(seed=0):
 
 def roberta(seed=0):
     torch.manual_seed(seed)
-    return RobertaModel(RobertaConfig(max_position_embeddings=42, pad_token_id=1, type_vocab_size=1, **SIZES)).eval()
+    return RobertaModel(
+        RobertaConfig(max_position_embeddings=42, pad_token_id=1, type_vocab_size=1, **SIZES)
+    ).eval()
 
 
 def encoder(model, dropout=0.0, attention_dropout=0.0):
@@ -39,7 +46,10 @@ def sentences(count, seed=0, shortest=3, longest=9):
     """Random token-id arrays, first and last token special."""
     draw = np.random.default_rng(seed)
     return [
-        np.concatenate([[2], draw.integers(5, 50, draw.integers(shortest, longest + 1) - 2), [3]]).astype(np.int32) for _ in range(count)
+        np.concatenate(
+            [[2], draw.integers(5, 50, draw.integers(shortest, longest + 1) - 2), [3]]
+        ).astype(np.int32)
+        for _ in range(count)
     ]
 
 
@@ -55,13 +65,29 @@ def padded(arrays, width, pad=0):
 def config(method, profile="repaired", **changes):
     """A tiny run of a method. Double underscores in the keywords stand for dots."""
     small = {
-        "data.digest": "d", "encoder.digest": "e", "eval.digest": "v", "train.batch_size": 4, "train.steps": 6,
-        "data.rows": 100, "data.max_length": 10, "encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0,
-        "train.precision": "fp32", "train.learning_rate": 1e-3,
-    }  # fmt: skip
+        "data.digest": "d",
+        "encoder.digest": "e",
+        "eval.digest": "v",
+        "train.batch_size": 4,
+        "train.steps": 6,
+        "data.rows": 100,
+        "data.max_length": 10,
+        "encoder.hidden_dropout": 0.0,
+        "encoder.attention_dropout": 0.0,
+        "train.precision": "fp32",
+        "train.learning_rate": 1e-3,
+    }
     run = vary(base(method, profile), small)
     if method == "mocose":
-        run = vary(run, {"heads.out_size": HIDDEN, "heads.dropout": 0.0, "queue.size": 12, "queue.init_size": 6})
+        run = vary(
+            run,
+            {
+                "heads.out_size": HIDDEN,
+                "heads.dropout": 0.0,
+                "queue.size": 12,
+                "queue.init_size": 6,
+            },
+        )
     elif method == "esimcse" and run.queue is not None:
         run = vary(run, {"queue.size": 10})
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
@@ -80,7 +106,8 @@ def steps(model, *seeds, shortest=3):
 
 
 def views(config, texts, device="cpu", padded=False):
-    """A step's batch of these sentences, each its own second view: without padding on a CPU, as matrices elsewhere and if `padded`."""
+    """A step's batch of these sentences, each its own second view: without padding on a CPU, as
+    matrices elsewhere and if `padded`."""
 
     def batch(some):
         return rows(some, config.longest) if padded or str(device) != "cpu" else pack(some, device)

@@ -11,9 +11,13 @@ WORDS = [f"w{i}" for i in range(40)]
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}
 HIDDEN = 16
 SIZES = {
-    "vocab_size": 50, "hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+    "vocab_size": 50,
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
     "initializer_range": 0.3,
-}  # fmt: skip
+}
 
 
 def tokenizer_files(folder: Path, pad: int = 0, limit: int = 512) -> None:
@@ -25,13 +29,22 @@ def tokenizer_files(folder: Path, pad: int = 0, limit: int = 512) -> None:
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+        single="[CLS] $A [SEP]",
+        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
     )
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps({
-        "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit,
-        "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]",
-    }))  # fmt: skip
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                "tokenizer_class": "PreTrainedTokenizerFast",
+                "model_max_length": limit,
+                "pad_token": "[PAD]",
+                "unk_token": "[UNK]",
+                "cls_token": "[CLS]",
+                "sep_token": "[SEP]",
+            }
+        )
+    )
 
 
 def with_json(folder: Path, name: str, **values) -> Path:
@@ -46,7 +59,9 @@ def bert(folder: Path, pooler: bool = True) -> Path:
     """A 2-layer BERT of width 16 for 20 tokens at most."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        hf.BertModel(hf.BertConfig(max_position_embeddings=20, **SIZES), add_pooling_layer=pooler).save_pretrained(folder)
+        hf.BertModel(
+            hf.BertConfig(max_position_embeddings=20, **SIZES), add_pooling_layer=pooler
+        ).save_pretrained(folder)
     tokenizer_files(folder)
     return folder
 
@@ -55,7 +70,9 @@ def roberta(folder: Path) -> Path:
     """A 2-layer RoBERTa whose position table has room for 20 tokens behind its padding index 1."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        config = hf.RobertaConfig(max_position_embeddings=22, pad_token_id=1, type_vocab_size=1, **SIZES)
+        config = hf.RobertaConfig(
+            max_position_embeddings=22, pad_token_id=1, type_vocab_size=1, **SIZES
+        )
         hf.RobertaModel(config).save_pretrained(folder)
     tokenizer_files(folder, pad=1)
     return folder
@@ -63,25 +80,52 @@ def roberta(folder: Path) -> Path:
 
 def gpt2(folder: Path) -> Path:
     """A tiny decoder, which gives no sentence vectors."""
-    hf.GPT2Model(hf.GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=20)).save_pretrained(folder)
+    hf.GPT2Model(
+        hf.GPT2Config(vocab_size=50, n_embd=16, n_layer=1, n_head=2, n_positions=20)
+    ).save_pretrained(folder)
     tokenizer_files(folder)
     return folder
 
 
 def fsmt(folder: Path, source: str, target: str, seed: int) -> Path:
-    """A one-layer translation model of WMT19's kind, with the files of its own byte-pair tokenizer."""
+    """A one-layer translation model of WMT19's kind, with the files of its own byte-pair
+    tokenizer."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", *letters, *(f"{letter}</w>" for letter in letters), "th", "the</w>"]
+    pieces = [
+        "<s>",
+        "<pad>",
+        "</s>",
+        "<unk>",
+        *letters,
+        *(f"{letter}</w>" for letter in letters),
+        "th",
+        "the</w>",
+    ]
     folder.mkdir()
     for name in ("vocab-src.json", "vocab-tgt.json"):
         (folder / name).write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
     (folder / "merges.txt").write_text("t h 5\nth e</w> 4\n")
-    (folder / "tokenizer_config.json").write_text(json.dumps({"langs": [source, target], "model_max_length": 64}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"langs": [source, target], "model_max_length": 64})
+    )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        hf.FSMTForConditionalGeneration(hf.FSMTConfig(
-            langs=[source, target], src_vocab_size=len(pieces), tgt_vocab_size=len(pieces), d_model=16, encoder_layers=1,
-            decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
-            max_position_embeddings=64, max_length=20, num_beams=2, init_std=0.5,
-        )).save_pretrained(folder)  # fmt: skip
+        hf.FSMTForConditionalGeneration(
+            hf.FSMTConfig(
+                langs=[source, target],
+                src_vocab_size=len(pieces),
+                tgt_vocab_size=len(pieces),
+                d_model=16,
+                encoder_layers=1,
+                decoder_layers=1,
+                encoder_attention_heads=2,
+                decoder_attention_heads=2,
+                encoder_ffn_dim=32,
+                decoder_ffn_dim=32,
+                max_position_embeddings=64,
+                max_length=20,
+                num_beams=2,
+                init_std=0.5,
+            )
+        ).save_pretrained(folder)
     return folder

@@ -1,4 +1,5 @@
-"""What can become of a frame: another action, other roles, more detail or less. The families of `tools.demo.pairs` are made of these.
+"""What can become of a frame: another action, other roles, more detail or less. The families of
+`tools.demo.pairs` are made of these.
 
 A change takes the stream that it draws from and the frame, and returns a new frame.
 """
@@ -36,9 +37,13 @@ def _adjectives(entity: Entity) -> dict:
 
 def action(rng: Random, frame: Frame) -> Frame:
     """The frame with another action of the same kind; half the time one of the same family."""
-    verbs = {"receiver": TO_RECEIVER, "alone": ALONE, "person": TO_PERSON, "thing": TO_THING}[_kind(frame)]
+    verbs = {"receiver": TO_RECEIVER, "alone": ALONE, "person": TO_PERSON, "thing": TO_THING}[
+        _kind(frame)
+    ]
     same_family = rng.random() < 0.5
-    return frame._replace(action=_another(rng, verbs, frame.action, frame.action.group if same_family else None))
+    return frame._replace(
+        action=_another(rng, verbs, frame.action, frame.action.group if same_family else None)
+    )
 
 
 def participant(rng: Random, frame: Frame) -> Frame:
@@ -59,7 +64,9 @@ def attribute(rng: Random, frame: Frame) -> Frame:
     """The frame with the agent's or the patient's attribute added or exchanged."""
     slot = "patient" if frame.patient and rng.random() < 0.5 else "agent"
     entity = getattr(frame, slot)
-    return frame._replace(**{slot: entity._replace(attribute=_another(rng, _adjectives(entity), entity.attribute))})
+    return frame._replace(
+        **{slot: entity._replace(attribute=_another(rng, _adjectives(entity), entity.attribute))}
+    )
 
 
 def detail(rng: Random, frame: Frame) -> Frame:
@@ -79,7 +86,11 @@ def omission(rng: Random, frame: Frame) -> Frame:
 
 def bare(rng: Random, frame: Frame) -> Frame:
     """The frame without circumstances and attributes."""
-    plain: dict[str, Any] = {s: Entity(getattr(frame, s).noun) for s in ("agent", "patient", "receiver") if getattr(frame, s)}
+    plain: dict[str, Any] = {
+        s: Entity(getattr(frame, s).noun)
+        for s in ("agent", "patient", "receiver")
+        if getattr(frame, s)
+    }
     return short(rng, frame)._replace(**plain)
 
 

@@ -1,4 +1,5 @@
-"""The training text of the demo scale: distinct sentences for contrastive training, and passages for pretraining."""
+"""The training text of the demo scale: distinct sentences for contrastive training, and passages
+for pretraining."""
 
 from collections.abc import Iterator
 from random import Random
@@ -19,10 +20,11 @@ def scenes(rng: Random) -> Iterator[Frame]:
 def training_sentences(n: int) -> list[str]:
     """The first n distinct sentences, always the same.
 
-    None is put in the plain order (see `grammar.render`): with every pattern in the text, what a sentence says tells it
-    from others better than how it is put, and runs agree more.
+    None is put in the plain order (see `grammar.render`): with every pattern in the text, what a
+    sentence says tells it from others better than how it is put, and runs agree more.
     """
-    rng, sentences = Random("demo training text 0"), dict[str, None]()
+    rng = Random("demo training text 0")
+    sentences = dict[str, None]()
     frames = scenes(rng)
     while len(sentences) < n:
         sentences[render(rng, next(frames))] = None
@@ -30,16 +32,20 @@ def training_sentences(n: int) -> list[str]:
 
 
 def thinned(rng: Random, frame: Frame) -> Frame:
-    """The frame with each circumstance kept in four cases of five: the same scene, told in less detail."""
-    kept: dict[str, Any] = {slot: getattr(frame, slot) if rng.random() < 0.8 else None for slot in ("place", "time", "manner")}
+    """The frame with each circumstance kept in four cases of five: the same scene, told in less
+    detail."""
+    kept: dict[str, Any] = {
+        slot: getattr(frame, slot) if rng.random() < 0.8 else None
+        for slot in ("place", "time", "manner")
+    }
     return frame._replace(**kept)
 
 
 def passages(seed: int) -> Iterator[tuple[str, str]]:
     """Pairs of sentences for ever; in four cases of five both tell the same scene.
 
-    Half of these repeat the first sentence's words, so that what is masked in one can be read in the other; the rest draw
-    their synonyms anew, so that synonyms are learned as such.
+    Half of these repeat the first sentence's words, so that what is masked in one can be read in
+    the other; the rest draw their synonyms anew, so that synonyms are learned as such.
     """
     rng = Random(f"demo passages {seed}")
     stream = scenes(rng)

@@ -18,18 +18,32 @@ from tools.demo.probes import TASKS, probe
 
 def contents() -> dict[str, str]:
     """The text of every file, by the file's name without .gz."""
-    probes = [(task, part, example) for task in TASKS for part, examples in probe(task).items() for example in examples]
+    probes = [
+        (task, part, example)
+        for task in TASKS
+        for part, examples in probe(task).items()
+        for example in examples
+    ]
     return {
         "sentences.txt": "\n".join(training_sentences(DEMO_CORPUS_ROWS)),
-        **{f"{name}.tsv": "".join(f"{p.a}\t{p.b}\t{p.gold!r}\n" for p in graded_pairs(name)) for name in (DEV, *TESTS)},
-        "probes.tsv": "".join(f"{task}\t{part}\t{one.label}\t{one.sentence}\n" for task, part, one in probes),
+        **{
+            f"{name}.tsv": "".join(f"{p.a}\t{p.b}\t{p.gold!r}\n" for p in graded_pairs(name))
+            for name in (DEV, *TESTS)
+        },
+        "probes.tsv": "".join(
+            f"{task}\t{part}\t{one.label}\t{one.sentence}\n" for task, part, one in probes
+        ),
     }
 
 
 def main() -> None:
     """Write the files, packed."""
-    parser = argparse.ArgumentParser(description="Write the demo's text, pairs and labelled sentences.")
-    parser.add_argument("--out", type=Path, default=DEMO_FOLDER, help="the folder to write to (default: core/demo)")
+    parser = argparse.ArgumentParser(
+        description="Write the demo's text, pairs and labelled sentences."
+    )
+    parser.add_argument(
+        "--out", type=Path, default=DEMO_FOLDER, help="the folder to write to (default: core/demo)"
+    )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     for name, text in contents().items():

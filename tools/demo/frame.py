@@ -1,17 +1,20 @@
-"""Semantic frames: who did what to whom, where, when and how; and the gold similarity of two of them.
+"""Semantic frames: who did what to whom, where, when and how; and the gold similarity of two of
+them.
 
 Gold rule, in [0, 5]. Every slot has a weight and a similarity in [0, 1]:
 
     slot                        weight   similarity
     action                      2        same concept 1, same family 0.4, else 0
     agent, patient, receiver    2        same concept 1, same topic 0.3, else 0; times 1 / 0.9 / 0.75 where the
-                                         attributes are equal / present on one side only / different;
-                                         at least 0.3 where the participant has another role in the other frame
+                                         attributes are equal / present on one side only /
+                                         different; at least 0.3 where the participant has another
+                                         role in the other frame
     place, time, manner         1        same concept 1, same topic or family 0.3, else 0 (manner: same or 0)
 
-A slot that neither frame fills does not count; a participant filled on one side only counts in full with similarity 0; a
-circumstance (place, time, manner) filled on one side only counts with half its weight and similarity 0, since leaving
-something unsaid is less than contradicting it. The weighted mean is halved where exactly one frame is negated:
+A slot that neither frame fills does not count; a participant filled on one side only counts in full
+with similarity 0; a circumstance (place, time, manner) filled on one side only counts with half its
+weight and similarity 0, since leaving something unsaid is less than contradicting it. The weighted
+mean is halved where exactly one frame is negated:
 
     gold = 5 · (½ if one is negated and one is not else 1) · Σ w·s / Σ w
 """
@@ -50,16 +53,33 @@ def _flat(groups: dict) -> tuple:
 
 TOPICS = tuple(PERSONS)
 DETAILS = 0.4  # the probability of each of place, time and manner
-ALL = {id(g): _flat(g) for g in (PERSONS, OBJECTS, PLACES, TIMES, MANNERS, TRAITS, QUALITIES, ALONE, TO_PERSON, TO_THING, TO_RECEIVER)}
+ALL = {
+    id(g): _flat(g)
+    for g in (
+        PERSONS,
+        OBJECTS,
+        PLACES,
+        TIMES,
+        MANNERS,
+        TRAITS,
+        QUALITIES,
+        ALONE,
+        TO_PERSON,
+        TO_THING,
+        TO_RECEIVER,
+    )
+}
 
 
 def one(rng: Random, items):
-    """One item, all equally likely (only `random()` is used: its stream is fixed across Python versions)."""
+    """One item, all equally likely (only `random()` is used: its stream is fixed across Python
+    versions)."""
     return items[int(rng.random() * len(items))]
 
 
 def concept(rng: Random, groups: dict, topic: str | None = None) -> Concept:
-    """A concept of `groups`: of `topic` in three draws of four where there is one, of any group otherwise."""
+    """A concept of `groups`: of `topic` in three draws of four where there is one, of any group
+    otherwise."""
     if topic is not None and rng.random() < 0.75:
         return one(rng, groups[topic])
     return one(rng, ALL[id(groups)])
@@ -67,12 +87,16 @@ def concept(rng: Random, groups: dict, topic: str | None = None) -> Concept:
 
 def person(rng: Random, topic: str) -> Entity:
     """A person, with an attribute in one case of three."""
-    return Entity(concept(rng, PERSONS, topic), concept(rng, TRAITS) if rng.random() < 0.35 else None)
+    return Entity(
+        concept(rng, PERSONS, topic), concept(rng, TRAITS) if rng.random() < 0.35 else None
+    )
 
 
 def thing(rng: Random, topic: str) -> Entity:
     """A thing, with an attribute in one case of three."""
-    return Entity(concept(rng, OBJECTS, topic), concept(rng, QUALITIES) if rng.random() < 0.35 else None)
+    return Entity(
+        concept(rng, OBJECTS, topic), concept(rng, QUALITIES) if rng.random() < 0.35 else None
+    )
 
 
 def other_person(rng: Random, topic: str, *present) -> Entity:
@@ -84,19 +108,25 @@ def other_person(rng: Random, topic: str, *present) -> Entity:
 
 
 def draw(rng: Random, kind: str | None = None) -> Frame:
-    """A random frame. `kind` is what the verb takes: alone, person, thing or receiver; None mixes them 1 : 4 : 3 : 2."""
+    """A random frame. `kind` is what the verb takes: alone, person, thing or receiver; None mixes
+    them 1 : 4 : 3 : 2."""
     topic = one(rng, TOPICS)
-    habits, agent = HABITS[topic], person(rng, topic)
+    habits = HABITS[topic]
+    agent = person(rng, topic)
     kind = kind or one(rng, ("alone", *["person"] * 4, *["thing"] * 3, *["receiver"] * 2))
     patient = receiver = None
     if kind == "alone":
         action = concept(rng, ALONE, habits[0])
     elif kind == "person":
-        action, patient = concept(rng, TO_PERSON, habits[1]), other_person(rng, topic, agent)
+        action = concept(rng, TO_PERSON, habits[1])
+        patient = other_person(rng, topic, agent)
     elif kind == "thing":
-        action, patient = concept(rng, TO_THING, habits[2]), thing(rng, topic)
+        action = concept(rng, TO_THING, habits[2])
+        patient = thing(rng, topic)
     else:
-        action, patient, receiver = concept(rng, TO_RECEIVER, habits[3]), thing(rng, topic), other_person(rng, topic, agent)
+        action = concept(rng, TO_RECEIVER, habits[3])
+        patient = thing(rng, topic)
+        receiver = other_person(rng, topic, agent)
     place = concept(rng, PLACES, topic) if rng.random() < DETAILS else None
     time = concept(rng, TIMES) if rng.random() < DETAILS else None
     manner = concept(rng, MANNERS) if rng.random() < DETAILS else None
@@ -104,16 +134,19 @@ def draw(rng: Random, kind: str | None = None) -> Frame:
 
 
 def reserved(frame: Frame) -> bool:
-    """Whether the frame's event (action and participants, whoever plays which role) is kept for evaluation.
+    """Whether the frame's event (action and participants, whoever plays which role) is kept for
+    evaluation.
 
-    One event in eight is. Swapping roles, negating, and changing attributes or circumstances keep the answer.
+    One event in eight is. Swapping roles, negating, and changing attributes or circumstances keep
+    the answer.
     """
     names = sorted(e.noun.name for e in (frame.agent, frame.patient, frame.receiver) if e)
     return crc32("|".join([frame.action.name, *names]).encode()) % 8 == 0
 
 
 def swapped(frame: Frame) -> Frame:
-    """The frame with the two persons' roles exchanged; the frame itself if it has one person only."""
+    """The frame with the two persons' roles exchanged; the frame itself if it has one person
+    only."""
     if frame.receiver is not None:
         return frame._replace(agent=frame.receiver, receiver=frame.agent)
     if frame.patient is None or frame.patient.noun.name not in _PERSON_NAMES:
@@ -137,7 +170,8 @@ def _entity(a: Entity, b: Entity) -> float:
 
 def gold(a: Frame, b: Frame) -> float:
     """The similarity of two frames in [0, 5] by the rule at the head of this module; symmetric."""
-    total, weight = 2.0 * _related(a.action, b.action, 0.4), 2.0
+    total = 2.0 * _related(a.action, b.action, 0.4)
+    weight = 2.0
     nouns_a = {e.noun for e in (a.agent, a.patient, a.receiver) if e}
     nouns_b = {e.noun for e in (b.agent, b.patient, b.receiver) if e}
     for x, y in ((a.agent, b.agent), (a.patient, b.patient), (a.receiver, b.receiver)):
@@ -147,7 +181,11 @@ def gold(a: Frame, b: Frame) -> float:
         score = _entity(x, y) if x and y else 0.0
         total += 2.0 * max(score, 0.3 if elsewhere else 0.0)
         weight += 2.0
-    for here, there, partial in ((a.place, b.place, 0.3), (a.time, b.time, 0.3), (a.manner, b.manner, 0.0)):
+    for here, there, partial in (
+        (a.place, b.place, 0.3),
+        (a.time, b.time, 0.3),
+        (a.manner, b.manner, 0.0),
+    ):
         if here is None and there is None:
             continue
         if here is None or there is None:

@@ -1,9 +1,10 @@
 """The words of the demo world, as concepts with synonyms.
 
-A concept is named by its first form; forms that share a line item, joined by `/`, are synonyms and mean exactly the same.
-Every surface word belongs to one concept only, so that a sentence has one reading. Concepts are grouped: nouns and places
-by topic (a hospital has nurses, bandages and wards), verbs, times and adjectives by family. Two different concepts of one
-group are *related*, which the gold rule in `frame.py` rewards a little.
+A concept is named by its first form; forms that share a line item, joined by `/`, are synonyms and
+mean exactly the same. Every surface word belongs to one concept only, so that a sentence has one
+reading. Concepts are grouped: nouns and places by topic (a hospital has nurses, bandages and
+wards), verbs, times and adjectives by family. Two different concepts of one group are *related*,
+which the gold rule in `frame.py` rewards a little.
 
 Verbs are written `base past`, or `base past participle` where the participle differs from the past.
 """
@@ -20,7 +21,8 @@ class Concept(NamedTuple):
 
 
 def _table(text: str) -> dict:
-    """{group: (Concept, ...)} from lines `group: concept, concept`, each concept being `form/form`."""
+    """{group: (Concept, ...)} from lines `group: concept, concept`, each concept being
+    `form/form`."""
     groups = {}
     for group, items in (line.split(": ") for line in text.strip().splitlines()):
         every = [tuple(item.split("/")) for item in items.split(", ")]
@@ -40,9 +42,16 @@ def _verbs(text: str) -> dict:
     """The same as `_table`, with a Verb in the place of every surface form."""
 
     def verb(forms: tuple, group: str) -> Concept:
-        return Concept(forms[0].split()[0], group, tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in forms))
+        return Concept(
+            forms[0].split()[0],
+            group,
+            tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in forms),
+        )
 
-    return {group: tuple(verb(c.forms, group) for c in concepts) for group, concepts in _table(text).items()}
+    return {
+        group: tuple(verb(c.forms, group) for c in concepts)
+        for group, concepts in _table(text).items()
+    }
 
 
 PERSONS = _table("""

@@ -1,4 +1,5 @@
-"""Graded sentence pairs of the demo world: a development set and four test sets of different character.
+"""Graded sentence pairs of the demo world: a development set and four test sets of different
+character.
 
     DEV      the four characters mixed, for choosing checkpoints
     Para     mostly the same scene in other words, or with a small change
@@ -6,15 +7,27 @@
     Roles    roles exchanged, or the statement denied, often with the very same words
     Mixed    every kind of change
 
-A set is made of families. A family starts from one random frame of a reserved event (see `frame.reserved`: such events never
-occur in the training text) and changes it in several ways; gold scores follow from the frames alone (`frame.gold`).
+A set is made of families. A family starts from one random frame of a reserved event (see
+`frame.reserved`: such events never occur in the training text) and changes it in several ways; gold
+scores follow from the frames alone (`frame.gold`).
 """
 
 from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from tools.demo.changes import bare, denial, full, long, omission, roles, same, short, some, stranger
+from tools.demo.changes import (
+    bare,
+    denial,
+    full,
+    long,
+    omission,
+    roles,
+    same,
+    short,
+    some,
+    stranger,
+)
 from tools.demo.frame import Frame, draw, gold, one, reserved
 from tools.demo.grammar import Wording, render
 
@@ -32,21 +45,50 @@ class Pair(NamedTuple):
     gold: float
 
 
-# For each character: the kinds of frame, and the changes, of which every new member of a family takes one.
+# For each character: the kinds of frame, and the changes, of which every new member of a family
+# takes one.
 OTHERS = ((stranger,), (stranger,))
-TWO, THREE = (some, some), (some, some, some)
+TWO = (some, some)
+THREE = (some, some, some)
 CHARACTERS = {
-    "Para": ((None,), ((same,), (same,), (same,), (omission,), (some,), (some,), TWO, THREE, *OTHERS)),
+    "Para": (
+        (None,),
+        ((same,), (same,), (same,), (omission,), (some,), (some,), TWO, THREE, *OTHERS),
+    ),
     "Length": ((None,), ((same,), (same,), (some,), TWO, THREE, (denial,), *OTHERS)),
-    "Roles": (("person", "person", "receiver"), (
-        *((same,),) * 3, *((roles,),) * 3, (denial,), (denial,), (roles, denial), (some,), THREE, (stranger,),
-    )),
-    "Mixed": ((None,), (
-        (same,), (same,), (some,), TWO, THREE, (some, *THREE), (roles,), (denial,), (bare,), (full,), *OTHERS,
-    )),
-}  # fmt: skip
-# Share of the real changes that keep the original's words and pattern otherwise. Where all do, the scores of equally trained
-# models scatter less, since how a sentence is put no longer hides what was changed.
+    "Roles": (
+        ("person", "person", "receiver"),
+        (
+            *((same,),) * 3,
+            *((roles,),) * 3,
+            (denial,),
+            (denial,),
+            (roles, denial),
+            (some,),
+            THREE,
+            (stranger,),
+        ),
+    ),
+    "Mixed": (
+        (None,),
+        (
+            (same,),
+            (same,),
+            (some,),
+            TWO,
+            THREE,
+            (some, *THREE),
+            (roles,),
+            (denial,),
+            (bare,),
+            (full,),
+            *OTHERS,
+        ),
+    ),
+}
+# Share of the real changes that keep the original's words and pattern otherwise. Where all do, the
+# scores of equally trained models scatter less, since how a sentence is put no longer hides what
+# was changed.
 ECHO = {"Para": 1.0, "Length": 1.0, "Roles": 0.5, "Mixed": 1.0}
 
 
@@ -60,9 +102,11 @@ def _reworded(rng: Random, wording: Wording) -> Wording:
 
 
 def _changed(rng: Random, frame: Frame, changes: tuple) -> Frame:
-    """The frame after `changes`, drawn again until its event is a reserved one; the frame itself after 200 failures.
+    """The frame after `changes`, drawn again until its event is a reserved one; the frame itself
+    after 200 failures.
 
-    A giving verb has nine alternatives, so it happens that no change of the action leads to a reserved event.
+    A giving verb has nine alternatives, so it happens that no change of the action leads to a
+    reserved event.
     """
     for _ in range(200):
         new = frame
@@ -73,8 +117,11 @@ def _changed(rng: Random, frame: Frame, changes: tuple) -> Frame:
     return frame
 
 
-def _member(rng: Random, frame: Frame, kept: bool, wording: Wording, stream: str, echo: float) -> str:
-    """A sentence for a changed frame: in other words where the meaning was `kept`; else, `echo` of the time, in the same."""
+def _member(
+    rng: Random, frame: Frame, kept: bool, wording: Wording, stream: str, echo: float
+) -> str:
+    """A sentence for a changed frame: in other words where the meaning was `kept`; else, `echo` of
+    the time, in the same."""
     if kept:
         return render(rng, frame, 0.0, _reworded(rng, wording), PLAIN)
     if rng.random() < echo:
@@ -83,7 +130,8 @@ def _member(rng: Random, frame: Frame, kept: bool, wording: Wording, stream: str
 
 
 def _family(rng: Random, character: str) -> list[Pair]:
-    """Return six pairs among five sentences; of `Length`, two short ones against three long ones."""
+    """Return six pairs among five sentences; of `Length`, two short ones against three long
+    ones."""
     kinds, menu = CHARACTERS[character]
     origin = draw(rng, one(rng, kinds))
     while not reserved(origin):
@@ -92,7 +140,8 @@ def _family(rng: Random, character: str) -> list[Pair]:
     wording: Wording = {}
     shapes = (short, short, long, long, long) if character == "Length" else (same,) * 5
     frame = shapes[0](rng, origin)
-    frames, texts = [frame], [render(Random(stream), frame, 0.0, wording, PLAIN)]
+    frames = [frame]
+    texts = [render(Random(stream), frame, 0.0, wording, PLAIN)]
     for shape in shapes[1:]:
         changes = one(rng, menu)
         frame = shape(rng, _changed(rng, origin, changes))
@@ -103,14 +152,16 @@ def _family(rng: Random, character: str) -> list[Pair]:
             text = render(rng, frame, 0.0, None, PLAIN)
         frames.append(frame)
         texts.append(text)
-    across, mixed = [(i, j) for i in (0, 1) for j in (2, 3, 4)], [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
+    across = [(i, j) for i in (0, 1) for j in (2, 3, 4)]
+    mixed = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
     links = across if character == "Length" else mixed
     return [Pair(texts[i], texts[j], round(gold(frames[i], frames[j]), 3)) for i, j in links]
 
 
 @cache
 def graded_pairs(name: str) -> tuple[Pair, ...]:
-    """The pairs of DEV or of one of TESTS, always the same in the same order. Raises KeyError for another name."""
+    """The pairs of DEV or of one of TESTS, always the same in the same order. Raises KeyError for
+    another name."""
     rng = Random(f"demo pairs {name}")
     characters = TESTS if name == DEV else (name,)
     families = (_family(rng, characters[i % len(characters)]) for i in range(FAMILIES[name]))

@@ -1,13 +1,15 @@
-"""Pretrain the demo encoder: masked words on passages of two sentences, four in five of which tell one scene.
+"""Pretrain the demo encoder: masked words on passages of two sentences, four in five of which tell
+one scene.
 
     python -m tools.demo.pretrain --out DIR [--seed 0] [--threads 1] [--steps N]
 
-Builds the vocabulary, trains a BertForMaskedLM and writes config, weights (float32, safetensors), tokenizer and a README
-with the command, the seed, the duration and the digest of the weights. The same command on the same machine writes the
-same bytes: text, masks and initial weights come from named streams of the seed. There is no dropout.
+Builds the vocabulary, trains a BertForMaskedLM and writes config, weights (float32, safetensors),
+tokenizer and a README with the command, the seed, the duration and the digest of the weights. The
+same command on the same machine writes the same bytes: text, masks and initial weights come from
+named streams of the seed. There is no dropout.
 
-Masked words alone never train BERT's pooler, so it gets a random orthogonal matrix and a zero bias: as a linear map it
-keeps every length and angle of [CLS], and it prefers no direction.
+Masked words alone never train BERT's pooler, so it gets a random orthogonal matrix and a zero bias:
+as a linear map it keeps every length and angle of [CLS], and it prefers no direction.
 """
 
 import argparse
@@ -27,25 +29,41 @@ from tools.pretraining import CLS, PAD, SEP, masked, save, tokenizer_of
 STEPS = 8000
 BATCH = 64  # passages a step
 RATE = 1e-3  # peak; linear warm-up over a tenth of the steps, then linear decay to zero
-WHOLE_WORDS, VOCABULARY = 560, 800
-INIT = 0.08  # about 1/sqrt(WIDTH); with the 0.02 of wide models, masked words stay on the plateau of word frequencies
-LAYERS, WIDTH, HEADS, POSITIONS = 2, 128, 4, 64
-MASKED = 0.25  # share of the pieces to be predicted: copying from the other sentence is learned sooner than at 0.15
+WHOLE_WORDS = 560
+VOCABULARY = 800
+# about 1/sqrt(WIDTH); with the 0.02 of wide models, masked words stay on the plateau of word
+# frequencies
+INIT = 0.08
+LAYERS = 2
+WIDTH = 128
+HEADS = 4
+POSITIONS = 64
+# share of the pieces to be predicted: copying from the other sentence is learned sooner than at
+# 0.15
+MASKED = 0.25
 POOL = 16  # batches that are drawn together and sorted by length, so that little is padded
 
 
 def build_tokenizer() -> BertTokenizer:
-    """A lower-casing WordPiece tokenizer in BERT's format, learned from 40,000 sentences of every pattern."""
+    """A lower-casing WordPiece tokenizer in BERT's format, learned from 40,000 sentences of every
+    pattern."""
     pieces = word_pieces(word_counts(training_sentences(40_000)), WHOLE_WORDS, VOCABULARY)
     return tokenizer_of(pieces, POSITIONS)
 
 
-def build_model(seed: int, layers: int = LAYERS, width: int = WIDTH, vocabulary: int = VOCABULARY) -> BertForPreTraining:
+def build_model(
+    seed: int, layers: int = LAYERS, width: int = WIDTH, vocabulary: int = VOCABULARY
+) -> BertForPreTraining:
     """An untrained model whose weights depend on `seed` alone."""
     config = BertConfig(
-        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=layers, num_attention_heads=HEADS,
-        intermediate_size=4 * width, max_position_embeddings=POSITIONS, initializer_range=INIT,
-    )  # fmt: skip
+        vocab_size=vocabulary,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=HEADS,
+        intermediate_size=4 * width,
+        max_position_embeddings=POSITIONS,
+        initializer_range=INIT,
+    )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = BertForPreTraining(config)
@@ -55,7 +73,8 @@ def build_model(seed: int, layers: int = LAYERS, width: int = WIDTH, vocabulary:
 
 
 class Encoding:
-    """Turns sentences into ids, remembering each word's pieces (the text has under a thousand words)."""
+    """Turns sentences into ids, remembering each word's pieces (the text has under a thousand
+    words)."""
 
     def __init__(self, tokenizer: BertTokenizer):
         self._tokenizer = tokenizer
@@ -99,7 +118,9 @@ def train(model: BertForPreTraining, encode: Encoding, seed: int, steps: int, re
     def loss(step: int) -> torch.Tensor:
         ids, types = next(stream)
         corrupted, chosen = masked(ids, model.config.vocab_size, MASKED, generator)
-        hidden = model.bert(corrupted, attention_mask=ids != PAD, token_type_ids=types).last_hidden_state
+        hidden = model.bert(
+            corrupted, attention_mask=ids != PAD, token_type_ids=types
+        ).last_hidden_state
         logits = model.cls.predictions(hidden[chosen])  # (chosen, vocabulary)
         value = torch.nn.functional.cross_entropy(logits, ids[chosen])
         if report and step % 100 == 0:
@@ -131,7 +152,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Pretrain the encoder of the demo scale.")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch; the digest holds for a given number")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="threads of torch; the digest holds for a given number",
+    )
     parser.add_argument("--steps", type=int, default=STEPS, help="fewer for a trial")
     arguments = parser.parse_args()
 
@@ -146,9 +172,17 @@ def main() -> None:
     train(model, Encoding(tokenizer), arguments.seed, arguments.steps, told)
     digest = save(model, tokenizer, arguments.out, torch.float32)
     readme = README.format(
-        layers=LAYERS, width=WIDTH, vocabulary=len(tokenizer), seed=arguments.seed, threads=arguments.threads,
-        steps=arguments.steps, batch=BATCH, minutes=(time.monotonic() - begin) / 60, torch=torch.__version__, digest=digest,
-    )  # fmt: skip
+        layers=LAYERS,
+        width=WIDTH,
+        vocabulary=len(tokenizer),
+        seed=arguments.seed,
+        threads=arguments.threads,
+        steps=arguments.steps,
+        batch=BATCH,
+        minutes=(time.monotonic() - begin) / 60,
+        torch=torch.__version__,
+        digest=digest,
+    )
     (arguments.out / "README.md").write_text(readme)
     print(f"{digest}  {arguments.out / 'model.safetensors'}")
 

@@ -1,11 +1,13 @@
-"""Labelled sentences of the demo world, for probing what a sentence vector holds: four tasks whose labels follow from the frame.
+"""Labelled sentences of the demo world, for probing what a sentence vector holds: four tasks whose
+labels follow from the frame.
 
     Negation   is the statement denied? (2 labels)
     When       the kind of the time that is told (6 labels: part of the day, weekday, season, …)
     Roles      of a person from court and one from the sea, who acts on whom? (2 labels; active and passive alike)
     Verb       the family of the verb: approval, violence, pursuit, … (10 labels)
 
-Labels are balanced. All events are reserved ones (see `frame.reserved`): they do not occur in the training text.
+Labels are balanced. All events are reserved ones (see `frame.reserved`): they do not occur in the
+training text.
 """
 
 from collections.abc import Iterator
@@ -39,7 +41,10 @@ def _when(rng: Random, label: int) -> Frame:
 
 def _roles(rng: Random, label: int) -> Frame:
     frame = draw(rng, "person")
-    agent, patient = (person(rng, topic)._replace(noun=one(rng, PERSONS[topic])) for topic in (SIDES if label else SIDES[::-1]))
+    agent, patient = (
+        person(rng, topic)._replace(noun=one(rng, PERSONS[topic]))
+        for topic in (SIDES if label else SIDES[::-1])
+    )
     return frame._replace(action=concept(rng, TO_PERSON), agent=agent, patient=patient)
 
 
@@ -47,7 +52,12 @@ def _verb(rng: Random, label: int) -> Frame:
     return draw(rng, "person")._replace(action=one(rng, TO_PERSON[tuple(TO_PERSON)[label]]))
 
 
-_FRAMES = {"Negation": (_negation, 2), "When": (_when, len(TIMES)), "Roles": (_roles, 2), "Verb": (_verb, len(TO_PERSON))}
+_FRAMES = {
+    "Negation": (_negation, 2),
+    "When": (_when, len(TIMES)),
+    "Roles": (_roles, 2),
+    "Verb": (_verb, len(TO_PERSON)),
+}
 
 
 def _examples(name: str) -> Iterator[Labelled]:
@@ -66,6 +76,7 @@ def _examples(name: str) -> Iterator[Labelled]:
 
 @cache
 def probe(name: str) -> dict[str, tuple[Labelled, ...]]:
-    """One task's examples by part (train, dev, test), always the same; raise KeyError for a name not in TASKS."""
+    """One task's examples by part (train, dev, test), always the same; raise KeyError for a name
+    not in TASKS."""
     examples = _examples(name)
     return {part: tuple(next(examples) for _ in range(count)) for part, count in PARTS.items()}

@@ -1,5 +1,5 @@
-"""The verbs of the demo world, by what they take: nobody, a person, a thing, or a thing and a person who receives it;
-and which of them go with which topic."""
+"""The verbs of the demo world, by what they take: nobody, a person, a thing, or a thing and a
+person who receives it; and which of them go with which topic."""
 
 from tools.demo.lexicon import _verbs
 
@@ -46,10 +46,16 @@ exhibit: show showed shown/display displayed, describe described
 
 # What people of a topic do: the family of each kind of verb that a scene of the topic prefers.
 HABITS = {
-    "hospital": ("sleep", "aid", "inspect", "dispatch"), "school": ("voice", "approval", "make", "exhibit"),
-    "kitchen": ("effort", "contact", "improve", "gift"), "farm": ("effort", "affection", "handle", "trade"),
-    "sea": ("motion", "aid", "seek", "dispatch"), "court": ("passage", "reproach", "conceal", "exhibit"),
-    "theater": ("joy", "approval", "obtain", "exhibit"), "office": ("passage", "staff", "seek", "dispatch"),
-    "workshop": ("effort", "staff", "improve", "trade"), "sport": ("motion", "pursuit", "handle", "gift"),
-    "home": ("grief", "affection", "conceal", "gift"), "army": ("voice", "violence", "damage", "trade"),
-}  # fmt: skip
+    "hospital": ("sleep", "aid", "inspect", "dispatch"),
+    "school": ("voice", "approval", "make", "exhibit"),
+    "kitchen": ("effort", "contact", "improve", "gift"),
+    "farm": ("effort", "affection", "handle", "trade"),
+    "sea": ("motion", "aid", "seek", "dispatch"),
+    "court": ("passage", "reproach", "conceal", "exhibit"),
+    "theater": ("joy", "approval", "obtain", "exhibit"),
+    "office": ("passage", "staff", "seek", "dispatch"),
+    "workshop": ("effort", "staff", "improve", "trade"),
+    "sport": ("motion", "pursuit", "handle", "gift"),
+    "home": ("grief", "affection", "conceal", "gift"),
+    "army": ("voice", "violence", "damage", "trade"),
+}

@@ -1,4 +1,5 @@
-"""A small WordPiece vocabulary, learned from counted words; the same counts always give the same list."""
+"""A small WordPiece vocabulary, learned from counted words; the same counts always give the same
+list."""
 
 import re
 from collections import Counter
@@ -14,15 +15,19 @@ MARKS = ".,;:!?'\"()-"
 
 def word_counts(sentences: Iterable[str]) -> Counter:
     """Return how often each lower-cased word occurs."""
-    return Counter(word for sentence in sentences for word in re.findall("[a-z]+", sentence.lower()))
+    return Counter(
+        word for sentence in sentences for word in re.findall("[a-z]+", sentence.lower())
+    )
 
 
 def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
-    """A vocabulary of `size` pieces: specials, characters, the `whole` most frequent words, and pieces for the rest.
+    """A vocabulary of `size` pieces: specials, characters, the `whole` most frequent words, and
+    pieces for the rest.
 
-    The pieces come from byte-pair encoding over the remaining, rarer words: again and again the pair of neighbours with
-    the highest count (ties: the alphabetically first) is joined. So frequent words are one piece and rare ones stay
-    split. Pieces that continue a word begin with `##`, as BERT's do.
+    The pieces come from byte-pair encoding over the remaining, rarer words: again and again the
+    pair of neighbours with the highest count (ties: the alphabetically first) is joined. So
+    frequent words are one piece and rare ones stay split. Pieces that continue a word begin with
+    `##`, as BERT's do.
 
     Raises ValueError where `size` leaves no room for the characters and the whole words.
     """
@@ -31,7 +36,10 @@ def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
     vocabulary.extend(word for word in ranked[:whole] if len(word) > 1)
     if size < len(vocabulary):
-        raise ValueError(f"a vocabulary of {size} has no room for its {len(vocabulary)} words and characters; ask for more.")
+        raise ValueError(
+            f"a vocabulary of {size} has no room for its {len(vocabulary)} words and characters; "
+            "ask for more."
+        )
     known = set(vocabulary)
     split = {word: [word[0], *("##" + c for c in word[1:])] for word in ranked[whole:]}
     while len(vocabulary) < size:
@@ -52,7 +60,8 @@ def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
 
 def _join(pieces: list[str], pair: tuple[str, str], joined: str) -> list[str]:
     """The pieces with every occurrence of `pair`, from the left, replaced by `joined`."""
-    result, i = [], 0
+    result = []
+    i = 0
     while i < len(pieces):
         if i + 1 < len(pieces) and (pieces[i], pieces[i + 1]) == pair:
             result.append(joined)

@@ -1,4 +1,5 @@
-"""A smaller BERT cut out of a larger one: fewer layers, fewer feed-forward neurons, and the pieces that a text needs."""
+"""A smaller BERT cut out of a larger one: fewer layers, fewer feed-forward neurons, and the pieces
+that a text needs."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from transformers import BertConfig, BertForPreTraining, BertModel
 
 from tools.pretraining import SPECIALS
 
-FEWEST = 16  # occurrences of a piece that is kept: 14,260 of 30,522 pieces, which are all but 1 % of the text
+# occurrences of a piece that is kept: 14,260 of 30,522 pieces, which are all but 1 % of the text
+FEWEST = 16
 
 
 def piece_counts(tokenizer, sentences: Iterable[str]) -> Counter:
@@ -24,18 +26,21 @@ def piece_counts(tokenizer, sentences: Iterable[str]) -> Counter:
 
 
 def kept_pieces(pieces: list[str], counts: Counter, fewest: int = FEWEST) -> list[int]:
-    """Places in `pieces`, ascending, of the specials, of all single characters (with and without ##) and of what occurs often enough.
+    """Places in `pieces`, ascending, of the specials, of all single characters (with and without
+    ##) and of what occurs often enough.
 
     The characters are why nothing is lost: a word whose own piece goes is split into shorter ones.
     """
     return [
-        place for place, piece in enumerate(pieces)
+        place
+        for place, piece in enumerate(pieces)
         if piece in SPECIALS or len(piece.removeprefix("##")) == 1 or counts[piece] >= fewest
-    ]  # fmt: skip
+    ]
 
 
 def neuron_importance(model: BertModel, ids: Tensor, mask: Tensor) -> list[Tensor]:
-    """For each layer's feed-forward neurons (inner,): mean |activation| on real tokens x norm of the weights that read it."""
+    """For each layer's feed-forward neurons (inner,): mean |activation| on real tokens x norm of
+    the weights that read it."""
     found: list[Tensor] = []
 
     def keep(layer):
@@ -54,27 +59,41 @@ def neuron_importance(model: BertModel, ids: Tensor, mask: Tensor) -> list[Tenso
 
 
 def cut(
-    model: BertModel, *, layers: Sequence[int], inner: int, pieces: Sequence[int], positions: int, importance: list[Tensor]
+    model: BertModel,
+    *,
+    layers: Sequence[int],
+    inner: int,
+    pieces: Sequence[int],
+    positions: int,
+    importance: list[Tensor],
 ) -> BertForPreTraining:
-    """The model of these layers (0 is the lowest), of the `inner` most important neurons each, with these rows of the word embeddings.
+    """The model of these layers (0 is the lowest), of the `inner` most important neurons each, with
+    these rows of the word embeddings.
 
-    The heads for masked words and pairs are new: the masked-word head begins as the identity over the word embeddings.
+    The heads for masked words and pairs are new: the masked-word head begins as the identity over
+    the word embeddings.
     """
     was = model.config
     config = BertConfig(
-        vocab_size=len(pieces), hidden_size=was.hidden_size, num_hidden_layers=len(layers),
-        num_attention_heads=was.num_attention_heads, intermediate_size=inner, max_position_embeddings=positions,
+        vocab_size=len(pieces),
+        hidden_size=was.hidden_size,
+        num_hidden_layers=len(layers),
+        num_attention_heads=was.num_attention_heads,
+        intermediate_size=inner,
+        max_position_embeddings=positions,
         layer_norm_eps=was.layer_norm_eps,
-    )  # fmt: skip
+    )
     small = BertForPreTraining(config)
-    source, target = model.embeddings, small.bert.embeddings
+    source = model.embeddings
+    target = small.bert.embeddings
     with torch.no_grad():
         target.word_embeddings.weight.copy_(source.word_embeddings.weight[list(pieces)])
         target.position_embeddings.weight.copy_(source.position_embeddings.weight[:positions])
         target.token_type_embeddings.load_state_dict(source.token_type_embeddings.state_dict())
         target.LayerNorm.load_state_dict(source.LayerNorm.state_dict())
         for new, place in zip(small.bert.encoder.layer, layers, strict=True):
-            old, neurons = model.encoder.layer[place], importance[place].topk(inner).indices.sort().values
+            old = model.encoder.layer[place]
+            neurons = importance[place].topk(inner).indices.sort().values
             new.attention.load_state_dict(old.attention.state_dict())
             new.output.LayerNorm.load_state_dict(old.output.LayerNorm.state_dict())
             new.output.dense.bias.copy_(old.output.dense.bias)

@@ -1,7 +1,8 @@
-"""What the masked-language model reads: passages of one segment or two, from running text and from single sentences.
+"""What the masked-language model reads: passages of one segment or two, from running text and from
+single sentences.
 
-The pair task asks whether the second segment goes on from the first. In one case of four there is no second segment and
-nothing is asked: so does a sentence stand when it is scored.
+The pair task asks whether the second segment goes on from the first. In one case of four there is
+no second segment and nothing is asked: so does a sentence stand when it is scored.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from torch import Tensor
 
 from tools.pretraining import CLS, PAD, SEP
 
-SEGMENT, ALONE = 16, 40  # most pieces of each of two segments, and of a segment that stands alone
+# most pieces of each of two segments, and of a segment that stands alone
+SEGMENT = 16
+ALONE = 40
 POOL = 24  # batches that are drawn together and sorted by length, so that little is padded
 NO_PAIR = -100  # the label that cross-entropy passes over
 
 
 class Passages(NamedTuple):
-    """A batch: ids, token types (B, L), and whether the second segment goes on from the first (B,): 1, 0 or NO_PAIR."""
+    """A batch: ids, token types (B, L), and whether the second segment goes on from the first (B,):
+    1, 0 or NO_PAIR."""
 
     ids: Tensor
     types: Tensor
@@ -32,13 +36,19 @@ class Passages(NamedTuple):
 def documents(file: Path) -> list[list[str]]:
     """Sentences in running order, one a line; a blank line ends a document."""
     blocks = Path(file).read_text(encoding="utf-8").split("\n\n")
-    return [lines for block in blocks if (lines := [line for line in block.split("\n") if line.strip()])]
+    return [
+        lines for block in blocks if (lines := [line for line in block.split("\n") if line.strip()])
+    ]
 
 
-def examples(running: list[list[list[int]]], single: list[list[int]], choice: random.Random) -> Iterator[tuple[list[int], list[int], int]]:
-    """(first segment, second segment, follows), without end. `running` are documents of sentences, `single` sentences, as ids.
+def examples(
+    running: list[list[list[int]]], single: list[list[int]], choice: random.Random
+) -> Iterator[tuple[list[int], list[int], int]]:
+    """(first segment, second segment, follows), without end. `running` are documents of sentences,
+    `single` sentences, as ids.
 
-    Half come from running text (a sentence and the next), half from single sentences (a sentence's halves).
+    Half come from running text (a sentence and the next), half from single sentences (a sentence's
+    halves).
     """
     starts = [(d, s) for d, document in enumerate(running) for s in range(len(document) - 1)]
     halves = [ids for ids in single if len(ids) >= 8]
@@ -51,24 +61,30 @@ def examples(running: list[list[list[int]]], single: list[list[int]], choice: ra
         follows = int(choice.random() < 0.5)
         if from_text:
             d, s = choice.choice(starts)
-            first, second = running[d][s], running[d][s + 1]
+            first = running[d][s]
+            second = running[d][s + 1]
             if not follows:
                 d, s = choice.choice(starts)
                 second = running[d][s + 1]
         else:
             ids = choice.choice(halves)
             middle = len(ids) // 2
-            first, second = ids[:middle], ids[middle:]
+            first = ids[:middle]
+            second = ids[middle:]
             if not follows:
                 ids = choice.choice(halves)
                 second = ids[len(ids) // 2 :]
         yield first[-SEGMENT:], second[:SEGMENT], follows
 
 
-def batches(stream: Iterator[tuple[list[int], list[int], int]], size: int, choice: random.Random) -> Iterator[Passages]:
+def batches(
+    stream: Iterator[tuple[list[int], list[int], int]], size: int, choice: random.Random
+) -> Iterator[Passages]:
     """Batches of `size` passages of similar length, without end."""
     while True:
-        rows = sorted((next(stream) for _ in range(POOL * size)), key=lambda row: len(row[0]) + len(row[1]))
+        rows = sorted(
+            (next(stream) for _ in range(POOL * size)), key=lambda row: len(row[0]) + len(row[1])
+        )
         chunks = [rows[start : start + size] for start in range(0, len(rows), size)]
         choice.shuffle(chunks)
         for chunk in chunks:
@@ -76,12 +92,18 @@ def batches(stream: Iterator[tuple[list[int], list[int], int]], size: int, choic
 
 
 def batch(rows: list[tuple[list[int], list[int], int]]) -> Passages:
-    """[CLS] first [SEP] second [SEP], padded to the longest; a passage without second segment ends at the first [SEP]."""
+    """[CLS] first [SEP] second [SEP], padded to the longest; a passage without second segment ends
+    at the first [SEP]."""
     lines = [([CLS, *first, SEP], [*second, SEP] if second else []) for first, second, _ in rows]
     longest = max(len(a) + len(b) for a, b in lines)
     rest = [longest - len(a) - len(b) for a, b in lines]
     return Passages(
         torch.tensor([a + b + [PAD] * pad for (a, b), pad in zip(lines, rest, strict=True)]),
-        torch.tensor([[0] * len(a) + [1] * len(b) + [0] * pad for (a, b), pad in zip(lines, rest, strict=True)]),
+        torch.tensor(
+            [
+                [0] * len(a) + [1] * len(b) + [0] * pad
+                for (a, b), pad in zip(lines, rest, strict=True)
+            ]
+        ),
         torch.tensor([follows for _, _, follows in rows]),
     )

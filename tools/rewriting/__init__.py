@@ -1,1 +1,2 @@
-"""Rewriters of training text (MoCoSE, Table 5): typos, masked words, continuations, back-translations."""
+"""Rewriters of training text (MoCoSE, Table 5): typos, masked words, continuations,
+back-translations."""

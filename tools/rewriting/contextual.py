@@ -1,4 +1,5 @@
-"""Words that a masked-language model proposes, inserted into a sentence or put in place of its words (Table 5, D27)."""
+"""Words that a masked-language model proposes, inserted into a sentence or put in place of its
+words (Table 5, D27)."""
 
 from __future__ import annotations
 
@@ -21,33 +22,44 @@ WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class Blank(NamedTuple):
-    """A sentence with masks: `parts` are what stands around them, `replaced` the word that each mask stands for, or "" where one
-    is inserted."""
+    """A sentence with masks: `parts` are what stands around them, `replaced` the word that each
+    mask stands for, or "" where one is inserted."""
 
     parts: list[str]
     replaced: list[str]
 
     def filled(self, words: Sequence[str]) -> str:
         """The sentence with these words at its masks."""
-        return self.parts[0] + "".join(word + part for word, part in zip(words, self.parts[1:], strict=True))
+        return self.parts[0] + "".join(
+            word + part for word, part in zip(words, self.parts[1:], strict=True)
+        )
 
 
 def proposed(model: Any, tokenizer, texts: Sequence[str], text: TextView, seed: int) -> list[str]:
-    """The texts with words of the model's at `text.rate` of their words, 1 to 10 each, before them or in their place.
+    """The texts with words of the model's at `text.rate` of their words, 1 to 10 each, before them
+    or in their place.
 
-    All words of a sentence are asked for in one pass, while nlpaug fills one mask after the other (a guess that this matters
-    little). Each is drawn by the model's probabilities among its 100 likeliest whole words, never punctuation and never the
-    word that it replaces. A mask beyond the model's length is dropped: the word stays, nothing is inserted. A sentence that
-    holds the mask token itself is left alone. Places and words come from `seed`.
+    All words of a sentence are asked for in one pass, while nlpaug fills one mask after the other
+    (a guess that this matters little). Each is drawn by the model's probabilities among its 100
+    likeliest whole words, never punctuation and never the word that it replaces. A mask beyond the
+    model's length is dropped: the word stays, nothing is inserted. A sentence that holds the mask
+    token itself is left alone. Places and words come from `seed`.
     """
     places = random.Random(seed)
     noise = torch.Generator().manual_seed(seed)
-    blanks = [blanked(sentence, text.kind == "contextual_insert", text.rate, places) for sentence in texts]
+    blanks = [
+        blanked(sentence, text.kind == "contextual_insert", text.rate, places) for sentence in texts
+    ]
     choice = Choice(tokenizer, model.device)
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # stable, so that little is padded
+    # stable, so that little is padded
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     result = list(texts)
     for start in range(0, len(order), BATCH):
-        wanted = [i for i in order[start : start + BATCH] if blanks[i].replaced and tokenizer.mask_token not in texts[i]]
+        wanted = [
+            i
+            for i in order[start : start + BATCH]
+            if blanks[i].replaced and tokenizer.mask_token not in texts[i]
+        ]
         if not wanted:
             continue
         words = fill(model, tokenizer, [blanks[i] for i in wanted], choice, noise)
@@ -57,11 +69,14 @@ def proposed(model: Any, tokenizer, texts: Sequence[str], text: TextView, seed: 
 
 
 def blanked(sentence: str, insert: bool, rate: float, stream: random.Random) -> Blank:
-    """The sentence with its drawn words cut out, or with gaps before them; a sentence without words has none."""
+    """The sentence with its drawn words cut out, or with gaps before them; a sentence without words
+    has none."""
     spans = [match.span() for match in WORD.finditer(sentence)]
     count = min(math.ceil(rate * len(spans)), MOST)
     chosen = sorted(stream.sample(spans, count)) if spans else []
-    parts, replaced, end = [], [], 0
+    parts = []
+    replaced = []
+    end = 0
     for start, stop in chosen:
         parts.append(sentence[end:start])
         replaced.append("" if insert else sentence[start:stop])
@@ -70,16 +85,23 @@ def blanked(sentence: str, insert: bool, rate: float, stream: random.Random) -> 
 
 
 @torch.inference_mode()
-def fill(model: nn.Module, tokenizer, blanks: Sequence[Blank], choice: Choice, noise: torch.Generator) -> list[list[str]]:
+def fill(
+    model: nn.Module, tokenizer, blanks: Sequence[Blank], choice: Choice, noise: torch.Generator
+) -> list[list[str]]:
     """The words drawn for each sentence's masks, fewer than masks where the sentence was cut."""
-    gap = {True: f"{tokenizer.mask_token} ", False: tokenizer.mask_token}  # what is inserted needs a blank behind it
+    # what is inserted needs a blank behind it
+    gap = {True: f"{tokenizer.mask_token} ", False: tokenizer.mask_token}
     masked = [blank.filled([gap[not word] for word in blank.replaced]) for blank in blanks]
     limit = min(tokenizer.model_max_length, _positions(model))
-    encoded = tokenizer(masked, truncation=True, max_length=limit, padding=True, return_tensors="pt").to(model.device)
+    encoded = tokenizer(
+        masked, truncation=True, max_length=limit, padding=True, return_tensors="pt"
+    ).to(model.device)
     asked = encoded["input_ids"] == tokenizer.mask_token_id  # (B, L)
     logits = model(**encoded).logits[asked].float()  # (masks, vocabulary)
     counts = asked.sum(1).tolist()
-    originals = [word for blank, count in zip(blanks, counts, strict=True) for word in blank.replaced[:count]]
+    originals = [
+        word for blank, count in zip(blanks, counts, strict=True) for word in blank.replaced[:count]
+    ]
     drawn = iter(choice.draw(logits, originals, noise))
     return [[next(drawn) for _ in range(count)] for count in counts]
 
@@ -89,31 +111,41 @@ class Choice:
 
     def __init__(self, tokenizer, device: torch.device):
         pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        mark = "Ġ" if any(piece.startswith("Ġ") for piece in pieces) else ""  # RoBERTa marks where words begin
+        # RoBERTa marks where words begin
+        mark = "Ġ" if any(piece.startswith("Ġ") for piece in pieces) else ""
         self.words = [piece[len(mark) :] if piece.startswith(mark) else "" for piece in pieces]
-        self.allowed = torch.tensor([word.isalpha() and word.isascii() for word in self.words], device=device)  # (vocabulary,)
+        # (vocabulary,)
+        self.allowed = torch.tensor(
+            [word.isalpha() and word.isascii() for word in self.words], device=device
+        )
         self.spelt = defaultdict(list)
         for i, word in enumerate(self.words):
             self.spelt[word.lower()].append(i)
 
     def draw(self, logits: Tensor, originals: Sequence[str], noise: torch.Generator) -> list[str]:
-        """A word for each row of logits (masks, vocabulary), by softmax among the 100 best that are allowed and not the original."""
+        """A word for each row of logits (masks, vocabulary), by softmax among the 100 best that are
+        allowed and not the original."""
         logits = logits[:, : len(self.words)].masked_fill(~self.allowed, float("-inf"))
         for row, word in enumerate(originals):
             if word and word.lower() in self.spelt:
                 logits[row, self.spelt[word.lower()]] = float("-inf")
         best, pieces = logits.topk(min(TOP, logits.shape[1]))  # (masks, 100)
-        gumbel = -torch.rand(best.shape, generator=noise).clamp(min=1e-20).log().neg().log()  # argmax with it draws by softmax
+        # argmax with it draws by softmax
+        gumbel = -torch.rand(best.shape, generator=noise).clamp(min=1e-20).log().neg().log()
         chosen = (best + gumbel.to(best.device)).argmax(1, keepdim=True)
         return [self.words[i] for i in pieces.gather(1, chosen).squeeze(1).tolist()]
 
 
 def _completed(blank: Blank, words: Sequence[str]) -> str:
     kept = blank.replaced[len(words) :]
-    inserted = [word if old else f"{word} " for word, old in zip(words, blank.replaced, strict=False)]
+    inserted = [
+        word if old else f"{word} " for word, old in zip(words, blank.replaced, strict=False)
+    ]
     return blank.filled([*inserted, *kept])
 
 
 def _positions(model: Any) -> int:
     config = model.config
-    return config.max_position_embeddings - (config.pad_token_id + 1 if config.model_type == "roberta" else 0)
+    return config.max_position_embeddings - (
+        config.pad_token_id + 1 if config.model_type == "roberta" else 0
+    )

@@ -1,4 +1,5 @@
-"""Sentences that a language model continues, or that are translated and translated back (Table 5, D28)."""
+"""Sentences that a language model continues, or that are translated and translated back (Table 5,
+D28)."""
 
 from __future__ import annotations
 
@@ -9,37 +10,64 @@ import torch
 
 BATCH = 64
 APPENDED = 30  # tokens at most, as D28 observed
-TOP, NUCLEUS = 50, 0.9  # nlpaug's defaults
+# nlpaug's defaults
+TOP = 50
+NUCLEUS = 0.9
 
 
 def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[str]:
-    """Each text followed by up to 30 tokens of the model, drawn among the 50 likeliest and of those the likeliest 90 %. A text of
-    blanks stays. Only texts of equally many tokens go together: XLNet does not keep padding out of a continuation."""
-    tokens = [tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else [] for text in texts]
+    """Each text followed by up to 30 tokens of the model, drawn among the 50 likeliest and of those
+    the likeliest 90 %. A text of blanks stays. Only texts of equally many tokens go together: XLNet
+    does not keep padding out of a continuation."""
+    tokens = [
+        tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else []
+        for text in texts
+    ]
     devices = [model.device] if model.device.type == "cuda" else []
     result = list(texts)
-    with torch.random.fork_rng(devices=devices), torch.inference_mode():  # generate() draws from torch's own stream
+    # generate() draws from torch's own stream
+    with torch.random.fork_rng(devices=devices), torch.inference_mode():
         torch.manual_seed(seed)
         for length in sorted({len(ids) for ids in tokens} - {0}):
             for places in _slices([i for i, ids in enumerate(tokens) if len(ids) == length]):
                 ids = torch.tensor([tokens[i] for i in places], device=model.device)  # (B, length)
                 generated = model.generate(
-                    input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=TOP, top_p=NUCLEUS,
-                    max_new_tokens=APPENDED, pad_token_id=tokenizer.pad_token_id,
-                )  # (B, length + at most 30)  # fmt: skip
-                for i, more in zip(places, tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True), strict=True):
+                    input_ids=ids,
+                    attention_mask=torch.ones_like(ids),
+                    do_sample=True,
+                    top_k=TOP,
+                    top_p=NUCLEUS,
+                    max_new_tokens=APPENDED,
+                    pad_token_id=tokenizer.pad_token_id,
+                )  # (B, length + at most 30)
+                for i, more in zip(
+                    places,
+                    tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True),
+                    strict=True,
+                ):
                     result[i] = f"{texts[i]} {' '.join(more.split())}".strip()
     return result
 
 
 def translated(model: Any, tokenizer, texts: Sequence[str]) -> list[str]:
-    """Each text in the other language, by the model's own search (no chance in it). A text of blanks stays."""
+    """Each text in the other language, by the model's own search (no chance in it). A text of
+    blanks stays."""
     result = list(texts)
     with torch.inference_mode():
-        for places in _slices(sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: len(texts[i]))):
-            encoded = tokenizer([texts[i] for i in places], padding=True, truncation=True, return_tensors="pt").to(model.device)
-            ids = model.generate(input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"], do_sample=False)
-            for i, text in zip(places, tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True):
+        for places in _slices(
+            sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: len(texts[i]))
+        ):
+            encoded = tokenizer(
+                [texts[i] for i in places], padding=True, truncation=True, return_tensors="pt"
+            ).to(model.device)
+            ids = model.generate(
+                input_ids=encoded["input_ids"],
+                attention_mask=encoded["attention_mask"],
+                do_sample=False,
+            )
+            for i, text in zip(
+                places, tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True
+            ):
                 result[i] = text.strip()
     return result
 

@@ -14,9 +14,11 @@ from tools.rewriting.models import load_model
 from tools.rewriting.typos import misspelt
 
 
-def rewrite(text: TextView, texts: list[str], seed: int, folders: Sequence[Path], device: torch.device) -> list[str]:
-    """The texts, rewritten in order, the same for the same seed. `folders` hold the models that `text.model` names. Raises UserError
-    if a model cannot be loaded or lacks a head."""
+def rewrite(
+    text: TextView, texts: list[str], seed: int, folders: Sequence[Path], device: torch.device
+) -> list[str]:
+    """The texts, rewritten in order, the same for the same seed. `folders` hold the models that
+    `text.model` names. Raises UserError if a model cannot be loaded or lacks a head."""
     if text.kind == "typos":
         return misspelt(texts, text.rate, seed)
     if text.kind in CONTEXTUAL:

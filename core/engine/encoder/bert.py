@@ -1,8 +1,8 @@
 """A BERT or RoBERTa encoder over lines of tokens: Hugging Face's parameters, our forward pass.
 
-A CPU multiplies real tokens only; a GPU gets padded batches, whose one shape a CUDA graph can replay, and
-torch's fused attention. The last layer is computed for the rows that are read ([CLS] in all methods here).
-With dropout off both give what `transformers` gives, to rounding.
+A CPU multiplies real tokens only; a GPU gets padded batches, whose one shape a CUDA graph can
+replay, and torch's fused attention. The last layer is computed for the rows that are read ([CLS] in
+all methods here). With dropout off both give what `transformers` gives, to rounding.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.packing import Layout, Packed
 from core.engine.encoder.products import batched, linear
 
-ALIGNED = 16  # torch's fused attention copies, in every layer, a bias whose rows are no multiple of it apart
+# torch's fused attention copies, in every layer, a bias whose rows are no multiple of it apart
+ALIGNED = 16
 
 
 class Embeddings(nn.Module):
-    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers' module."""
+    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers'
+    module."""
 
     def __init__(self, source: Any, dropout: float, position_offset: int):
         super().__init__()
-        self.word, self.position = source.word_embeddings, source.position_embeddings
-        self.token_type, self.norm = source.token_type_embeddings, source.LayerNorm
+        self.word = source.word_embeddings
+        self.position = source.position_embeddings
+        self.token_type = source.token_type_embeddings
+        self.norm = source.LayerNorm
         self.dropout = Dropout(dropout)
         self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
 
@@ -37,7 +41,8 @@ class Embeddings(nn.Module):
         return F.embedding(packed.ids, self.word.weight)
 
     def finish(self, words: Tensor, positions: Tensor) -> Tensor:
-        """Add position and type, normalise, drop out: (T, hidden) of words (T, hidden) and positions (T,)."""
+        """Add position and type, normalise, drop out: (T, hidden) of words (T, hidden) and
+        positions (T,)."""
         position = F.embedding(positions + self.position_offset, self.position.weight)
         return self.dropout(self.norm(words + position + self.token_type.weight[0]))
 
@@ -47,39 +52,58 @@ class Embeddings(nn.Module):
 
 
 class Layer(nn.Module):
-    """One post-LayerNorm transformer layer; `source` is transformers' layer, `config` that of its model."""
+    """One post-LayerNorm transformer layer; `source` is transformers' layer, `config` that of its
+    model."""
 
     def __init__(self, source: Any, config: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
-        own, out = source.attention.self, source.attention.output
-        self.query, self.key, self.value = own.query, own.key, own.value
-        self.attention_out, self.attention_norm = out.dense, out.LayerNorm
+        own = source.attention.self
+        out = source.attention.output
+        self.query = own.query
+        self.key = own.key
+        self.value = own.value
+        self.attention_out = out.dense
+        self.attention_norm = out.LayerNorm
         self.up = source.intermediate.dense
-        self.down, self.norm = source.output.dense, source.output.LayerNorm
-        self.activation, self.heads = ACT2FN[config.hidden_act], config.num_attention_heads
-        self.hidden_dropout, self.attention_dropout = Dropout(hidden_dropout), Dropout(attention_dropout)
+        self.down = source.output.dense
+        self.norm = source.output.LayerNorm
+        self.activation = ACT2FN[config.hidden_act]
+        self.heads = config.num_attention_heads
+        self.hidden_dropout = Dropout(hidden_dropout)
+        self.attention_dropout = Dropout(attention_dropout)
 
     def forward(self, x: Tensor, grid: Layout | Tensor, first: Tensor | None = None) -> Tensor:
-        """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens `first`.
+        """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens
+        `first`.
 
-        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L), typed as x.
+        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L),
+        typed as x.
         """
         wanted = x if first is None else x.index_select(0, first)  # (Q, hidden), Q is B or R
         sources = [self.query, self.key, self.value] if first is None else [self.key, self.value]
-        line = linear(x, torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources]))
+        line = linear(
+            x, torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
+        )
         query = None if first is None else _apply(self.query, wanted)  # (B, hidden)
         if isinstance(grid, Tensor):
-            context, spare = self._padded(line, query, grid), 0  # (Q, hidden)
+            # (Q, hidden)
+            context = self._padded(line, query, grid)
+            spare = 0
         else:
-            context, spare = self._packed(line, query, grid), grid.spare if first is None else 0
-        x = self.attention_norm(self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare))
+            context = self._packed(line, query, grid)
+            spare = grid.spare if first is None else 0
+        x = self.attention_norm(
+            self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare)
+        )
         y = _apply(self.down, self.activation(_apply(self.up, x)))
         return self.norm(self.hidden_dropout.added(x, y, spare))
 
     def _padded(self, line: Tensor, query: Tensor | None, bias: Tensor) -> Tensor:
-        """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 * hidden), bias
-        (B, 1, 1, L)."""
-        batch, width, parts = len(bias), bias.shape[-1], 3 if query is None else 2
+        """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 *
+        hidden), bias (B, 1, 1, L)."""
+        batch = len(bias)
+        width = bias.shape[-1]
+        parts = 3 if query is None else 2
         *own, key, value = line.view(batch, width, parts, self.heads, -1).permute(2, 0, 3, 1, 4)
         asked = own[0] if query is None else query.view(batch, 1, self.heads, -1).transpose(1, 2)
         rate = self.attention_dropout.rate if self.attention_dropout.active else 0.0
@@ -93,7 +117,9 @@ class Layer(nn.Module):
         asked = own[0] if query is None else query.view(len(key), 1, -1)  # (B * heads, Q, d)
         alpha = 1.0 / math.sqrt(asked.shape[-1])
         # scores (B * heads, Q, L)
-        scores = batched(torch.baddbmm, grid.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha)
+        scores = batched(
+            torch.baddbmm, grid.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha
+        )
         context = batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
         return grid.line(context) if query is None else context.reshape(len(query), -1)
 
@@ -126,7 +152,8 @@ class Stack(nn.Module):
         return [rows[: len(x)] for rows in outputs]
 
     def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
-        """The line that layers compute with, in their weights' type, and what attention needs beside it."""
+        """The line that layers compute with, in their weights' type, and what attention needs
+        beside it."""
         if packed.bias is not None:
             x = x.to(next(self.layers.parameters()).dtype)
             bias = packed.bias.to(x.dtype)  # (B, L)
@@ -138,19 +165,26 @@ class Stack(nn.Module):
 
 
 class Encoder(nn.Module):
-    """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not copied).
+    """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not
+    copied).
 
-    Its state keeps the order of the layers, so a trained encoder can be written back by saving `model`.
+    Its state keeps the order of the layers, so a trained encoder can be written back by saving
+    `model`.
     """
 
     def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
-        config, pooler = model.config, getattr(model, "pooler", None)
+        config = model.config
+        pooler = getattr(model, "pooler", None)
         offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
-        layers = [Layer(source, config, hidden_dropout, attention_dropout) for source in model.encoder.layer]
+        layers = [
+            Layer(source, config, hidden_dropout, attention_dropout)
+            for source in model.encoder.layer
+        ]
         self.embeddings = Embeddings(model.embeddings, hidden_dropout, offset)
         self.stack = Stack(layers)
-        self.hidden, self.norm_eps = config.hidden_size, config.layer_norm_eps
+        self.hidden = config.hidden_size
+        self.norm_eps = config.layer_norm_eps
         self.max_positions = config.max_position_embeddings - offset
         # in a list: a source of initial weights, not a part of this module
         self.pretrained_pooler: list[nn.Linear | None] = [None if pooler is None else pooler.dense]

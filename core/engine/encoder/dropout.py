@@ -1,11 +1,11 @@
 """Dropout: on a CPU from a stream of our own, the same bits on every processor; on a GPU torch's.
 
-The stream is SplitMix64 (Steele, Lea and Flood 2014): word i is a fixed mixing of key + (i + 1) * GAMMA, so
-any place of it is computed at once, in integers. A word gives four draws of 16 bits; torch's own dropout
-would draw 64 bits of a Mersenne twister for each element on one thread, other ones on other processors. An
-element is dropped where its draw is below `dropped_of_65536`; what is kept is divided by the exact
-probability of being kept, so the expectation is the input. On a GPU such masks would take 45 % of a step's
-kernels, so torch draws there, from the run's seed.
+The stream is SplitMix64 (Steele, Lea and Flood 2014): word i is a fixed mixing of key + (i + 1) *
+GAMMA, so any place of it is computed at once, in integers. A word gives four draws of 16 bits;
+torch's own dropout would draw 64 bits of a Mersenne twister for each element on one thread, other
+ones on other processors. An element is dropped where its draw is below `dropped_of_65536`; what is
+kept is divided by the exact probability of being kept, so the expectation is the input. On a GPU
+such masks would take 45 % of a step's kernels, so torch draws there, from the run's seed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,25 @@ from torch import Tensor, nn
 
 from core.engine.streams import stream_seed
 
-GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+GAMMA = 0x9E3779B97F4A7C15
+FIRST = 0xBF58476D1CE4E5B9
+SECOND = 0x94D049BB133111EB
 DRAWS = 65_536  # values of a draw
 DRAWS_A_WORD = 4
-BLOCK = 16_384  # words that are mixed at once on a CPU: they, and what is made of them, stay in its cache
+# words that are mixed at once on a CPU: they, and what is made of them, stay in its cache
+BLOCK = 16_384
 _WEYL = np.arange(1, BLOCK + 1, dtype=np.uint64) * np.uint64(GAMMA)  # (BLOCK,)
 
 
 def dropped_of_65536(rate: float) -> int:
-    """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never all."""
+    """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never
+    all."""
     return min(round(rate * DRAWS), DRAWS - 1)
 
 
 class DropoutStream(nn.Module):
-    """The stream of one run on a CPU, a part of its model. `position` counts the words used so far."""
+    """The stream of one run on a CPU, a part of its model. `position` counts the words used so
+    far."""
 
     position: Tensor
 
@@ -46,15 +51,18 @@ class DropoutStream(nn.Module):
         self._keeps = False
 
     def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype, spare: int = 0) -> Tensor:
-        """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept, or in a half
-        type 1, so that the caller must scale. The last `spare` rows draw nothing and get 0."""
-        whole, start = math.prod(shape), int(self.position)
+        """What a tensor of this shape is multiplied with: 0 where dropped, else 1 / share kept, or
+        in a half type 1, so that the caller must scale. The last `spare` rows draw nothing and get
+        0."""
+        whole = math.prod(shape)
+        start = int(self.position)
         count = whole - spare * math.prod(shape[1:])
         words = -(-count // DRAWS_A_WORD)
         self.position += words
         if start in self._kept:
             return self._kept.pop(start)
-        least, kept = dropped_of_65536(rate) - DRAWS // 2, scale(rate) if dtype.itemsize > 2 else 1.0
+        least = dropped_of_65536(rate) - DRAWS // 2
+        kept = scale(rate) if dtype.itemsize > 2 else 1.0
         mask = _drawn(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
         mask[count:] = 0.0
         if self._keeps:
@@ -64,7 +72,8 @@ class DropoutStream(nn.Module):
     @contextlib.contextmanager
     def ahead(self) -> Iterator[None]:
         """Within this context masks are drawn that come again once it is left."""
-        mark, self._keeps = self.position.clone(), True
+        mark = self.position.clone()
+        self._keeps = True
         yield
         self._keeps = False
         self.position.copy_(mark)
@@ -75,20 +84,23 @@ class DropoutStream(nn.Module):
 class DeviceDropout(nn.Module):
     """The seeds of torch's own dropout in one run on a GPU, a part of its model.
 
-    Two generators have one seed, so each draws what the other drew: the only way to equal masks that a CUDA
-    graph allows.
+    Two generators have one seed, so each draws what the other drew: the only way to equal masks
+    that a CUDA graph allows.
     """
 
     def __init__(self, seed: int, device: torch.device):
         super().__init__()
-        self.generators: tuple[torch.Generator, ...] = ()  # torch's own and the two; none without numbers
+        # torch's own and the two; none without numbers
+        self.generators: tuple[torch.Generator, ...] = ()
         if device.type == "cuda":
             torch.cuda.init()
             index = torch.cuda.current_device() if device.index is None else device.index
             usual = torch.cuda.default_generators[index]
             self.generators = usual, torch.Generator(device), torch.Generator(device)
             for number, generator in enumerate(self.generators):
-                generator.manual_seed(stream_seed(seed, "dropout of both passes" if number else "dropout"))
+                generator.manual_seed(
+                    stream_seed(seed, "dropout of both passes" if number else "dropout")
+                )
 
     def ahead(self) -> contextlib.AbstractContextManager:
         """Within this context masks are drawn that come again within `again`."""
@@ -122,8 +134,8 @@ class DeviceDropout(nn.Module):
 
 
 def dropping(seed: int, device: torch.device, model: nn.Module) -> DropoutStream | DeviceDropout:
-    """What the model's dropout draws from on this device, with every dropout of the model set to it. Copies
-    of a module, made before, then draw for themselves."""
+    """What the model's dropout draws from on this device, with every dropout of the model set to
+    it. Copies of a module, made before, then draw for themselves."""
     if device.type != "cpu":
         return DeviceDropout(seed, device)
     stream = DropoutStream(seed)
@@ -138,15 +150,20 @@ def scale(rate: float) -> float:
     return DRAWS / (DRAWS - dropped_of_65536(rate))
 
 
-def _drawn(offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int) -> Tensor:
-    """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw, read as
-    int16, is `least` or more. At least `room` elements; those behind the masks are anything."""
+def _drawn(
+    offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int
+) -> Tensor:
+    """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw,
+    read as int16, is `least` or more. At least `room` elements; those behind the masks are
+    anything."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     mask = torch.empty(max(words * DRAWS_A_WORD, room), dtype=wide)
-    block, aside = np.empty(min(words, BLOCK), np.uint64), np.empty(min(words, BLOCK), np.uint64)
+    block = np.empty(min(words, BLOCK), np.uint64)
+    aside = np.empty(min(words, BLOCK), np.uint64)
     for start in range(0, words, BLOCK):
         size = min(BLOCK, words - start)
-        z, other = block[:size], aside[:size]
+        z = block[:size]
+        other = aside[:size]
         np.add(_WEYL[:size], np.uint64((offset + start * GAMMA) % (1 << 64)), out=z)
         for bits, factor in ((30, FIRST), (27, SECOND)):
             np.right_shift(z, np.uint64(bits), out=other)
@@ -166,7 +183,8 @@ class Dropout(nn.Module):
     def __init__(self, rate: float):
         super().__init__()
         self.rate = rate
-        self.streams: tuple[DropoutStream, ...] = ()  # in a tuple, so that it is no part of every dropout
+        # in a tuple, so that it is no part of every dropout
+        self.streams: tuple[DropoutStream, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -174,7 +192,8 @@ class Dropout(nn.Module):
         return self.training and self.rate > 0.0
 
     def forward(self, x: Tensor, spare: int = 0) -> Tensor:
-        """x with elements dropped, the others over the share kept; the last `spare` rows become 0."""
+        """x with elements dropped, the others over the share kept; the last `spare` rows become
+        0."""
         if not self.active:
             return x
         if not self.streams:

@@ -1,10 +1,11 @@
-"""Batches of sentences: the tokens of all in one line without padding, or padded, in one shape for all.
+"""Batches of sentences: the tokens of all in one line without padding, or padded, in one shape for
+all.
 
-Attention needs a grid: rows move between the line and the grid in one copy each way. Cells of the grid
-without a token hold the batch's first token, which saves filling them with zeros: attention never sees such a
-key, and nothing reads such a query. The line ends in up to ROWS - 1 spare rows that nothing reads, so that
-few lengths occur: for a new length oneDNN writes new machine code for each product, which took a tenth of a
-demo step. Neither kind of place has a gradient.
+Attention needs a grid: rows move between the line and the grid in one copy each way. Cells of the
+grid without a token hold the batch's first token, which saves filling them with zeros: attention
+never sees such a key, and nothing reads such a query. The line ends in up to ROWS - 1 spare rows
+that nothing reads, so that few lengths occur: for a new length oneDNN writes new machine code for
+each product, which took a tenth of a demo step. Neither kind of place has a gradient.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ ROWS = 32  # the line's length is a multiple of it
 
 
 class Packed(NamedTuple):
-    """A batch of B sentences in a line of T tokens: real ones alone on a CPU, padded to T = B * L on a GPU.
+    """A batch of B sentences in a line of T tokens: real ones alone on a CPU, padded to T = B * L
+    on a GPU.
 
-    ids, row, slot: (T,) token id, its sentence, its place in the sentence. first: (B,) index of each
-    sentence's first token ([CLS]). mask: (B, L) True at real tokens. bias: of a padded batch, (B, L) float32,
-    0 at real tokens and -inf at padding.
+    ids, row, slot: (T,) token id, its sentence, its place in the sentence. first: (B,) index of
+    each sentence's first token ([CLS]). mask: (B, L) True at real tokens. bias: of a padded batch,
+    (B, L) float32, 0 at real tokens and -inf at padding.
     """
 
     ids: Tensor
@@ -56,13 +58,20 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)  # (B,)
     mask = np.arange(lengths.max()) < lengths[:, None]  # (B, L)
     row, slot = map(np.ascontiguousarray, np.nonzero(mask))  # (T,) each
-    arrays = np.concatenate(sentences).astype(np.int64), row, slot, np.cumsum(lengths) - lengths, mask
+    arrays = (
+        np.concatenate(sentences).astype(np.int64),
+        row,
+        slot,
+        np.cumsum(lengths) - lengths,
+        mask,
+    )
     return Packed(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
 def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
-    """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, its tokens, and
-    zeros. L is `width`, or the longest sentence's number of tokens. `padded` makes a batch of it."""
+    """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, its
+    tokens, and zeros. L is `width`, or the longest sentence's number of tokens. `padded` makes a
+    batch of it."""
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))  # (B,)
     width = int(lengths.max()) if width is None else width
     matrix = np.zeros((len(lengths), 1 + width), np.int64)
@@ -72,9 +81,11 @@ def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
 
 
 def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
-    """What `rows` makes of the sentences `chosen` (B,) of a token table, none longer than `width`, on its
-    device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
-    start, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]  # (B,) each
+    """What `rows` makes of the sentences `chosen` (B,) of a token table, none longer than `width`,
+    on its device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
+    # (B,) each
+    start = offsets[chosen]
+    lengths = offsets[chosen + 1] - offsets[chosen]
     slots = torch.arange(width, device=ids.device)
     places = (start[:, None] + slots).clamp(max=len(ids) - 1)  # (B, L)
     tokens = ids[places].where(slots < lengths[:, None], 0)
@@ -85,15 +96,18 @@ Places = tuple[Tensor, Tensor, Tensor]
 
 
 def places(batch: int, width: int, device: torch.device | str) -> Places:
-    """Row, slot (B * L,) and first (B,), as `Packed` has them, of all padded batches of one shape (B, L)."""
+    """Row, slot (B * L,) and first (B,), as `Packed` has them, of all padded batches of one shape
+    (B, L)."""
     cells = torch.arange(batch * width, device=device)
     return cells // width, cells % width, torch.arange(batch, device=device) * width
 
 
 def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
-    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0, which no real token
-    attends to and no loss reads. `shared` are the places of this shape, if made before."""
-    batch, width = matrix.shape[0], matrix.shape[1] - 1
+    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0, which no
+    real token attends to and no loss reads. `shared` are the places of this shape, if made
+    before."""
+    batch = matrix.shape[0]
+    width = matrix.shape[1] - 1
     row, slot, first = shared or places(batch, width, matrix.device)
     mask = slot.view(batch, width) < matrix[:, :1]
     bias = torch.zeros((), device=matrix.device).where(mask, float("-inf"))  # (B, L)
@@ -101,24 +115,33 @@ def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
 
 
 class Layout:
-    """The grid of a batch without padding of T tokens, B sentences of up to L; its line has R rows, T and the
-    spare ones.
+    """The grid of a batch without padding of T tokens, B sentences of up to L; its line has R rows,
+    T and the spare ones.
 
-    token: (B, 1, L) the token of each cell. place: (T, heads) where each head of a token lies in the
-    flattened grid (B, heads, L). bias: (B * heads, 1, L) 0 at tokens and -inf at padding.
+    token: (B, 1, L) the token of each cell. place: (T, heads) where each head of a token lies in
+    the flattened grid (B, heads, L). bias: (B * heads, 1, L) 0 at tokens and -inf at padding.
     """
 
     def __init__(self, packed: Packed, heads: int):
         device, (batch, width) = packed.row.device, packed.mask.shape
-        cells, tokens = packed.row * width + packed.slot, torch.arange(len(packed.row), device=device)
-        token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(0, cells, tokens)
+        cells = packed.row * width + packed.slot
+        tokens = torch.arange(len(packed.row), device=device)
+        token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(
+            0, cells, tokens
+        )
         head = packed.row.unsqueeze(1) * heads + torch.arange(heads, device=device)  # (T, heads)
-        bias = torch.zeros(packed.mask.shape, device=device).masked_fill_(~packed.mask, float("-inf"))
-        self.token, self.place = token.view(batch, 1, width), head * width + packed.slot.unsqueeze(1)
-        self.bias, self.spare = bias.repeat_interleave(heads, 0).unsqueeze(1), -len(tokens) % ROWS  # R - T
+        bias = torch.zeros(packed.mask.shape, device=device).masked_fill_(
+            ~packed.mask, float("-inf")
+        )
+        self.token = token.view(batch, 1, width)
+        self.place = head * width + packed.slot.unsqueeze(1)
+        # R - T
+        self.bias = bias.repeat_interleave(heads, 0).unsqueeze(1)
+        self.spare = -len(tokens) % ROWS
 
     def lengthened(self, x: Tensor) -> Tensor:
-        """(T, hidden) to (R, hidden): spare rows copy the first, since LayerNorm has no use for zeros."""
+        """(T, hidden) to (R, hidden): spare rows copy the first, since LayerNorm has no use for
+        zeros."""
         return torch.cat([x, x[:1].detach().expand(self.spare, -1)]) if self.spare else x
 
     def grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
@@ -134,12 +157,15 @@ class Layout:
     def line(self, grid: Tensor) -> Tensor:
         """(B * heads, L, d) as packed (R, heads * d)."""
         tokens, heads = self.place.shape
-        picked = _Pick.apply(grid.reshape(-1, grid.shape[-1]), self.place.flatten(), self.spare * heads)
+        picked = _Pick.apply(
+            grid.reshape(-1, grid.shape[-1]), self.place.flatten(), self.spare * heads
+        )
         return picked.view(tokens + self.spare, -1)
 
 
 class _Spread(torch.autograd.Function):
-    """Rows `source` of x. Each row of x but the spare ones at its end gets the gradient at its `target`."""
+    """Rows `source` of x. Each row of x but the spare ones at its end gets the gradient at its
+    `target`."""
 
     @staticmethod
     def forward(ctx, x: Tensor, source: Tensor, target: Tensor) -> Tensor:

@@ -1,11 +1,13 @@
 """Products of matrices, in the way that is fastest on this processor.
 
-In float32 torch multiplies with MKL, which on other makers' processors keeps to AVX2; oneDNN uses AVX-512
-wherever it is there (2.2 times as fast on the machine of benchmarks/README.md). Results agree to rounding.
+In float32 torch multiplies with MKL, which on other makers' processors keeps to AVX2; oneDNN uses
+AVX-512 wherever it is there (2.2 times as fast on the machine of benchmarks/README.md). Results
+agree to rounding.
 
-In bf16 torch uses the processor's instructions for it, or software. Where that is slower than float32, values
-rounded to bf16 are multiplied in float32: a product of two such values is exact there, and sums are kept in
-float32 either way, so results agree to the order of the sums and the last bit of bf16.
+In bf16 torch uses the processor's instructions for it, or software. Where that is slower than
+float32, values rounded to bf16 are multiplied in float32: a product of two such values is exact
+there, and sums are kept in float32 either way, so results agree to the order of the sums and the
+last bit of bf16.
 """
 
 from __future__ import annotations
@@ -20,15 +22,22 @@ from torch.autograd.function import once_differentiable
 from core.engine.processor import bf16, multiplies_bf16_fast
 
 LEAST_ROWS = 64  # below it oneDNN's preparations cost more than they gain
-AVX512 = torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+AVX512 = (
+    torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+)
 # oneDNN's product x weight^T + bias as an operator of torch, where it is there and a gain
-ONEDNN = getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None) if AVX512 else None
+ONEDNN = (
+    getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None)
+    if AVX512
+    else None
+)
 BF16_IN_FLOAT32 = not multiplies_bf16_fast()
 SMALL_BF16_IN_FLOAT32 = not bf16()
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """What F.linear gives, to rounding: (rows, out) of x (rows, in), weight (out, in), bias (out,)."""
+    """What F.linear gives, to rounding: (rows, out) of x (rows, in), weight (out, in), bias
+    (out,)."""
     if x.device.type == "cpu":
         if torch.is_autocast_enabled("cpu"):
             if BF16_IN_FLOAT32 and torch.get_autocast_dtype("cpu") == torch.bfloat16:
@@ -39,21 +48,28 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
-    """What `multiply`, one of torch's batched products of small matrices, gives of these, to rounding."""
-    if not SMALL_BF16_IN_FLOAT32 or parts[-1].device.type != "cpu" or parts[-1].dtype != torch.bfloat16:
+    """What `multiply`, one of torch's batched products of small matrices, gives of these, to
+    rounding."""
+    if (
+        not SMALL_BF16_IN_FLOAT32
+        or parts[-1].device.type != "cpu"
+        or parts[-1].dtype != torch.bfloat16
+    ):
         return multiply(*parts, **given)
     with torch.autocast("cpu", enabled=False):
         return multiply(*(part.bfloat16().float() for part in parts), **given).bfloat16()
 
 
 class _Linear(torch.autograd.Function):
-    """oneDNN's operator with its derivative. With `half` in bf16 as autocast has it, forth and back, each
-    product in float32 and then rounded; autograd widens the gradients again."""
+    """oneDNN's operator with its derivative. With `half` in bf16 as autocast has it, forth and
+    back, each product in float32 and then rounded; autograd widens the gradients again."""
 
     @staticmethod
     def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor, half: bool) -> Tensor:
         if half:
-            x, weight, bias = x.bfloat16(), weight.bfloat16(), bias.bfloat16()
+            x = x.bfloat16()
+            weight = weight.bfloat16()
+            bias = bias.bfloat16()
         ctx.save_for_backward(x, weight)
         with torch.autocast("cpu", enabled=False):
             return _product(x.float(), weight.float(), bias.float()).to(x.dtype)

@@ -1,4 +1,5 @@
-"""Baselines without training: the encoder's [CLS], its first-last average, whitening, a bag of words."""
+"""Baselines without training: the encoder's [CLS], its first-last average, whitening, a bag of
+words."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ from torch import Tensor
 from core.data.sts import StsSet
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
-from core.engine.evaluation.metrics import array, direction_rows, length_rows, mean_of_7, spectrum_rows
+from core.engine.evaluation.metrics import (
+    array,
+    direction_rows,
+    length_rows,
+    mean_of_7,
+    spectrum_rows,
+)
 from core.engine.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
 from core.spec.errors import say
@@ -24,21 +31,23 @@ from core.spec.run import RunConfig
 from core.store.cache import Note, kept
 
 VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
-ROUNDING = 1e-6  # of the vectors' length: a direction with a smaller deviation is rounding of float32
+# of the vectors' length: a direction with a smaller deviation is rounding of float32
+ROUNDING = 1e-6
 
 
 class Untrained(Contrastive):
-    """The pretrained encoder as it is, whatever the method scores after training: last-layer [CLS]; or, for
-    each layer of `early`, the mean over tokens, special ones included, of this layer's and the last one's
-    mean, side by side.
+    """The pretrained encoder as it is, whatever the method scores after training: last-layer [CLS];
+    or, for each layer of `early`, the mean over tokens, special ones included, of this layer's and
+    the last one's mean, side by side.
 
-    Layer 0 is the embedding output, 1 the first transformer layer (D77), and -1 gives the last layer alone,
-    Reimers and Gurevych's mean (2019).
+    Layer 0 is the embedding output, 1 the first transformer layer (D77), and -1 gives the last
+    layer alone, Reimers and Gurevych's mean (2019).
     """
 
     def __init__(self, encoder: Encoder, early: Sequence[int] = ()):
         super().__init__()
-        self.encoder, self.early = encoder, early
+        self.encoder = encoder
+        self.early = early
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """[CLS], (B, hidden), or the means, (B, layers x hidden)."""
@@ -56,27 +65,32 @@ def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
     """The mean of fixed random vectors of each sentence's lower-cased words, (sentences, 256)."""
     bags = [re.findall(r"\w+", sentence.lower()) or [sentence] for sentence in sentences]
     seeds = {word: zlib.crc32(word.encode()) for bag in bags for word in bag}
-    vectors = {word: np.random.default_rng(seed).standard_normal(256) for word, seed in seeds.items()}
-    return np.array([np.mean([vectors[word] for word in bag], axis=0) for bag in bags], dtype=np.float32)
+    vectors = {
+        word: np.random.default_rng(seed).standard_normal(256) for word, seed in seeds.items()
+    }
+    return np.array(
+        [np.mean([vectors[word] for word in bag], axis=0) for bag in bags], dtype=np.float32
+    )
 
 
 def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
-    """(x - mu) W with W = U Lambda^(-1/2), from mean and covariance U Lambda U^T of `fitted_on` (Su et al.
-    2021). vectors (n, dim), fitted_on (m, dim) -> (n, directions with variance) float64; NaN for vectors that
-    are not finite."""
+    """(x - mu) W with W = U Lambda^(-1/2), from mean and covariance U Lambda U^T of `fitted_on` (Su
+    et al. 2021). vectors (n, dim), fitted_on (m, dim) -> (n, directions with variance) float64; NaN
+    for vectors that are not finite."""
     fitted_on = np.asarray(fitted_on, dtype=np.float64)
     if not np.isfinite(fitted_on).all():
         return np.full_like(vectors, np.nan)
     mean = fitted_on.mean(0)  # (dim,)
-    variances, directions = np.linalg.eigh(np.cov(fitted_on, rowvar=False, bias=True))  # (dim,), (dim, dim)
+    # (dim,), (dim, dim)
+    variances, directions = np.linalg.eigh(np.cov(fitted_on, rowvar=False, bias=True))
     kept = variances > ROUNDING**2 * (fitted_on**2).sum(1).mean()
     return (vectors - mean) @ (directions[:, kept] / np.sqrt(variances[kept]))
 
 
 def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
-    """Spearman x 100 of a set with vectors whitened on its own sentences, as often as they occur: Su et al.'s
-    "target" variant, which sees no label and needs more sentences than dimensions. The papers' tables copy
-    the variant that is fitted on NLI sentences."""
+    """Spearman x 100 of a set with vectors whitened on its own sentences, as often as they occur:
+    Su et al.'s "target" variant, which sees no label and needs more sentences than dimensions. The
+    papers' tables copy the variant that is fitted on NLI sentences."""
     fitted_on = encode([*pairs.a, *pairs.b])
     return evaluate({"set": pairs}, lambda texts: whitened(encode(texts), fitted_on)).scores["set"]
 
@@ -84,14 +98,17 @@ def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
 def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     """Rows of the baselines, at step 0.
 
-    By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own [CLS] also
-    how much higher pairs of like length are rated (ESimCSE, Section 1), how the development sentences'
-    vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
+    By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own
+    [CLS] also how much higher pairs of like length are rated (ESimCSE, Section 1), how the
+    development sentences' vectors spread over directions, and their spectrum (MoCoSE, Figure 7).
     """
-    sets, untrained = scorer.sets, scorer.score(Untrained(encoder), scorer.sets)
+    sets = scorer.sets
+    untrained = scorer.score(Untrained(encoder), scorer.sets)
     averages = array(scorer.vectors(Untrained(encoder, (1, 0)), distinct_sentences(sets.values())))
-    halves = np.split(averages, 2, axis=1)  # of the sentences that `evaluate` asks for, in their order
-    first, first_0 = evaluate(sets, lambda _: halves[0]), evaluate(sets, lambda _: halves[1])
+    # of the sentences that `evaluate` asks for, in their order
+    halves = np.split(averages, 2, axis=1)
+    first = evaluate(sets, lambda _: halves[0])
+    first_0 = evaluate(sets, lambda _: halves[1])
     scores = {
         "untrained": untrained.scores,
         "bag_of_words": evaluate(sets, bag_of_words).scores,
@@ -104,7 +121,9 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
         values = {task: score["all"] for task, score in by_set.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
         rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
-    rows += [r for r in length_rows(untrained.pairs, "untrained", scorer.dev, 0) if r.metric == EXCESS]
+    rows += [
+        r for r in length_rows(untrained.pairs, "untrained", scorer.dev, 0) if r.metric == EXCESS
+    ]
     vectors = array(untrained.of(scorer.dev_sentences))
     directions = direction_rows(vectors, "untrained", 0)
     return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
@@ -113,8 +132,8 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 def kept_rows(
     config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]], note: Note = say
 ) -> list[Row]:
-    """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the cache for
-    all its runs."""
+    """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the
+    cache for all its runs."""
     key = [config.encoder.digest, config.eval.digest, what, VERSION]
 
     def load(content: bytes) -> list[Row]:

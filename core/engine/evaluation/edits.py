@@ -1,6 +1,8 @@
-"""How far a small edit moves a sentence: cosines of sentences and their edited copies (ESimCSE, Table 2).
+"""How far a small edit moves a sentence: cosines of sentences and their edited copies (ESimCSE,
+Table 2).
 
-The paper shows one sentence; here are means over 100 of the development set, the same copies in all runs.
+The paper shows one sentence; here are means over 100 of the development set, the same copies in all
+runs.
 """
 
 from __future__ import annotations
@@ -25,14 +27,16 @@ EDITS = ("itself", "insertion", "deletion", "repetition", "repetition_subword")
 
 
 def edited_sentences(dev: StsSet) -> list[str]:
-    """The first 100 distinct sentences of at least 6 words, first sentence before second, in file order."""
+    """The first 100 distinct sentences of at least 6 words, first sentence before second, in file
+    order."""
     texts = dict.fromkeys(text for pair in zip(dev.a, dev.b, strict=True) for text in pair)
     return [text for text in texts if len(text.split()) >= FEWEST_WORDS][:SENTENCES]
 
 
 def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random) -> list[str]:
     """The words with one word of another sentence put anywhere among them, ends included."""
-    place, word = stream.randrange(len(words) + 1), stream.choice(other)
+    place = stream.randrange(len(words) + 1)
+    word = stream.choice(other)
     return [*words[:place], word, *words[place:]]
 
 
@@ -43,8 +47,9 @@ def written(words: Sequence, times: int, stream: random.Random) -> list:
 
 
 def edited_copies(sentences: Sequence[str], tokenizer, max_length: int) -> TokenTable:
-    """Token ids of n sentences, two or more, and of their copies by kind of edit in the order of EDITS: 6 n
-    rows. Sentences are cut one token below the encoder's limit `max_length`, so that one can be repeated."""
+    """Token ids of n sentences, two or more, and of their copies by kind of edit in the order of
+    EDITS: 6 n rows. Sentences are cut one token below the encoder's limit `max_length`, so that one
+    can be repeated."""
     stream = python_stream(0, "edits")
     words = [sentence.split() for sentence in sentences]
     others = (words[(i + stream.randrange(1, len(words))) % len(words)] for i in range(len(words)))
@@ -58,10 +63,14 @@ def edited_copies(sentences: Sequence[str], tokenizer, max_length: int) -> Token
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 
-def edit_rows(model: Contrastive, dev: StsSet, tokenizer, device: torch.device, step: int) -> list[Row]:
-    """Mean cosine between sentence and copy by kind of edit; no rows where there is nothing to insert from.
+def edit_rows(
+    model: Contrastive, dev: StsSet, tokenizer, device: torch.device, step: int
+) -> list[Row]:
+    """Mean cosine between sentence and copy by kind of edit; no rows where there is nothing to
+    insert from.
 
-    `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random (D21).
+    `itself` is encoded like the other copies: 1 up to rounding, and less where evaluation is random
+    (D21).
     """
     sentences = edited_sentences(dev)
     if len(sentences) < 2:
@@ -69,5 +78,9 @@ def edit_rows(model: Contrastive, dev: StsSet, tokenizer, device: torch.device, 
     copies = edited_copies(sentences, tokenizer, model.encoder.max_positions)
     vectors = array(table_vectors(model, copies, np.arange(len(copies)), device))  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
-    means = zip(EDITS, [cosines(plain, copy).mean(dtype=np.float64) for copy in edited], strict=True)
-    return [Row("selected", "edits", f"cosine_{e}", step, float(x)) for e, x in means if np.isfinite(x)]
+    means = zip(
+        EDITS, [cosines(plain, copy).mean(dtype=np.float64) for copy in edited], strict=True
+    )
+    return [
+        Row("selected", "edits", f"cosine_{e}", step, float(x)) for e, x in means if np.isfinite(x)
+    ]

@@ -1,6 +1,6 @@
-"""Sentence vectors of any encoder on disk: what `evaluate` scores, independent of how it was trained.
-`transformers` loads a folder, sentence-transformers a folder with its list of modules; neither uses a network
-or runs code of the folder."""
+"""Sentence vectors of any encoder on disk: what `evaluate` scores, independent of how it was
+trained. `transformers` loads a folder, sentence-transformers a folder with its list of modules;
+neither uses a network or runs code of the folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from core.engine.encoder.packing import rows
 from core.engine.evaluation.metrics import array
 from core.engine.evaluation.scoring import in_batches
 from core.engine.tokens import tokenise
-from core.spec.errors import refuse, refuse_any, refusing, say
+from core.spec.errors import UserError, refusing, say
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -42,40 +42,54 @@ class LoadedEncoder:
 def load_checkpoint(
     folder: Path, *, pooling: Pooling, device: str = "cpu", allow_pickle: bool = False
 ) -> LoadedEncoder:
-    """The encoder in this folder, in float32 and evaluation mode, with every weight that `pooling` needs.
+    """The encoder in this folder, in float32 and evaluation mode, with every weight that `pooling`
+    needs.
 
-    Raises UserError for decoders, for pickled weights unless allowed (a pickle can run code), and for weights
-    that the checkpoint lacks: `transformers` would fill those with random numbers.
+    Raises UserError for decoders, for pickled weights unless allowed (a pickle can run code), and
+    for weights that the checkpoint lacks: `transformers` would fill those with random numbers.
     """
     folder = Path(folder)
     check_files(folder, allow_pickle)
     from transformers import AutoModel, AutoTokenizer, logging  # slow to import
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    logging.set_verbosity_error()  # unused weights are reported otherwise; missing ones are refused below
+    # unused weights are reported otherwise; missing ones are refused below
+    logging.set_verbosity_error()
     logging.disable_progress_bar()
     with refusing(f"The encoder in {folder} cannot be loaded", "copy its files there again"):
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
         safe = not allow_pickle or any(folder.glob("model.safetensors*"))
         model, info = AutoModel.from_pretrained(
-            folder, dtype=torch.float32, use_safetensors=safe, output_loading_info=True,
-            ignore_mismatched_sizes=True, **LOCAL,  # mismatches are named and refused below
-        )  # fmt: skip
-    kind, missing, unused = model.config.model_type, sorted(info["missing_keys"]), info["unexpected_keys"]
+            folder,
+            dtype=torch.float32,
+            use_safetensors=safe,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **LOCAL,  # mismatches are named and refused below
+        )
+    kind = model.config.model_type
+    missing = sorted(info["missing_keys"])
+    unused = info["unexpected_keys"]
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
     wrong += [f"{name} is {[*has]}, not {[*wants]}" for name, has, wants in info["mismatched_keys"]]
     layers = (name for name in sorted(unused) if re.search(r"\blayers?\.\d", name))
     wrong += [f"{name} is of a layer too many" for name in layers]
     first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
-    refuse_any({
-        f"{folder} holds a {kind} model, which is no encoder; give another folder.":
-            kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder,
-        f"{folder} has weights that do not fit its config.json ({next(iter(wrong), '')}); copy both.": wrong,
-        f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its post-processor, or "
-        "take --pooling mean.": pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id],
-        f"{folder} has no trained pooler; take --pooling cls or mean.":
-            pooling == "pooler" and (missing or getattr(model, "pooler", None) is None),
-    })  # fmt: skip
+    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:
+        raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
+    if wrong:
+        raise UserError(
+            f"{folder} has weights that do not fit its config.json ({next(iter(wrong), '')}); copy "
+            "both."
+        )
+    if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
+        raise UserError(
+            f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its "
+            "post-processor, or "
+            "take --pooling mean."
+        )
+    if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
+        raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
     if heads := {name.removeprefix(f"{model.base_model_prefix}.").split(".")[0] for name in unused}:
         say(f"Weights outside the encoder are not used: {', '.join(sorted(heads))[:200]}.")
     longest = min(_positions(model), tokenizer.model_max_length)
@@ -90,12 +104,15 @@ def _positions(model: Any) -> int:
     return places if padding is None else places - padding - 1
 
 
-def sentence_vectors(checkpoint: LoadedEncoder, sentences: Sequence[str], pooling: Pooling) -> np.ndarray:
+def sentence_vectors(
+    checkpoint: LoadedEncoder, sentences: Sequence[str], pooling: Pooling
+) -> np.ndarray:
     """The sentences' vectors, (sentences, hidden) float32, in the order given.
 
-    cls: last layer's first token, before any pooler. pooler: the model's own pooler on it (dense and tanh in
-    BERT). mean: mean of the last layer over real tokens, special ones included. first_last_avg: the same mean
-    of the average of the first transformer layer and the last one (D77).
+    cls: last layer's first token, before any pooler. pooler: the model's own pooler on it (dense
+    and tanh in BERT). mean: mean of the last layer over real tokens, special ones included.
+    first_last_avg: the same mean of the average of the first transformer layer and the last one
+    (D77).
     """
     table = tokenise(checkpoint.tokenizer, sentences, checkpoint.max_length)
 
@@ -106,13 +123,16 @@ def sentence_vectors(checkpoint: LoadedEncoder, sentences: Sequence[str], poolin
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
         return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
 
-    lengths, device = np.diff(table.offsets), checkpoint.model.device.type
+    lengths = np.diff(table.offsets)
+    device = checkpoint.model.device.type
     return array(in_batches(encoded, lengths, device, pads=True, in_order=False))
 
 
 def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
     """(B, hidden) from ids and mask (B, L)."""
-    output = model(input_ids=ids, attention_mask=mask, output_hidden_states=pooling == "first_last_avg")
+    output = model(
+        input_ids=ids, attention_mask=mask, output_hidden_states=pooling == "first_last_avg"
+    )
     tokens = output.last_hidden_state  # (B, L, hidden)
     if pooling in ("cls", "pooler"):
         return tokens[:, 0] if pooling == "cls" else output.pooler_output
@@ -129,16 +149,23 @@ def installed() -> bool:
 
 def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTransformer:
     """All modules of a folder, read by sentence-transformers. Raises UserError."""
-    kind = json_object(folder / "config_sentence_transformers.json").get("model_type", "SentenceTransformer")
+    kind = json_object(folder / "config_sentence_transformers.json").get(
+        "model_type", "SentenceTransformer"
+    )
     hint = "give --pooling to score its encoder alone"
-    refuse(kind != "SentenceTransformer", f"{folder} holds a {kind}, which gives no vectors; {hint}.")
+    if kind != "SentenceTransformer":
+        raise UserError(f"{folder} holds a {kind}, which gives no vectors; {hint}.")
     with refusing(f"sentence-transformers cannot load {folder}", hint):
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        encoder = load_checkpoint(folder / listed[0]["path"], pooling="mean", allow_pickle=allow_pickle)
+        encoder = load_checkpoint(
+            folder / listed[0]["path"], pooling="mean", allow_pickle=allow_pickle
+        )
         from sentence_transformers import SentenceTransformer  # an extra
 
         arguments = {"dtype": torch.float32} | ({} if allow_pickle else {"use_safetensors": True})
-        modules = SentenceTransformer(str(folder), device=device, model_kwargs=arguments, **LOCAL).eval()
+        modules = SentenceTransformer(
+            str(folder), device=device, model_kwargs=arguments, **LOCAL
+        ).eval()
         places = _positions(encoder.model)
         modules.max_seq_length = min(modules.max_seq_length or places, places)
         modules.encode(["a"])  # a module may lack what the module before it should give

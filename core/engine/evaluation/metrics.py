@@ -1,8 +1,9 @@
-"""Metrics of sentence embeddings: Spearman, alignment, uniformity, length bias, and directions, which show
-collapse without graded pairs.
+"""Metrics of sentence embeddings: Spearman, alignment, uniformity, length bias, and directions,
+which show collapse without graded pairs.
 
-Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them. Correlations are
-x 100. A metric that is not defined (constant scores, vectors that are not finite or have no length) is NaN.
+Vectors are numpy arrays, or tensors on a GPU, where they stay until a number comes of them.
+Correlations are x 100. A metric that is not defined (constant scores, vectors that are not finite
+or have no length) is NaN.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from core.spec.result import EXCESS, PairBlock, Row
 Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 MODES = ("global", "batched64")
 AGGREGATES = ("all", "mean", "wmean")
-NOTHING = float(np.finfo(np.float32).eps) ** 2  # a mean squared distance that is rounding of float32
+# a mean squared distance that is rounding of float32
+NOTHING = float(np.finfo(np.float32).eps) ** 2
 BATCH = 64  # of the released alignment and uniformity (D43)
 GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
 FEWEST_PAIRS = 10  # a rank correlation of fewer says nothing
 _BLOCK = 2048
-_undefined = np.errstate(invalid="ignore", divide="ignore", over="ignore")  # what is not defined becomes NaN
+# what is not defined becomes NaN
+_undefined = np.errstate(invalid="ignore", divide="ignore", over="ignore")
 
 
 def array(vectors: Vectors) -> np.ndarray:
@@ -45,7 +48,8 @@ def _lengths(x: Vectors) -> Vectors:
 
 @_undefined
 def unit(x: Vectors) -> Vectors:
-    """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not finite."""
+    """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not
+    finite."""
     x = _float64(x)
     return x / _lengths(x)
 
@@ -54,23 +58,27 @@ def unit(x: Vectors) -> Vectors:
 def cosines(x: Vectors, y: Vectors) -> np.ndarray:
     """x_i . y_i / (|x_i| |y_i|), row by row, float32.
 
-    x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1. NaN where
-    a row is zero or not finite.
+    x, y (n, dim) -> (n,). Computed in float64 and rounded once, so that equal rows give exactly 1.
+    NaN where a row is zero or not finite.
     """
-    x, y = _float64(x), _float64(y)
+    x = _float64(x)
+    y = _float64(y)
     product = (x * y).sum(1) if isinstance(x, Tensor) else np.einsum("nd,nd->n", x, y)
     return array(product / (_lengths(x) * _lengths(y))[:, 0]).astype(np.float32)
 
 
 def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
-    """100 x Pearson's correlation of the ranks, ties sharing their mean rank (as scipy.stats.spearmanr).
+    """100 x Pearson's correlation of the ranks, ties sharing their mean rank (as
+    scipy.stats.spearmanr).
 
     cosine, gold (n,). NaN for fewer than two pairs, constant input or anything not finite.
     """
     if not (np.isfinite(cosine).all() and np.isfinite(gold).all()):
         return float("nan")
-    a, b = rankdata(cosine), rankdata(gold)
-    a, b = a - a.mean(), b - b.mean()
+    a = rankdata(cosine)
+    b = rankdata(gold)
+    a = a - a.mean()
+    b = b - b.mean()
     scale = np.sqrt((a @ a) * (b @ b))
     return float(100.0 * (a @ b) / scale) if scale > 0 else float("nan")
 
@@ -78,8 +86,8 @@ def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
 def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
     """The set's Spearman in SentEval's three aggregations (D80), x 100; cosine (pairs,).
 
-    all: one Spearman over all pairs. mean: plain mean of the subsets' Spearmans, NaN if a subset has none.
-    wmean: the same weighted by pairs. With one subset the three are equal.
+    all: one Spearman over all pairs. mean: plain mean of the subsets' Spearmans, NaN if a subset
+    has none. wmean: the same weighted by pairs. With one subset the three are equal.
     """
     parts = [np.array(pairs.subset) == name for name in dict.fromkeys(pairs.subset)]
     values = [spearman(cosine[part], pairs.gold[part]) for part in parts]
@@ -91,10 +99,11 @@ def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
 
 
 def alignment(x: Vectors, y: Vectors, mode: str) -> float:
-    """Mean over pairs of |x_i - y_i|^2 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is closer.
+    """Mean over pairs of |x_i - y_i|^2 (Wang and Isola 2020, alpha = 2); in [0, 4], lower is
+    closer.
 
-    x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" is the mean over full
-    batches of 64 in order. NaN without a pair, or without a full batch.
+    x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" is the mean
+    over full batches of 64 in order. NaN without a pair, or without a full batch.
     """
     distance = array(((unit(x) - unit(y)) ** 2).sum(1))  # (n,)
     means = [batch.mean() for batch in _batches(distance, mode)]
@@ -104,9 +113,9 @@ def alignment(x: Vectors, y: Vectors, mode: str) -> float:
 def uniformity(x: Vectors, mode: str) -> float:
     """log of the mean over pairs i < j of exp(-2 |x_i - x_j|^2) (Wang and Isola 2020, t = 2).
 
-    x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode` "global" is
-    over all pairs; "batched64" (D43) is the mean of the logs of full batches of 64 in order. NaN with fewer
-    than two vectors, or no full batch.
+    x (n, dim), scaled to length 1 here; the value lies in [-8, 0], 0 being full collapse. `mode`
+    "global" is over all pairs; "batched64" (D43) is the mean of the logs of full batches of 64 in
+    order. NaN with fewer than two vectors, or no full batch.
     """
     potentials = [_log_potential(batch) for batch in _batches(unit(x), mode) if len(batch) > 1]
     return float(np.mean(potentials)) if potentials else float("nan")
@@ -118,8 +127,8 @@ def mean_of_7(scores: Sequence[float]) -> float:
 
 
 def mean_of_8_rounded(scores: Sequence[float]) -> float:
-    """The released selection score (D41): the mean of the scores, rounded to 2 decimals each, and of their
-    rounded mean. It is within about 0.01 of mean_of_7; NaN if a score is."""
+    """The released selection score (D41): the mean of the scores, rounded to 2 decimals each, and
+    of their rounded mean. It is within about 0.01 of mean_of_7; NaN if a score is."""
     rounded = [float(f"{score:.2f}") for score in scores]  # as printed, then read back
     rounded.append(float(f"{sum(rounded) / len(rounded):.2f}"))
     return sum(rounded) / len(rounded)
@@ -131,11 +140,14 @@ def _batches(values: Vectors, mode: str) -> list[Vectors]:
 
 
 def _log_potential(x: Vectors) -> float:
-    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows: |x_i - x_j|^2 = 2 - 2 x_i . x_j."""
-    # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be TF32.
+    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows: |x_i - x_j|^2 = 2 - 2 x_i .
+    x_j."""
+    # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be
+    # TF32.
     rows: Vectors = x if isinstance(x, Tensor) else x.astype(np.float32)
     library: Any = torch if isinstance(x, Tensor) else np
-    total, pairs = 0.0, len(x) * (len(x) - 1) / 2
+    total = 0.0
+    pairs = len(x) * (len(x) - 1) / 2
     for start in range(0, len(rows), _BLOCK):
         block = rows[start : start + _BLOCK]
         potential = library.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
@@ -145,7 +157,8 @@ def _log_potential(x: Vectors) -> float:
 
 
 def mean_cosine(vectors: Vectors) -> float:
-    """Mean cosine over the pairs of different rows, 1 when all have one direction. vectors (n, dim), n > 1.
+    """Mean cosine over the pairs of different rows, 1 when all have one direction. vectors (n,
+    dim), n > 1.
 
     (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself.
     """
@@ -155,22 +168,25 @@ def mean_cosine(vectors: Vectors) -> float:
 
 
 def spread(vectors: np.ndarray) -> float:
-    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all have one direction. vectors (n, dim)."""
+    """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all have one direction. vectors (n,
+    dim)."""
     mean = unit(vectors).mean(0)  # (dim,)
     return float(1.0 - mean @ mean)
 
 
 def effective_rank(vectors: np.ndarray) -> float:
-    """In how many directions the unit vectors differ, from 1 to dim. vectors (n, dim), each with a direction.
+    """In how many directions the unit vectors differ, from 1 to dim. vectors (n, dim), each with a
+    direction.
 
-    exp of the Shannon entropy of p_i = s_i^2 / sum of s^2, with s the singular values of the centred vectors
-    of length 1. Roy and Vetterli (2007) take s_i / sum of s; squared, p are shares of variance. 1 if centring
-    leaves nothing but rounding. Of a collapsed encoder it describes what little is left: read it beside the
-    mean cosine.
+    exp of the Shannon entropy of p_i = s_i^2 / sum of s^2, with s the singular values of the
+    centred vectors of length 1. Roy and Vetterli (2007) take s_i / sum of s; squared, p are shares
+    of variance. 1 if centring leaves nothing but rounding. Of a collapsed encoder it describes what
+    little is left: read it beside the mean cosine.
     """
     units = unit(vectors)
     centred = units - units.mean(0)
-    variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)  # (dim,), squared singular values
+    # (dim,), squared singular values
+    variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)
     if variances.sum() <= NOTHING * len(units):
         return 1.0
     p = variances[variances > 0] / variances.sum()
@@ -184,30 +200,40 @@ def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Row]:
 
 
 def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
-    """Mean cosine and effective rank as rows of task `dev`; none where a vector has no direction."""
+    """Mean cosine and effective rank as rows of task `dev`; none where a vector has no
+    direction."""
     rows = mean_cosine_rows(vectors, checkpoint, step)
-    return [*rows, Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors))] if rows else []
+    return (
+        [*rows, Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors))]
+        if rows
+        else []
+    )
 
 
 def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
-    """The singular values of the sentence-vector matrix, not centred, as rows of task `dev`, largest first
-    (MoCoSE, Figure 7); vectors (n, dim) are finite."""
+    """The singular values of the sentence-vector matrix, not centred, as rows of task `dev`,
+    largest first (MoCoSE, Figure 7); vectors (n, dim) are finite."""
     gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
     values = enumerate(np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None)))
-    return [Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values]
+    return [
+        Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values
+    ]
 
 
 def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int) -> list[Row]:
-    """Length bias (ESimCSE, Section 1 and Table 1): of each set Spearman x 100 of the pairs whose sentences
-    differ by at most 3 words (`spearman_gap_le3`) and by more (`spearman_gap_gt3`), and by how much the like
-    ones are rated higher (`like_length_excess`). The set named `dev` goes under the task `dev`.
+    """Length bias (ESimCSE, Section 1 and Table 1): of each set Spearman x 100 of the pairs whose
+    sentences differ by at most 3 words (`spearman_gap_le3`) and by more (`spearman_gap_gt3`), and
+    by how much the like ones are rated higher (`like_length_excess`). The set named `dev` goes
+    under the task `dev`.
 
-    A group of fewer than 10 pairs, or without a rank correlation, has no row; no excess without both groups.
+    A group of fewer than 10 pairs, or without a rank correlation, has no row; no excess without
+    both groups.
     """
     rows = []
     for task in dict.fromkeys(block.task for block in pairs):
         _, _, *columns = zip(*(block for block in pairs if block.task == task), strict=True)
-        gold, cosine, words_a, words_b = (np.concatenate(column) for column in columns)  # (pairs,) each
+        # (pairs,) each
+        gold, cosine, words_a, words_b = (np.concatenate(column) for column in columns)
         like = np.abs(words_a - words_b) <= GAP
         groups = {"spearman_gap_le3": like, "spearman_gap_gt3": ~like}
         large = {name: group for name, group in groups.items() if group.sum() >= FEWEST_PAIRS}
@@ -215,17 +241,19 @@ def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int
         if len(values) == 2:
             values[EXCESS] = like_length_excess(gold, cosine.astype(float), like)
         name = "dev" if task == dev else task
-        rows += [Row(checkpoint, name, metric, step, x) for metric, x in values.items() if np.isfinite(x)]
+        rows += [
+            Row(checkpoint, name, metric, step, x) for metric, x in values.items() if np.isfinite(x)
+        ]
     return rows
 
 
 def like_length_excess(gold: np.ndarray, cosine: np.ndarray, like: np.ndarray) -> float:
-    """How much higher the cosine of a pair of like length is than that of another pair of the same gold
-    score, in SDs of the cosines; (pairs,) each.
+    """How much higher the cosine of a pair of like length is than that of another pair of the same
+    gold score, in SDs of the cosines; (pairs,) each.
 
-    The coefficient of `like` in a least-squares fit of the cosine by 1, gold and `like`, over the SD of the
-    set's cosines. Positive: pairs of like length are taken to be more similar than they are. NaN if cosines
-    or gold are constant or not finite.
+    The coefficient of `like` in a least-squares fit of the cosine by 1, gold and `like`, over the
+    SD of the set's cosines. Positive: pairs of like length are taken to be more similar than they
+    are. NaN if cosines or gold are constant or not finite.
     """
     if np.ptp(cosine) == 0 or np.ptp(gold) == 0 or not np.isfinite(cosine).all():
         return float("nan")

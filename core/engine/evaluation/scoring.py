@@ -1,6 +1,7 @@
 """Scores of sentence vectors on graded pairs, and the rows that a run's evaluations leave.
 
-Every distinct sentence is encoded once, and every score is taken from the pairs' cosines, which are kept.
+Every distinct sentence is encoded once, and every score is taken from the pairs' cosines, which are
+kept.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
 
 class Evaluation(NamedTuple):
-    """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by metric if
-    computed, and `of`, which gives the vectors of these sets' sentences.
+    """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by
+    metric if computed, and `of`, which gives the vectors of these sets' sentences.
 
     A set whose cosines are all equal, or not all finite, has NaN.
     """
@@ -48,15 +49,19 @@ class Evaluation(NamedTuple):
         return mean_of_7([self.scores[name][aggregate] for name in tests])
 
 
-def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()) -> Evaluation:
+def evaluate(
+    sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()
+) -> Evaluation:
     """The scores of these sets, with every pair's float32 cosine, from which the scores are taken.
 
-    `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, an array or a
-    tensor on a GPU, of any length. `geometry_of` are the sets, in order, whose pairs together give alignment
-    and uniformity (D43: STS-B train, dev, test).
+    `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, an
+    array or a tensor on a GPU, of any length. `geometry_of` are the sets, in order, whose pairs
+    together give alignment and uniformity (D43: STS-B train, dev, test).
     """
     places = {text: i for i, text in enumerate(distinct_sentences([*sets.values(), *geometry_of]))}
-    vectors, scores, blocks = encode(list(places)), {}, []
+    vectors = encode(list(places))
+    scores = {}
+    blocks = []
 
     def of(texts: Sequence[str]) -> Vectors:
         return vectors[[places[text] for text in texts]]
@@ -73,19 +78,24 @@ def evaluate(sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[S
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
     """The sentences of these sets, each once, in their order."""
-    return list(dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side))
+    return list(
+        dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side)
+    )
 
 
 def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
     """Alignment and uniformity of the sets' pairs together, in both modes of D43.
 
-    alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all. uniformity_batched64 is
-    over first sentences in file order, as released; uniformity_global over the distinct sentences of both
-    sides. Sentences are not cut at 32 tokens.
+    alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all.
+    uniformity_batched64 is over first sentences in file order, as released; uniformity_global over
+    the distinct sentences of both sides. Sentences are not cut at 32 tokens.
     """
-    a, b = [text for pairs in sets for text in pairs.a], [text for pairs in sets for text in pairs.b]
-    x, y = of(a), of(b)
-    positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > 4.0)  # SimCSE's convention
+    a = [text for pairs in sets for text in pairs.a]
+    b = [text for pairs in sets for text in pairs.b]
+    x = of(a)
+    y = of(b)
+    # SimCSE's convention
+    positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > 4.0)
     values = {}
     for mode in metrics.MODES:
         values[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
@@ -109,8 +119,12 @@ class Scorer:
         tokenised: Callable[[list[str]], TokenTable],
         device: torch.device,
     ):
-        self.sets, self.geometry_of, self.tasks, self.device = sets, geometry_of, tasks, device
-        self.tests, self.dev = [name for name in sets if name != "dev"], sets["dev"].name
+        self.sets = sets
+        self.geometry_of = geometry_of
+        self.tasks = tasks
+        self.device = device
+        self.tests = [name for name in sets if name != "dev"]
+        self.dev = sets["dev"].name
         self.dev_sentences = distinct_sentences([sets["dev"]])
         sentences = distinct_sentences([*sets.values(), *geometry_of])
         sentences += [text for task in tasks for text in task.sentences()]
@@ -118,7 +132,8 @@ class Scorer:
         self.table = tokenised(list(self.index))
 
     def vectors(self, model: Contrastive, sentences: Sequence[str]) -> Vectors:
-        """The model's vectors of sentences of the sets, in evaluation mode, (sentences, dim) float32."""
+        """The model's vectors of sentences of the sets, in evaluation mode, (sentences, dim)
+        float32."""
         places = np.array([self.index[text] for text in sentences])
         return table_vectors(model, self.table, places, self.device)
 
@@ -130,20 +145,26 @@ class Scorer:
         return evaluate(sets, lambda texts: self.vectors(model, texts), geometry_of)
 
     def count_rows(self, evaluation_path: str | None) -> list[Row]:
-        """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and SICK-R.
+        """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and
+        SICK-R.
 
-        A SICK-R split that is missing or not as published has no row, since runs do not read it otherwise.
+        A SICK-R split that is missing or not as published has no row, since runs do not read it
+        otherwise.
         """
-        sets = self.sets | {pairs.name: pairs for pairs in self.geometry_of if pairs.name != self.dev}
+        sets = self.sets | {
+            pairs.name: pairs for pairs in self.geometry_of if pairs.name != self.dev
+        }
         for split in ("train", "dev") if evaluation_path is not None else ():
             with contextlib.suppress(UserError):
                 sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
         return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
     def check(self, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
-        """One check during training. Adds its rows; the score that selects the checkpoint (D40, D41)."""
+        """One check during training. Adds its rows; the score that selects the checkpoint (D40,
+        D41)."""
         aggregate = config.sts.aggregate
-        metric, development = f"spearman_{aggregate}", self.score(model, ["dev"])
+        metric = f"spearman_{aggregate}"
+        development = self.score(model, ["dev"])
         score = development.scores["dev"][aggregate]
         rows.append(Row("curve", "dev", metric, step, score))
         rows += metrics.mean_cosine_rows(development.of(self.dev_sentences), "curve", step)
@@ -151,16 +172,21 @@ class Scorer:
             return score
         scores = [score[aggregate] for score in self.score(model, self.tests).scores.values()]
         rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
-        return mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
+        return (
+            mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
+        )
 
     def final_evaluation(
         self, model: Contrastive, config: RunConfig, training: Training, rows: list[Row]
     ) -> tuple[Status, tuple[PairBlock, ...]]:
-        """Status and pairs of the selected checkpoint, whose weights the model has afterwards. Adds the rows
-        of the last and of the selected checkpoint."""
-        steps, chosen = config.train.steps, training.selected
+        """Status and pairs of the selected checkpoint, whose weights the model has afterwards. Adds
+        the rows of the last and of the selected checkpoint."""
+        steps = config.train.steps
+        chosen = training.selected
         if training.diverged_at is not None or chosen is None:
-            rows.append(Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan")))
+            rows.append(
+                Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan"))
+            )
             return "diverged", ()
         step = chosen.step
         last = selected = self.score(model, self.sets, self.geometry_of if step == steps else ())
@@ -187,17 +213,24 @@ class Scorer:
         for aggregate in AGGREGATES:
             values = {name: score[aggregate] for name, score in evaluation.scores.items()}
             values["avg"] = evaluation.average(self.tests, aggregate)
-            rows += [Row(checkpoint, task, f"spearman_{aggregate}", step, x) for task, x in values.items()]
+            rows += [
+                Row(checkpoint, task, f"spearman_{aggregate}", step, x)
+                for task, x in values.items()
+            ]
         task = "STS-B" if len(self.geometry_of) > 1 else "dev"
-        return rows + [Row(checkpoint, task, metric, step, x) for metric, x in evaluation.geometry.items()]
+        return rows + [
+            Row(checkpoint, task, metric, step, x) for metric, x in evaluation.geometry.items()
+        ]
 
 
-def table_vectors(model: Contrastive, table: TokenTable, places: np.ndarray, device: torch.device) -> Vectors:
-    """The model's vectors of the sentences at these places of a token table, (places, dim) float32: an array
-    on a CPU, a tensor on a GPU, which multiplies in TF32.
+def table_vectors(
+    model: Contrastive, table: TokenTable, places: np.ndarray, device: torch.device
+) -> Vectors:
+    """The model's vectors of the sentences at these places of a token table, (places, dim) float32:
+    an array on a CPU, a tensor on a GPU, which multiplies in TF32.
 
-    The model is in evaluation mode afterwards: with dropout the scores would differ (D53). A GPU does not pad
-    where scores depend on the batches, which are then the same on every device.
+    The model is in evaluation mode afterwards: with dropout the scores would differ (D53). A GPU
+    does not pad where scores depend on the batches, which are then the same on every device.
     """
     in_order = model.draws_when_scored
     pads = device.type == "cuda" and not in_order and not model.scored_by_slot
@@ -214,29 +247,37 @@ def table_vectors(model: Contrastive, table: TokenTable, places: np.ndarray, dev
 
     model.eval()
     products = torch.backends.cuda.matmul
-    training, products.allow_tf32 = products.allow_tf32, products.allow_tf32 or device.type == "cuda"
+    training = products.allow_tf32
+    products.allow_tf32 = products.allow_tf32 or device.type == "cuda"
     vectors = in_batches(encoded, lengths, device.type, pads, in_order)
     products.allow_tf32 = training  # its own setting
     return vectors if pads else array(vectors)
 
 
 def in_batches(
-    encoded: Callable[[np.ndarray], Tensor], lengths: np.ndarray, device: str, pads: bool, in_order: bool
+    encoded: Callable[[np.ndarray], Tensor],
+    lengths: np.ndarray,
+    device: str,
+    pads: bool,
+    in_order: bool,
 ) -> Tensor:
-    """What `encoded` makes of batches of sentences of near-equal length, (sentences, dim), in the order of
-    `lengths`. A batch is given as places in `lengths`, shortest first.
+    """What `encoded` makes of batches of sentences of near-equal length, (sentences, dim), in the
+    order of `lengths`. A batch is given as places in `lengths`, shortest first.
 
-    A batch has one sentence or at most TOKENS_PER_BATCH tokens, padding included. With `in_order` batches
-    come one after another.
+    A batch has one sentence or at most TOKENS_PER_BATCH tokens, padding included. With `in_order`
+    batches come one after another.
     """
     budget = TOKENS_PER_BATCH["cuda" if pads and device == "cuda" else "cpu"]
     order = np.argsort(lengths, kind="stable")
-    cuts, start, total = [], 0, 0
+    cuts = []
+    start = 0
+    total = 0
     for place, length in enumerate(lengths[order].tolist()):
         total = (place + 1 - start) * length if pads else total + length
         if place > start and total > budget:
             cuts.append(place)
-            start, total = place, length
+            start = place
+            total = length
     batches = np.split(order, cuts)
     vectors = torch.cat([*map(encoded, batches)] if in_order else each(encoded, batches, device))
     return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]

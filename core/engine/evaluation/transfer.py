@@ -1,18 +1,24 @@
-"""Transfer tasks: a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2; D42).
+"""Transfer tasks: a logistic regression reads labels off frozen sentence vectors (MoCoSE, Table 2;
+D42).
 
-The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of powers of
-two chosen on development data, then a fit on all of the training data. Vectors go in as they are, since the
-grid has its meaning on that scale. A pair's features are |u - v| and u * v. The differences:
-- The papers used SentEval's torch probe, which stops early and depends on a seed; this one is convex. The
+The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds, C from a grid of
+powers of two chosen on development data, then a fit on all of the training data. Vectors go in as
+they are, since the grid has its meaning on that scale. A pair's features are |u - v| and u * v. The
+differences:
+- The papers used SentEval's torch probe, which stops early and depends on a seed; this one is
+convex. The
   torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and 2.6 on CR.
 - Sentences stay in file order, where SentEval sorts them by length before it makes the folds.
-- Newton's method on doubles, to the solution: lbfgs needs hundreds of steps, and in single precision its line
-  search gives up on the way (a path on MR ended 6 % short of the solution's weights). With more than two
-  classes conjugate gradients find the step: TREC's matrix of second derivatives took 30 times as long.
+- Newton's method on doubles, to the solution: lbfgs needs hundreds of steps, and in single
+precision its line
+  search gives up on the way (a path on MR ended 6 % short of the solution's weights). With more
+  than two classes conjugate gradients find the step: TREC's matrix of second derivatives took 30
+  times as long.
 - One multinomial model, an intercept that is not penalised, and no rounding before the average.
-- Cross-validated tasks nest ten folds in each of ten. Here a fold's inner folds are the other nine outer
-  ones, so the model without folds i and j serves both: 45 paths along C instead of 100. The fits of a path
-  start from the solution for the previous, smaller C.
+- Cross-validated tasks nest ten folds in each of ten. Here a fold's inner folds are the other nine
+outer
+  ones, so the model without folds i and j serves both: 45 paths along C instead of 100. The fits of
+  a path start from the solution for the previous, smaller C.
 """
 
 from __future__ import annotations
@@ -36,7 +42,8 @@ from core.methods.contrastive import Contrastive
 from core.spec.result import Row
 
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=1111)  # SentEval's seed
-WIDE = tuple(2.0**t for t in range(-2, 4))  # C where SentEval cross-validates or has a development part
+# C where SentEval cross-validates or has a development part
+WIDE = tuple(2.0**t for t in range(-2, 4))
 HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
 # Of the gradient; with scikit-learn's 1e-4 a warm start can pass for the solution without a step.
 TOLERANCE = 1e-5
@@ -44,7 +51,8 @@ MANY_TOLERANCE = 1e-8  # of the gradient with more than two classes, whose steps
 
 
 class Accuracy(NamedTuple):
-    """Accuracies x 100 on the development data at the chosen C (what MoCoSE printed, D42), and on test."""
+    """Accuracies x 100 on the development data at the chosen C (what MoCoSE printed, D42), and on
+    test."""
 
     dev: float
     test: float
@@ -52,7 +60,9 @@ class Accuracy(NamedTuple):
 
 def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
     """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`."""
-    accuracies = transfer_accuracies(scorer.tasks, lambda texts: array(scorer.vectors(model, texts)))
+    accuracies = transfer_accuracies(
+        scorer.tasks, lambda texts: array(scorer.vectors(model, texts))
+    )
     return [
         Row(checkpoint, name, f"accuracy_{which}", step, value)
         for name, (dev, test) in accuracies.items()
@@ -61,7 +71,8 @@ def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list
 
 
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
-    """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's mean."""
+    """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's
+    mean."""
     early: dict[str, tuple[int, ...]]
     early = {"untrained": (), "untrained_first_last": (1,), "untrained_last": (-1,)}
     return [row for name in early for row in rows(scorer, Untrained(encoder, early[name]), name, 0)]
@@ -70,8 +81,9 @@ def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 def transfer_accuracies(
     tasks: Sequence[TransferTask], encode: Callable[[Sequence[str]], np.ndarray]
 ) -> dict[str, Accuracy]:
-    """Accuracies by task, and their plain means as `avg_transfer`; NaN where a vector is not finite.
-    `encode` is called once with the distinct sentences of all tasks and returns (sentences, dim)."""
+    """Accuracies by task, and their plain means as `avg_transfer`; NaN where a vector is not
+    finite. `encode` is called once with the distinct sentences of all tasks and returns (sentences,
+    dim)."""
     texts = list(dict.fromkeys(text for task in tasks for text in task.sentences()))
     vectors = np.asarray(encode(texts), dtype=np.float64)  # (sentences, dim)
     index = {text: place for place, text in enumerate(texts)}
@@ -81,7 +93,8 @@ def transfer_accuracies(
 
 
 def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarray:
-    """The sentences' vectors, (examples, dim), or |u - v| beside u * v of pairs, (examples, 2 dim)."""
+    """The sentences' vectors, (examples, dim), or |u - v| beside u * v of pairs, (examples, 2
+    dim)."""
     u = vectors[[index[text] for text in part.first]]
     if not part.second:
         return u
@@ -112,33 +125,44 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
         for place, model in enumerate(path(x[kept], y[kept], WIDE)):
             held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
             held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
-    dev, test = [], []
+    dev = []
+    test = []
     for i, fold in enumerate(folds):
-        scores, kept = held_out[i].sum(0) / (len(folds) - 1), without(i)  # (grid,), (examples,)
+        # (grid,), (examples,)
+        scores = held_out[i].sum(0) / (len(folds) - 1)
+        kept = without(i)
         dev.append(scores.max())
         test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[fold], y[fold]))
     return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
 
 
-def developed_on_folds(x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray) -> Accuracy:
+def developed_on_folds(
+    x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray
+) -> Accuracy:
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
-    scores = np.mean([
-        [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)]
-        for kept, out in FOLDS.split(x, y)
-    ], axis=0)  # (grid,)  # fmt: skip
+    scores = np.mean(
+        [
+            [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)]
+            for kept, out in FOLDS.split(x, y)
+        ],
+        axis=0,
+    )  # (grid,)
     test = _fit(x, y, HIGH[int(scores.argmax())]).score(test_x, test_y)
     return Accuracy(100.0 * float(scores.max()), 100.0 * test)
 
 
 def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
     """C by the development part. x (n, features), y (n,)."""
-    scores = [(model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)]
+    scores = [
+        (model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)
+    ]
     dev, test = max(scores, key=lambda score: score[0])  # the smallest C of equals
     return Accuracy(100.0 * dev, 100.0 * test)
 
 
 def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]) -> Iterator[LogisticRegression]:
-    """Yield the regression fitted for each C of an ascending grid, one object that is fitted again."""
+    """Yield the regression fitted for each C of an ascending grid, one object that is fitted
+    again."""
     two = {"solver": "newton-cholesky", "tol": TOLERANCE}
     many = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
     model = LogisticRegression(warm_start=True, **(many if len(np.unique(y)) > 2 else two))

@@ -1,4 +1,5 @@
-"""ESimCSE: SimCSE with repetition in the second view and a momentum queue (studies/reference/methods.md)."""
+"""ESimCSE: SimCSE with repetition in the second view and a momentum queue
+(studies/reference/methods.md)."""
 
 from __future__ import annotations
 
@@ -21,18 +22,21 @@ from core.methods.simcse.model import TwoViews
 
 
 class VectorQueue(Kept):
-    """ESimCSE's queue of momentum-encoder vectors: empty at first, newest last, `size` kept (D70)."""
+    """ESimCSE's queue of momentum-encoder vectors: empty at first, newest last, `size` kept
+    (D70)."""
 
     kept = ("entries",)
 
     def __init__(self, config: MomentumQueue):
         super().__init__()
         self.config = config
-        self.entries: Tensor | None = None  # (width, dim), the negatives; None before the first push
+        # (width, dim), the negatives; None before the first push
+        self.entries: Tensor | None = None
 
     def push(self, vectors: Tensor) -> None:
         """Append a batch (batch, dim) without gradient."""
-        vectors, size = vectors.detach(), self.config.size
+        vectors = vectors.detach()
+        size = self.config.size
         if self.entries is None:
             self.entries = (vectors[-size:] if self.config.cut_first_batch else vectors).clone()
         else:
@@ -53,10 +57,13 @@ class ESimCSE(TwoViews):
         self.queue: Any = None
         self._waiting: Packed | None = None  # what after_update is to push (D69)
         if (momentum := self.config.momentum) is not None:
-            self.momentum_encoder, self.queue = copy.deepcopy(self.encoder), VectorQueue(self.config.queue)
+            self.momentum_encoder = copy.deepcopy(self.encoder)
+            self.queue = VectorQueue(self.config.queue)
             self.momentum_head = copy.deepcopy(self.head) if momentum.head == "ema" else None  # D68
             if momentum.init == "random":  # D60
-                randomise(self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder"))
+                randomise(
+                    self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder")
+                )
 
     def form(self) -> int:
         """How many vectors the queue holds."""
@@ -70,9 +77,10 @@ class ESimCSE(TwoViews):
         return self
 
     def loss(self, views: Packed, kept: Packed | None = None) -> Tensor:
-        """The loss of one step against the queue as left by earlier steps. `views` holds the batch's first
-        views, then its second views, 2B sentences; `kept` the B sentences for the queue, or None without one.
-        Then the momentum weights move and `kept` is pushed: here, or after the optimiser's update (D69)."""
+        """The loss of one step against the queue as left by earlier steps. `views` holds the
+        batch's first views, then its second views, 2B sentences; `kept` the B sentences for the
+        queue, or None without one. Then the momentum weights move and `kept` is pushed: here, or
+        after the optimiser's update (D69)."""
         loss = super().loss(views)
         if kept is not None and self.config.momentum.when == "after_forward":
             self._enqueue(kept)
@@ -81,17 +89,24 @@ class ESimCSE(TwoViews):
         return loss
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
-        settings, entries = self.config.loss, None if self.queue is None else self.queue.entries
-        temperature, in_batch = settings.temperature, settings.in_batch_negatives
-        return info_nce(first, second, entries, temperature=temperature, in_batch_negatives=in_batch)
+        settings = self.config.loss
+        entries = None if self.queue is None else self.queue.entries
+        temperature = settings.temperature
+        in_batch = settings.in_batch_negatives
+        return info_nce(
+            first, second, entries, temperature=temperature, in_batch_negatives=in_batch
+        )
 
     @classmethod
     def batch(
         cls, config: ESimCSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
     ) -> Batches:
         """Each sentence twice, the second time with repetitions; and what goes into the queue."""
-        first, second = [text.table[i] for i in places], repeated(config, text, rng, places)
-        queued = () if config.queue is None else (second if config.queue.view == "repeated" else first,)
+        first = [text.table[i] for i in places]
+        second = repeated(config, text, rng, places)
+        queued = (
+            () if config.queue is None else (second if config.queue.view == "repeated" else first,)
+        )
         return tuple(map(pack, ([*first, *second], *queued)))
 
     def after_update(self) -> None:
@@ -109,12 +124,15 @@ class ESimCSE(TwoViews):
 
 @torch.no_grad()
 def randomise(encoder: Encoder, generator: torch.Generator) -> None:
-    """New BERT weights in place: N(0, 0.02) for matrices, 1 and 0 for LayerNorm, 0 for biases (D60)."""
+    """New BERT weights in place: N(0, 0.02) for matrices, 1 and 0 for LayerNorm, 0 for biases
+    (D60)."""
     for module in encoder.modules():
         if isinstance(module, nn.LayerNorm):
             module.reset_parameters()
         elif isinstance(module, (nn.Linear, nn.Embedding)):
-            module.weight.copy_(torch.randn(module.weight.shape, generator=generator) * INITIAL_SPREAD)
+            module.weight.copy_(
+                torch.randn(module.weight.shape, generator=generator) * INITIAL_SPREAD
+            )
             if isinstance(module, nn.Linear):
                 module.bias.zero_()
             elif module.padding_idx is not None:

@@ -1,5 +1,5 @@
-"""ESimCSE's runs: sections, rules, scales and profiles. No torch. Each value stands beside the paper's
-sentence; what the paper leaves unsaid is a guess, and the same in all three profiles."""
+"""ESimCSE's runs: sections, rules, scales and profiles. No torch. Each value stands beside the
+paper's sentence; what the paper leaves unsaid is a guess, and the same in all three profiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from core.methods.simcse.settings import SHARED, check_two_views
-from core.spec.errors import refuse_any
+from core.spec.errors import UserError
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, scaled_count
 from core.spec.section import Bound, Section, at_least
@@ -18,7 +18,9 @@ class MomentumQueue(Section):
     """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
 
     size: Annotated[int, "sentences in ESimCSE's queue, oldest first", at_least(1)] = 160
-    view: Annotated[Literal["original", "repeated"], "which view enters the queue (D70)"] = "original"
+    view: Annotated[Literal["original", "repeated"], "which view enters the queue (D70)"] = (
+        "original"
+    )
     cut_first_batch: Annotated[bool, "cut the first batch to the queue's size (D70)"] = True
 
     in_paths = "queue"
@@ -26,33 +28,44 @@ class MomentumQueue(Section):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition(Section):
-    """ESimCSE's repetition: view 2 writes some tokens (or words) twice (studies/reference/methods.md).
-    `stopword` and `mask` write a random stop-word, or one mask token, behind each drawn word instead (Table
-    10, D72)."""
+    """ESimCSE's repetition: view 2 writes some tokens (or words) twice
+    (studies/reference/methods.md). `stopword` and `mask` write a random stop-word, or one mask
+    token, behind each drawn word instead (Table 10, D72)."""
 
-    rate: Annotated[float, "largest share of a sentence's tokens that is written twice (D67)",
+    rate: Annotated[
+        float,
+        "largest share of a sentence's tokens that is written twice (D67)",
         Bound("above 0 and at most 1; dup=none is no repetition", lambda value: 0 < value <= 1),
-    ] = 0.32  # fmt: skip
-    unit: Annotated[Literal["subword", "word", "stopword", "mask"],
-        "what is repeated, or put in instead (D72)"] = "subword"  # fmt: skip
-    range: Annotated[Literal["paper", "released"], "how many are drawn: eq. 4, or released (D61)"] = "paper"
-    cap: Annotated[int | None, "most repetitions in a sentence; none is no limit (D62)", at_least(1)] = 10
+    ] = 0.32
+    unit: Annotated[
+        Literal["subword", "word", "stopword", "mask"], "what is repeated, or put in instead (D72)"
+    ] = "subword"
+    range: Annotated[
+        Literal["paper", "released"], "how many are drawn: eq. 4, or released (D61)"
+    ] = "paper"
+    cap: Annotated[
+        int | None, "most repetitions in a sentence; none is no limit (D62)", at_least(1)
+    ] = 10
     recut: Annotated[bool, "cut at data.max_length again; word mode always does (D62)"] = False
     protect_special: Annotated[bool, "special tokens are never repeated (D63)"] = True
-    resample: Annotated[Literal["per_epoch", "static"], "draw in each epoch, or once (D64)"] = "per_epoch"
+    resample: Annotated[Literal["per_epoch", "static"], "draw in each epoch, or once (D64)"] = (
+        "per_epoch"
+    )
 
     in_paths = "dup"
 
     def cap_is_idle(self, length: int) -> bool:
-        """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays within it.
-        Words are counted before the cut, so a sentence of theirs may have any number."""
+        """Whether `cap` changes no draw from sequences of at most this length: eq. 4's share stays
+        within it. Words are counted before the cut, so a sentence of theirs may have any number."""
         paper = (self.unit, self.range) == ("subword", "paper")
         return paper and self.cap is not None and max(2, int(self.rate * length)) <= self.cap
 
     def largest_count(self, length: int) -> int:
-        """The largest number of repetitions that may be drawn for a sequence of this length; the smallest is
+        """The largest number of repetitions that may be drawn for a sequence of this length; the
+        smallest is
         0. A length counts words, or tokens with [CLS] and [SEP]."""
-        share, cap = int(self.rate * length), self.cap if self.cap is not None else length
+        share = int(self.rate * length)
+        cap = self.cap if self.cap is not None else length
         if self.range == "paper":
             return min(cap, max(2, share))
         if self.unit == "subword":
@@ -64,15 +77,24 @@ class Repetition(Section):
 class Momentum(Section):
     """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e."""
 
-    lambda_: Annotated[float, "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)",
-        Bound("above 0 and below 1; queue=none and momentum=none is no queue", lambda value: 0 < value < 1),
-    ] = 0.995  # fmt: skip
-    init: Annotated[Literal["pretrained_copy", "random"],
-        "start of the momentum encoder (D60)"] = "pretrained_copy"  # fmt: skip
-    head: Annotated[Literal["online", "ema"], "head: the online one, or an average (D68)"] = "online"
+    lambda_: Annotated[
+        float,
+        "decay: momentum <- lambda * momentum + (1 - lambda) * encoder (D73)",
+        Bound(
+            "above 0 and below 1; queue=none and momentum=none is no queue",
+            lambda value: 0 < value < 1,
+        ),
+    ] = 0.995
+    init: Annotated[Literal["pretrained_copy", "random"], "start of the momentum encoder (D60)"] = (
+        "pretrained_copy"
+    )
+    head: Annotated[Literal["online", "ema"], "head: the online one, or an average (D68)"] = (
+        "online"
+    )
     dropout: Annotated[Switch, "dropout in the momentum encoder (D68)"] = "off"
-    when: Annotated[Literal["after_forward", "after_optimizer"],
-        "when the encoder is moved (D69)"] = "after_forward"  # fmt: skip
+    when: Annotated[
+        Literal["after_forward", "after_optimizer"], "when the encoder is moved (D69)"
+    ] = "after_forward"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +109,16 @@ class ESimCSERun(RunConfig):
     def check(self):
         RunConfig.check(self)
         check_two_views(self)
-        refuse_any({
-            "ESimCSE's queue and momentum encoder go together; set both or set both to none.":
-                (self.queue is None) != (self.momentum is None),
-            "ESimCSE without repetition and without a queue is SimCSE; set method=simcse.":
-                self.queue is None and self.dup is None,
-            "queue.view=repeated needs repetition; set dup or queue.view=original.":
-                self.queue is not None and self.queue.view == "repeated" and self.dup is None,
-        })  # fmt: skip
+        if (self.queue is None) != (self.momentum is None):
+            raise UserError(
+                "ESimCSE's queue and momentum encoder go together; set both or set both to none."
+            )
+        if self.queue is None and self.dup is None:
+            raise UserError(
+                "ESimCSE without repetition and without a queue is SimCSE; set method=simcse."
+            )
+        if self.queue is not None and self.queue.view == "repeated" and self.dup is None:
+            raise UserError("queue.view=repeated needs repetition; set dup or queue.view=original.")
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         changes: dict[str, object] = {}
@@ -127,23 +151,25 @@ class ESimCSERun(RunConfig):
 
     @property
     def longest(self) -> int:
-        width, dup = self.data.max_length, self.dup
+        width = self.data.max_length
+        dup = self.dup
         if dup is None or dup.unit != "subword" or dup.recut:
             return width
         return width + dup.largest_count(width)
 
 
-# 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps". 4.2 "we add an MLP layer on top of the [CLS]
-# representation to get the sentence embedding" stands under Training Details: that it is left off in
-# evaluation is a guess (D65), as precision and length are (D71, D33).
+# 4.2 "batch size = 64", "τ = 0.05", "every 125 training steps". 4.2 "we add an MLP layer on top of
+# the [CLS] representation to get the sentence embedding" stands under Training Details: that it is
+# left off in evaluation is a guess (D65), as precision and length are (D71, D33).
 PAPER = ESimCSERun(
     **SHARED,
-    queue=MomentumQueue(size=160),  # 5.4 "2.5 times the batch size"; original sentences: guess (D70)
-    # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); 1 "turn off dropout when using the
-    # momentum encoder" (D68); head and moment: guess (D68, D69)
+    # 5.4 "2.5 times the batch size"; original sentences: guess (D70)
+    queue=MomentumQueue(size=160),
+    # 4.2 "λ = 0.995"; 3.2 "moving-average of its parameters" (D60); 1 "turn off dropout when using
+    # the momentum encoder" (D68); head and moment: guess (D68, D69)
     momentum=Momentum(lambda_=0.995, init="pretrained_copy", dropout="off"),
-    # 5.2 "when dup_rate = 0.32"; eq. 4, which has no other upper end (D61, D62); special tokens, cut and
-    # redrawing: guess (D62, D63, D64)
+    # 5.2 "when dup_rate = 0.32"; eq. 4, which has no other upper end (D61, D62); special tokens,
+    # cut and redrawing: guess (D62, D63, D64)
     dup=Repetition(rate=0.32, unit="subword", range="paper", cap=None),
 )
 

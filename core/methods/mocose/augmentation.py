@@ -10,12 +10,14 @@ from core.engine.encoder.packing import Packed
 from core.methods.mocose.settings import Augmentation
 
 
-def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator: Generator | None) -> Tensor:
+def shuffled_positions(
+    aug: Augmentation, packed: Packed, padded: int, generator: Generator | None
+) -> Tensor:
     """Position of each token, (T,), after the shuffle; the plain slots when it is off.
 
-    per_batch: one permutation for all sentences, [CLS] included; per_sentence: each its own. Range `padded`
-    permutes the positions 0..padded-1, so a short sentence is scattered over padding's positions;
-    `real_tokens` only its own (D24).
+    per_batch: one permutation for all sentences, [CLS] included; per_sentence: each its own. Range
+    `padded` permutes the positions 0..padded-1, so a short sentence is scattered over padding's
+    positions; `real_tokens` only its own (D24).
     """
     if aug.position_shuffle == "off":
         return packed.slot
@@ -23,7 +25,8 @@ def shuffled_positions(aug: Augmentation, packed: Packed, padded: int, generator
     draws = 1 if aug.position_shuffle == "per_batch" else packed.batch
     noise = _noise(draws, width, generator, packed.slot.device).expand(packed.batch, width)
     if aug.position_shuffle_range == "real_tokens":
-        noise = noise.masked_fill(~packed.mask, 2.0)  # sorts last: real positions stay within the sentence
+        # sorts last: real positions stay within the sentence
+        noise = noise.masked_fill(~packed.mask, 2.0)
     return noise.argsort(1)[packed.row, packed.slot]
 
 
@@ -32,15 +35,19 @@ def cutoff_mask(
 ) -> Tensor | None:
     """What word embeddings are multiplied with, (T, 1) or (T, hidden), or None without cut-off.
 
-    Tokens: max(1, int(p * pool size)) slots per sentence, without replacement. The pool is all `padded`
-    slots, padding and special tokens included (released), the real tokens, or the real tokens without the
-    first and last (D22). Features: max(1, int(p * hidden)) columns per sentence, at all its slots (D23).
+    Tokens: max(1, int(p * pool size)) slots per sentence, without replacement. The pool is all
+    `padded` slots, padding and special tokens included (released), the real tokens, or the real
+    tokens without the first and last (D22). Features: max(1, int(p * hidden)) columns per sentence,
+    at all its slots (D23).
     """
-    mask, device = None, packed.slot.device
+    mask = None
+    device = packed.slot.device
     if aug.token_cutoff > 0:
         width = max(padded, packed.width)
         noise = _noise(packed.batch, width, generator, device)
-        slots, lengths = torch.arange(width, device=device), packed.lengths.unsqueeze(1)  # (width,), (B, 1)
+        # (width,), (B, 1)
+        slots = torch.arange(width, device=device)
+        lengths = packed.lengths.unsqueeze(1)
         pool = slots < lengths  # (B, width)
         if aug.token_cutoff_pool == "padded_all":
             pool = torch.ones_like(pool)

@@ -29,9 +29,9 @@ Drawing = Generator | None  # what augmentations are drawn from; None for none
 
 
 class StaleGradient(Kept):
-    """FGSM as released (D18): signs of the gradient of the previous step's loss with respect to the online
-    view's word embeddings, by batch slot and token slot. A padding slot has no gradient, so a token that
-    stands where the previous batch had padding is not changed."""
+    """FGSM as released (D18): signs of the gradient of the previous step's loss with respect to the
+    online view's word embeddings, by batch slot and token slot. A padding slot has no gradient, so
+    a token that stands where the previous batch had padding is not changed."""
 
     kept = ("signs",)
 
@@ -41,24 +41,29 @@ class StaleGradient(Kept):
         self._watched: tuple[Tensor, Packed] | None = None
 
     def sign_for(self, batch: Packed) -> Tensor | None:
-        """Signs for this batch's tokens, (T, hidden), 0 beyond stored slots; None before a backward."""
+        """Signs for this batch's tokens, (T, hidden), 0 beyond stored slots; None before a
+        backward."""
         if self.signs is None:
             return None
         rows, width, _ = self.signs.shape
         if batch.bias is not None and batch.batch == rows and batch.width <= width:
             return self.signs[:, : batch.width].flatten(0, 1)
         inside = (batch.row < rows) & (batch.slot < width)  # (T,)
-        picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]  # (T, hidden)
+        # (T, hidden)
+        picked = self.signs[batch.row.clamp(max=rows - 1), batch.slot.clamp(max=width - 1)]
         return picked * inside.unsqueeze(1)
 
     def watch(self, words: Tensor, batch: Packed) -> None:
-        """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward fills."""
+        """Remember the looked-up embeddings (T, hidden) whose gradient the coming backward
+        fills."""
         words.retain_grad()
         self._watched = (words, batch)
 
     def keep(self) -> None:
         """Store the signs of the gradient that the backward left, and forget the batch."""
-        assert self._watched is not None and self._watched[0].grad is not None, "a backward pass has been"
+        assert self._watched is not None and self._watched[0].grad is not None, (
+            "a backward pass has been"
+        )
         (words, batch), self._watched = self._watched, None
         signs = words.grad.sign()  # type: ignore[union-attr]  # (T, hidden)
         if batch.bias is None:
@@ -67,16 +72,23 @@ class StaleGradient(Kept):
             signs = grid
         signs = signs.view(batch.batch, batch.width, -1)
         held = self.signs
-        if batch.bias is None or held is None or len(held) != len(signs) or held.shape[1] < batch.width:
+        if (
+            batch.bias is None
+            or held is None
+            or len(held) != len(signs)
+            or held.shape[1] < batch.width
+        ):
             self.signs = signs
             return
-        held[:, : batch.width] = signs  # in the memory of earlier ones, where a CUDA graph finds them
+        # in the memory of earlier ones, where a CUDA graph finds them
+        held[:, : batch.width] = signs
         held[:, batch.width :] = 0.0
 
 
 @torch.no_grad()
 def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) -> float:
-    """Share of a batch's word embeddings (T, hidden) that epsilon * sign changes, without padding (D19)."""
+    """Share of a batch's word embeddings (T, hidden) that epsilon * sign changes, without padding
+    (D19)."""
     changed = words + epsilon * sign != words  # (T, hidden)
     return float(changed[batch.mask[batch.row, batch.slot]].float().mean())
 
@@ -88,7 +100,8 @@ class MoCoSE(Contrastive, Kept):
 
     def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
-        self.config, self.encoder = config, encoder
+        self.config = config
+        self.encoder = encoder
         weights = torch_stream(config.seed.model, "heads")
         self.pooler = pooler(encoder, weights)
         self.projection = projection(config.heads, encoder, weights)
@@ -99,7 +112,9 @@ class MoCoSE(Contrastive, Kept):
         self.target_stack, self.target_pooler, self.target_projection = map(copy.deepcopy, online)
         self.to(device)
         target = (self.target_stack, self.target_pooler, self.target_projection)
-        self.follow([*zip(target, online, strict=True), (self.target_embeddings, encoder.embeddings)])
+        self.follow(
+            [*zip(target, online, strict=True), (self.target_embeddings, encoder.embeddings)]
+        )
         self.target_projection.requires_grad_(not config.target.freeze_projection)  # D7
         self.trained = [p for p in self.parameters() if p.requires_grad]
         self.dropping = dropping(config.seed.data, device, self)
@@ -112,12 +127,14 @@ class MoCoSE(Contrastive, Kept):
         self.changed_share: float | None = None
         # moving before the first forward changes nothing, but counts: so both timings agree (D5)
         self.updates = 0 if config.ema.when == "before_forward" else 1
-        self.capturable = config.queue.negatives != "kmeans"  # whose first centres are drawn on the CPU
+        # whose first centres are drawn on the CPU
+        self.capturable = config.queue.negatives != "kmeans"
         self.scored_by_slot = config.fgsm.at_eval
         self.draws_when_scored = config.eval.apply_augmentation and config.aug.active()
 
     def form(self) -> Hashable:
-        """How full the queue is, the size of the stored gradient, and whether FGSM's share is counted."""
+        """How full the queue is, the size of the stored gradient, and whether FGSM's share is
+        counted."""
         signs = self.stale.signs
         return self.queue.form(), None if signs is None else signs.shape, self.changed_share is None
 
@@ -133,8 +150,8 @@ class MoCoSE(Contrastive, Kept):
     def batch(
         cls, config: MoCoSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
     ) -> Batches:
-        """Each sentence once, and beside it the target branch's own text if there is one. Augmentations
-        depend on the longest sentence where padding is dynamic (D22, D24)."""
+        """Each sentence once, and beside it the target branch's own text if there is one.
+        Augmentations depend on the longest sentence where padding is dynamic (D22, D24)."""
         exact = config.aug.active() and config.data.padding == "dynamic"
         tables = [table for table in (text.table, text.rewritten) if table is not None]
         return tuple(pack([table[i] for i in places], exact) for table in tables)
@@ -144,11 +161,16 @@ class MoCoSE(Contrastive, Kept):
             self._average()
 
     def loss(self, batch: Packed, rewritten: Packed | None = None) -> Tensor:
-        """The loss of one training step against the queue as it was before this batch, whose keys are then
-        pushed. `rewritten` is the target branch's own text where it has one (Table 5)."""
-        other, fgsm, both = rewritten or batch, self.config.fgsm, self.config.fgsm.views == "both_same"
-        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)  # (width, out_size)
-        sign, keys = None, None  # (T, hidden), (B, out_size)
+        """The loss of one training step against the queue as it was before this batch, whose keys
+        are then pushed. `rewritten` is the target branch's own text where it has one (Table 5)."""
+        other = rewritten or batch
+        fgsm = self.config.fgsm
+        both = self.config.fgsm.views == "both_same"
+        # (width, out_size)
+        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)
+        # (T, hidden), (B, out_size)
+        sign = None
+        keys = None
         if fgsm.gradient == "current":
             if not both:  # FGSM leaves the keys alone
                 keys = self._keys(other, None, self.augmenting)
@@ -162,7 +184,8 @@ class MoCoSE(Contrastive, Kept):
                     moves = self.stale.sign_for(rewritten)  # by slot, whatever stands there
                 keys = self._keys(other, moves, self.augmenting)
             loss, words = self._contrast(batch, keys, negatives, sign, self.augmenting)
-        if sign is not None and self.changed_share is None:  # once is enough, and it makes a GPU wait
+        # once is enough, and it makes a GPU wait
+        if sign is not None and self.changed_share is None:
             self.changed_share = changed_share(words, fgsm.epsilon, sign, batch)
         if fgsm.gradient == "stale_online":
             self.stale.watch(words, batch)
@@ -183,7 +206,8 @@ class MoCoSE(Contrastive, Kept):
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden) or (B, out_size) (D10, D20, D21)."""
-        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None  # None before the first step
+        # None before the first step
+        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
         drawing = self.augmenting_tests if self.draws_when_scored else None
         embeddings = self.encoder.embeddings
         x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
@@ -194,7 +218,9 @@ class MoCoSE(Contrastive, Kept):
         return pooled if self.config.eval.vector == "pooler" else self.projection(pooled)
 
     def scored_parts(self) -> nn.ModuleDict:
-        return nn.ModuleDict({"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection})
+        return nn.ModuleDict(
+            {"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection}
+        )
 
     def new_layers(self) -> list[nn.Module]:
         """The trained layers that start at random; a checkpoint's own pooler does not."""
@@ -202,14 +228,19 @@ class MoCoSE(Contrastive, Kept):
         return [*pooler, self.projection, self.predictor, self.target_projection]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
-        """Numbers about FGSM that a run keeps, as far as they are finite (core/spec/result.py). Both views of
-        these sentences go through the online encoder without augmentation, since the target branch has other
-        weights. The share of changed entries is that of the first step on which FGSM acted (D19)."""
-        fgsm, embeddings, mode = self.config.fgsm, self.encoder.embeddings, self.training
+        """Numbers about FGSM that a run keeps, as far as they are finite (core/spec/result.py).
+        Both views of these sentences go through the online encoder without augmentation, since the
+        target branch has other weights. The share of changed entries is that of the first step on
+        which FGSM acted (D19)."""
+        fgsm = self.config.fgsm
+        embeddings = self.encoder.embeddings
+        mode = self.training
         if fgsm.gradient == "none":
             return {}
         self.eval()
-        negatives = summarised(self.config.queue, self.queue.visible(), self.clustering.clone_state())
+        negatives = summarised(
+            self.config.queue, self.queue.visible(), self.clustering.clone_state()
+        )
         current = fgsm.gradient == "current"
         sign = self._sign(batch, None, negatives, None) if current else self.stale.sign_for(batch)
         with torch.no_grad():
@@ -217,7 +248,9 @@ class MoCoSE(Contrastive, Kept):
             online = self._perturbed(words, sign)
             target = words if fgsm.views == "online_only" else online
             views = [embeddings.finish(view, batch.slot) for view in (online, target, words)]
-            first, second, plain = (self.encoder.stack(x, batch).float().cpu().numpy() for x in views)
+            first, second, plain = (
+                self.encoder.stack(x, batch).float().cpu().numpy() for x in views
+            )
             relative = (online - target).norm(dim=1) / target.norm(dim=1)  # (T,)
         self.train(mode)
         differences = {
@@ -230,21 +263,40 @@ class MoCoSE(Contrastive, Kept):
 
     def method_rows(self, selected_step: int) -> list[Row]:
         """Maximum traceable distance: nominal, mean over the run, and at the selected step (D3)."""
-        ema, steps, queue = self.config.ema, self.config.train.steps, self.config.queue.size
+        ema = self.config.ema
+        steps = self.config.train.steps
+        queue = self.config.queue.size
         decays = [ema.start, *(ema_decay(ema, step, steps) for step in range(1, steps + 1))]
-        distances = [traceable_distance(decay, queue, self.config.train.batch_size) for decay in decays]
+        distances = [
+            traceable_distance(decay, queue, self.config.train.batch_size) for decay in decays
+        ]
         finite = [distance for distance in distances[1:] if distance != math.inf]
         return [
             Row("last", "train", "mtd_nominal", steps, distances[0]),
             Row("last", "train", "mtd_at_start", 1, distances[1]),
-            Row("last", "train", "mtd_mean_over_run", steps, float(np.mean(finite)) if finite else math.inf),
-            Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, distances[selected_step]),
+            Row(
+                "last",
+                "train",
+                "mtd_mean_over_run",
+                steps,
+                float(np.mean(finite)) if finite else math.inf,
+            ),
+            Row(
+                "selected",
+                "train",
+                "mtd_at_selected_checkpoint",
+                selected_step,
+                distances[selected_step],
+            ),
         ]
 
-    def _sign(self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Drawing) -> Tensor:
-        """Sign (T, hidden) of the gradient, at a batch's word embeddings, of the very loss that the step has
-        before FGSM: same dropout, same augmentations if `drawing` is a copy (D18). Without keys the batch's
-        own are made. Weights are fixed, since `products.linear` would compute their gradients, too."""
+    def _sign(
+        self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Drawing
+    ) -> Tensor:
+        """Sign (T, hidden) of the gradient, at a batch's word embeddings, of the very loss that the
+        step has before FGSM: same dropout, same augmentations if `drawing` is a copy (D18). Without
+        keys the batch's own are made. Weights are fixed, since `products.linear` would compute
+        their gradients, too."""
         for weight in self.trained:
             weight.requires_grad_(False)
         with self.dropping.ahead():
@@ -257,7 +309,8 @@ class MoCoSE(Contrastive, Kept):
         return sign
 
     def _keys(self, batch: Packed, sign: Tensor | None, drawing: Drawing) -> Tensor:
-        """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T, hidden)."""
+        """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T,
+        hidden)."""
         embeddings = self.target_embeddings or self.encoder.embeddings  # D8
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
             x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
@@ -266,27 +319,38 @@ class MoCoSE(Contrastive, Kept):
     def _contrast(
         self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None, drawing: Drawing
     ) -> tuple[Tensor, Tensor]:
-        """Loss against these keys (B, out_size), and the online view's word embeddings (T, hidden)."""
+        """Loss against these keys (B, out_size), and the online view's word embeddings (T,
+        hidden)."""
         words = self.encoder.embeddings.lookup(batch)
         if not words.requires_grad:
             words.requires_grad_()  # where the weights are fixed
         x = self._entering(self.encoder.embeddings, words, batch, sign, drawing)
-        query = self.predictor(self.projection(self.pooler(self.encoder.stack(x, batch))))  # (B, out_size)
-        temperature, in_batch = self.config.loss.temperature, self.config.loss.in_batch_negatives
-        loss = info_nce(query, keys, negatives, temperature=temperature, in_batch_negatives=in_batch)
+        # (B, out_size)
+        query = self.predictor(self.projection(self.pooler(self.encoder.stack(x, batch))))
+        temperature = self.config.loss.temperature
+        in_batch = self.config.loss.in_batch_negatives
+        loss = info_nce(
+            query, keys, negatives, temperature=temperature, in_batch_negatives=in_batch
+        )
         return loss, words
 
     def _perturbed(self, words: Tensor, sign: Tensor | None) -> Tensor:
         return words if sign is None else words + self.config.fgsm.epsilon * sign
 
     def _entering(
-        self, embeddings: Embeddings, words: Tensor, batch: Packed, sign: Tensor | None, drawing: Drawing
+        self,
+        embeddings: Embeddings,
+        words: Tensor,
+        batch: Packed,
+        sign: Tensor | None,
+        drawing: Drawing,
     ) -> Tensor:
-        """What enters the layers, (T, hidden), of word embeddings (T, hidden): perturbed by `sign`, augmented
-        from `drawing`, or for a padded batch from its device's own generator, as its dropout. Augmentations
-        see the slots of the papers' code: in training with static padding max_length, else the longest
-        sentence (D33)."""
-        words, positions = self._perturbed(words, sign), batch.slot
+        """What enters the layers, (T, hidden), of word embeddings (T, hidden): perturbed by `sign`,
+        augmented from `drawing`, or for a padded batch from its device's own generator, as its
+        dropout. Augmentations see the slots of the papers' code: in training with static padding
+        max_length, else the longest sentence (D33)."""
+        words = self._perturbed(words, sign)
+        positions = batch.slot
         if drawing is not None:
             static = self.training and self.config.data.padding == "static"
             padded = self.config.data.max_length if static else batch.width

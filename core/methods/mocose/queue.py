@@ -1,4 +1,5 @@
-"""MoCoSE's queue of keys, and what stands for its entries in the loss: they, their mean, or clusters."""
+"""MoCoSE's queue of keys, and what stands for its entries in the loss: they, their mean, or
+clusters."""
 
 from __future__ import annotations
 
@@ -15,19 +16,24 @@ LLOYD_STEPS = 10
 class KeyQueue(Kept):
     """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (D14, D15, D17).
 
-    `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in, first out.
-    `released_2022`: `size` random vectors. A counter starts at init_size and grows by a batch a step; the
-    first counter + init_size entries enter the loss, or all once these are `size` or more. The queue is first
-    cut when the counter exceeds `size`. With init_size 0 the first keys replace all of it.
+    `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in,
+    first out. `released_2022`: `size` random vectors. A counter starts at init_size and grows by a
+    batch a step; the first counter + init_size entries enter the loss, or all once these are `size`
+    or more. The queue is first cut when the counter exceeds `size`. With init_size 0 the first keys
+    replace all of it.
     """
 
     kept = ("entries", "counter")  # no buffer, since the length changes
 
-    def __init__(self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device):
+    def __init__(
+        self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device
+    ):
         super().__init__()
-        self.config, self.counter = config, config.init_size
+        self.config = config
+        self.counter = config.init_size
         allocated = config.size if config.init == "released_2022" else config.init_size
-        random = torch.randn(allocated, dim, generator=generator)  # on the unit sphere after scaling
+        # on the unit sphere after scaling
+        random = torch.randn(allocated, dim, generator=generator)
         self.entries = (random / random.norm(dim=1, keepdim=True)).to(device)  # (allocated, dim)
 
     def visible(self) -> Tensor:
@@ -55,11 +61,13 @@ class KeyQueue(Kept):
 
 
 def summarised(config: NegativeQueue, entries: Tensor, generator: torch.Generator) -> Tensor:
-    """The negatives that stand for the queue's visible entries (width, dim): the entries themselves, their
-    mean (1, dim), or `queue.clusters` centres (clusters, dim), for which `generator` draws.
+    """The negatives that stand for the queue's visible entries (width, dim): the entries
+    themselves, their mean (1, dim), or `queue.clusters` centres (clusters, dim), for which
+    `generator` draws.
 
-    The slides give the number of clusters and the scores, nothing else; the rest is a guess. Entries are
-    brought to unit length, as the loss is in cosines; no more entries than clusters stay as they are.
+    The slides give the number of clusters and the scores, nothing else; the rest is a guess.
+    Entries are brought to unit length, as the loss is in cosines; no more entries than clusters
+    stay as they are.
     """
     if config.negatives == "entries" or not len(entries):
         return entries
@@ -73,10 +81,10 @@ def summarised(config: NegativeQueue, entries: Tensor, generator: torch.Generato
 
 
 def spherical_kmeans(points: Tensor, centres: Tensor, steps: int) -> Tensor:
-    """Centres (k, dim) after so many of Lloyd's steps from the given ones, on unit vectors `points` (width,
-    dim). A point belongs to the centre of highest cosine, the first of equals; a centre without points stays
-    where it is. Each step is one product with a matrix of memberships, so that a GPU gives the same sums each
-    time."""
+    """Centres (k, dim) after so many of Lloyd's steps from the given ones, on unit vectors `points`
+    (width, dim). A point belongs to the centre of highest cosine, the first of equals; a centre
+    without points stays where it is. Each step is one product with a matrix of memberships, so that
+    a GPU gives the same sums each time."""
     for _ in range(steps):
         nearest = (points @ F.normalize(centres, dim=1).T).argmax(1)  # (width,)
         member = F.one_hot(nearest, len(centres)).to(points.dtype)  # (width, k)

@@ -1,5 +1,5 @@
-"""MoCoSE's runs: sections, rules, scales and profiles. No torch. Each value stands beside the paper's
-sentence; what the paper leaves unsaid is a guess, and the same in all three profiles."""
+"""MoCoSE's runs: sections, rules, scales and profiles. No torch. Each value stands beside the
+paper's sentence; what the paper leaves unsaid is a guess, and the same in all three profiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec import run as common
-from core.spec.errors import refuse_any
+from core.spec.errors import UserError, refuse_any
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, TextView, scaled_count
 from core.spec.section import SHARE, Bound, Section, at_least
@@ -24,53 +24,75 @@ class Heads(Section):
     projection_layers: Annotated[int, "layers of the projection; 0 is none (D12)", DEPTH] = 1
     predictor_layers: Annotated[int, "layers of the predictor; 0 is none (D12)", DEPTH] = 2
     out_size: Annotated[int, "width of the contrastive space (D13)", at_least(1)] = 768
-    predictor_hidden: Annotated[int | None, "predictor's width; none is out_size (D13)", at_least(1)] = None
-    projection_tail: Annotated[Literal["linear_ln_dropout", "linear_ln", "linear"],
-        "what the projection ends in (D11)"] = "linear_ln_dropout"  # fmt: skip
-    predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"
-        ] = field(default="tanh", metadata={"neutral": "tanh"})  # fmt: skip
+    predictor_hidden: Annotated[
+        int | None, "predictor's width; none is out_size (D13)", at_least(1)
+    ] = None
+    projection_tail: Annotated[
+        Literal["linear_ln_dropout", "linear_ln", "linear"], "what the projection ends in (D11)"
+    ] = "linear_ln_dropout"
+    predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"] = (
+        field(default="tanh", metadata={"neutral": "tanh"})
+    )
     dropout: Annotated[float, "dropout between the heads' layers", SHARE] = 0.1
 
     def check(self):
-        refuse_any({
-            "heads.predictor_tail has no effect without predictor layers; leave it tanh.":
-                self.predictor_tail != "tanh" and not self.predictor_layers,
-            "heads.predictor_hidden has no effect below 2 predictor layers; leave it none.":
-                self.predictor_hidden is not None and self.predictor_layers < 2,
-        })  # fmt: skip
+        if self.predictor_tail != "tanh" and not self.predictor_layers:
+            raise UserError(
+                "heads.predictor_tail has no effect without predictor layers; leave it tanh."
+            )
+        if self.predictor_hidden is not None and self.predictor_layers < 2:
+            raise UserError(
+                "heads.predictor_hidden has no effect below 2 predictor layers; leave it none."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NegativeQueue(Section):
-    """MoCoSE's queue of past keys, newest first (D17). Only the slide deck has other `negatives` than the
-    entries. `clusters` counts centres, not sentences, so no scale changes it."""
+    """MoCoSE's queue of past keys, newest first (D17). Only the slide deck has other `negatives`
+    than the entries. `clusters` counts centres, not sentences, so no scale changes it."""
 
     size: Annotated[int, "keys that MoCoSE's queue holds, newest first (D17)", at_least(1)] = 512
-    init: Annotated[Literal["paper_grow", "released_2022"],
+    init: Annotated[
+        Literal["paper_grow", "released_2022"],
         "how the queue starts: grows from random vectors, or as released (D14, D15)",
-    ] = "paper_grow"  # fmt: skip
-    init_size: Annotated[int, "random vectors in the queue at the start (D14, D16)", at_least(0)] = 128
-    slice: Annotated[tuple[tuple[int, int], ...] | None,
-        "places of the full queue that enter the loss; none is all (D44)"] = None  # fmt: skip
-    negatives: Annotated[Literal["entries", "mean", "kmeans"], "what stands for the entries in the loss"
-        ] = field(default="entries", metadata={"neutral": "entries"})  # fmt: skip
-    clusters: Annotated[int | None, "k-means centres, with negatives kmeans alone", at_least(1)
-        ] = field(default=None, metadata={"neutral": None})  # fmt: skip
+    ] = "paper_grow"
+    init_size: Annotated[
+        int, "random vectors in the queue at the start (D14, D16)", at_least(0)
+    ] = 128
+    slice: Annotated[
+        tuple[tuple[int, int], ...] | None,
+        "places of the full queue that enter the loss; none is all (D44)",
+    ] = None
+    negatives: Annotated[
+        Literal["entries", "mean", "kmeans"], "what stands for the entries in the loss"
+    ] = field(default="entries", metadata={"neutral": "entries"})
+    clusters: Annotated[int | None, "k-means centres, with negatives kmeans alone", at_least(1)] = (
+        field(default=None, metadata={"neutral": None})
+    )
 
     in_paths = "queue"
 
     def check(self):
-        refuse_any({
-            f"queue.init_size is {self.init_size}, more than queue.size={self.size}; lower it.":
-                self.init_size > self.size,
-            f"queue.clusters is {self.clusters}, more than queue.size={self.size}; lower it.":
-                (self.clusters or 0) > self.size,
-            **{f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower it.":
-                not 0 <= start < stop <= self.size for start, stop in self.slice or ()},
-            "queue.slice is empty; leave it none to use the whole queue.": self.slice == (),
-            "queue.clusters goes with queue.negatives=kmeans alone; set both or neither.":
-                (self.negatives == "kmeans") != (self.clusters is not None),
-        })  # fmt: skip
+        refuse_any(
+            {
+                f"queue.init_size is {self.init_size}, more than queue.size={self.size}; lower "
+                "it.": self.init_size > self.size,
+                f"queue.clusters is {self.clusters}, more than queue.size={self.size}; lower it.": (
+                    self.clusters or 0
+                )
+                > self.size,
+                **{
+                    f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower "
+                    "it.": not 0 <= start < stop <= self.size
+                    for start, stop in self.slice or ()
+                },
+                "queue.slice is empty; leave it none to use the whole queue.": self.slice == (),
+                "queue.clusters goes with queue.negatives=kmeans alone; set both or neither.": (
+                    self.negatives == "kmeans"
+                )
+                != (self.clusters is not None),
+            }
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,77 +101,109 @@ class Target(Section):
 
     stop_gradient: Annotated[bool, "no gradient flows into the target branch (D6)"] = True
     freeze_projection: Annotated[bool, "the target's projection is not trained (D7)"] = True
-    embeddings: Annotated[Literal["shared", "ema"],
-        "word embeddings: the online branch's, or an average of their own (D8)"] = "shared"  # fmt: skip
+    embeddings: Annotated[
+        Literal["shared", "ema"],
+        "word embeddings: the online branch's, or an average of their own (D8)",
+    ] = "shared"
     dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
 
     def check(self):
         why = "target.freeze_projection=false needs target.stop_gradient=false."
-        refuse_any({why: not self.freeze_projection and self.stop_gradient})
+        if not self.freeze_projection and self.stop_gradient:
+            raise UserError(why)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EMA(Section):
     """Decay eta of MoCoSE's target branch: target <- eta * target + (1 - eta) * online."""
 
-    schedule: Annotated[Literal["constant", "cosine_to_end", "released_cosine"],
-        "how the decay goes along the run (D2)"] = "released_cosine"  # fmt: skip
+    schedule: Annotated[
+        Literal["constant", "cosine_to_end", "released_cosine"],
+        "how the decay goes along the run (D2)",
+    ] = "released_cosine"
     start: Annotated[float, "decay at the start (D3)", DECAY] = 0.85
-    end: Annotated[float | None, "decay at the end of its rise; none with a constant one (D2)", DECAY] = 1.0
-    total_updates: Annotated[int | None, "updates in which released_cosine rises (D2)", at_least(1)] = 15000
-    when: Annotated[Literal["after_optimizer_step", "before_forward"],
-        "when in a step the target is moved (D5)"] = "after_optimizer_step"  # fmt: skip
+    end: Annotated[
+        float | None, "decay at the end of its rise; none with a constant one (D2)", DECAY
+    ] = 1.0
+    total_updates: Annotated[
+        int | None, "updates in which released_cosine rises (D2)", at_least(1)
+    ] = 15000
+    when: Annotated[
+        Literal["after_optimizer_step", "before_forward"], "when in a step the target is moved (D5)"
+    ] = "after_optimizer_step"
 
     def check(self):
-        refuse_any({
-            "ema.schedule=constant takes no ema.end; any other schedule needs ema.end.":
-                (self.schedule == "constant") != (self.end is None),
-            "ema.total_updates goes with ema.schedule=released_cosine alone; set both or neither.":
-                (self.schedule == "released_cosine") != (self.total_updates is not None),
-        })  # fmt: skip
+        if (self.schedule == "constant") != (self.end is None):
+            raise UserError(
+                "ema.schedule=constant takes no ema.end; any other schedule needs ema.end."
+            )
+        if (self.schedule == "released_cosine") != (self.total_updates is not None):
+            raise UserError(
+                "ema.total_updates goes with ema.schedule=released_cosine alone; set both or "
+                "neither."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FGSM(Section):
     """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
 
-    epsilon: Annotated[float, "length of the step along the gradient's sign (D19)", at_least(0)] = 5e-9
-    gradient: Annotated[Literal["none", "stale_online", "current"],
-        "of this input, of the previous step's batch, or none (D18)"] = "stale_online"  # fmt: skip
-    views: Annotated[Literal["both_same", "online_only"], "which views are moved (D18)"] = "both_same"
-    at_eval: Annotated[bool, "move sentences in evaluation, too, by the stored gradient (D20)"] = False
+    epsilon: Annotated[float, "length of the step along the gradient's sign (D19)", at_least(0)] = (
+        5e-9
+    )
+    gradient: Annotated[
+        Literal["none", "stale_online", "current"],
+        "of this input, of the previous step's batch, or none (D18)",
+    ] = "stale_online"
+    views: Annotated[Literal["both_same", "online_only"], "which views are moved (D18)"] = (
+        "both_same"
+    )
+    at_eval: Annotated[bool, "move sentences in evaluation, too, by the stored gradient (D20)"] = (
+        False
+    )
 
     def check(self):
-        refuse_any({
-            "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither.":
-                (self.gradient == "none") != (self.epsilon == 0),
-            "fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online.":
-                self.at_eval and self.gradient != "stale_online",
-        })  # fmt: skip
+        if (self.gradient == "none") != (self.epsilon == 0):
+            raise UserError(
+                "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither."
+            )
+        if self.at_eval and self.gradient != "stale_online":
+            raise UserError(
+                "fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation(Section):
-    """MoCoSE's augmentations of embeddings (studies/reference/methods.md); the two views draw separately."""
+    """MoCoSE's augmentations of embeddings (studies/reference/methods.md); the two views draw
+    separately."""
 
-    position_shuffle: Annotated[Literal["off", "per_batch", "per_sentence"],
-        "one order a batch, or one a sentence (D24)"] = "off"  # fmt: skip
-    position_shuffle_range: Annotated[Literal["padded", "real_tokens"] | None,
-        "which positions are shuffled (D24)"] = None  # fmt: skip
+    position_shuffle: Annotated[
+        Literal["off", "per_batch", "per_sentence"], "one order a batch, or one a sentence (D24)"
+    ] = "off"
+    position_shuffle_range: Annotated[
+        Literal["padded", "real_tokens"] | None, "which positions are shuffled (D24)"
+    ] = None
     token_cutoff: Annotated[float, "share of tokens whose embeddings become 0", SHARE] = 0.0
-    token_cutoff_pool: Annotated[Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
-        "of which tokens that share is taken (D22)"] = None  # fmt: skip
-    feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)", SHARE] = 0.0
+    token_cutoff_pool: Annotated[
+        Literal["padded_all", "real_tokens", "real_tokens_no_special"] | None,
+        "of which tokens that share is taken (D22)",
+    ] = None
+    feature_cutoff: Annotated[float, "share of embedding dimensions that become 0 (D23)", SHARE] = (
+        0.0
+    )
 
     in_paths = "aug"
 
     def check(self):
-        refuse_any({
-            "aug.position_shuffle and position_shuffle_range go together; set both or neither.":
-                (self.position_shuffle == "off") != (self.position_shuffle_range is None),
-            "aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither.":
-                (self.token_cutoff == 0) != (self.token_cutoff_pool is None),
-        })  # fmt: skip
+        if (self.position_shuffle == "off") != (self.position_shuffle_range is None):
+            raise UserError(
+                "aug.position_shuffle and position_shuffle_range go together; set both or neither."
+            )
+        if (self.token_cutoff == 0) != (self.token_cutoff_pool is None):
+            raise UserError(
+                "aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither."
+            )
 
     def active(self) -> bool:
         """Whether any of them is on."""
@@ -159,8 +213,9 @@ class Augmentation(Section):
 def ema_decay(ema: EMA, update: int, steps: int) -> float:
     """eta of update number `update` (1 at the first training forward), D2.
 
-    constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`, then end.
-    released_cosine: end - (end - start) * (cos(pi * t / T) + 1) / 2, T = total_updates; after T down again.
+    constant: eta = start. cosine_to_end: half a cosine from start to end over the run's `steps`,
+    then end. released_cosine: end - (end - start) * (cos(pi * t / T) + 1) / 2, T = total_updates;
+    after T down again.
     """
     if ema.end is None:
         return ema.start
@@ -169,18 +224,30 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
 
 
 def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
-    """Maximum traceable distance 1 / (1 - eta) + queue / batch (eq. 4) in steps; infinite at eta = 1 (D4)."""
+    """Maximum traceable distance 1 / (1 - eta) + queue / batch (eq. 4) in steps; infinite at eta =
+    1 (D4)."""
     return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size
 
 
 def constant(decay: float) -> dict[str, object]:
     """A constant decay: what MoCoSE's paper says wherever it names one value (D2, D3)."""
-    return {"ema.schedule": "constant", "ema.start": decay, "ema.end": None, "ema.total_updates": None}
+    return {
+        "ema.schedule": "constant",
+        "ema.start": decay,
+        "ema.end": None,
+        "ema.total_updates": None,
+    }
 
 
 def rising(start: float, end: float) -> dict[str, object]:
-    """A decay that rises along half a cosine over the run: the paper's main model (Section 4.1, D2)."""
-    return {"ema.schedule": "cosine_to_end", "ema.start": start, "ema.end": end, "ema.total_updates": None}
+    """A decay that rises along half a cosine over the run: the paper's main model (Section 4.1,
+    D2)."""
+    return {
+        "ema.schedule": "cosine_to_end",
+        "ema.start": start,
+        "ema.end": end,
+        "ema.total_updates": None,
+    }
 
 
 def wrapping(start: float) -> dict[str, object]:
@@ -199,27 +266,39 @@ class MoCoSERun(RunConfig):
     ema: EMA
     fgsm: FGSM
     aug: Augmentation
-    text: TextView | None = field(default=None, metadata={"neutral": None})  # Table 5's text-level rows
+    # Table 5's text-level rows
+    text: TextView | None = field(default=None, metadata={"neutral": None})
 
     cadence = 100
 
     def check(self):
         RunConfig.check(self)
         fgsm = self.fgsm
-        refuse_any({
-            "method mocose needs eval.vector and takes no eval.head.":
-                self.eval.vector is None or self.eval.head is not None,
-            "loss.in_batch_negatives=false needs queue.init_size of at least 1: step 1 has no negatives.":
-                not self.loss.in_batch_negatives and self.queue.init_size == 0,
-            "fgsm.gradient=stale_online needs data.drop_last=true: a ragged batch has other slots (D20).":
-                fgsm.gradient == "stale_online" and not self.data.drop_last,
-            "fgsm.gradient=current has no gradient for another text; set fgsm.views=online_only.":
-                (fgsm.gradient, fgsm.views) == ("current", "both_same") and self.text is not None,
-        })  # fmt: skip
+        if self.eval.vector is None or self.eval.head is not None:
+            raise UserError("method mocose needs eval.vector and takes no eval.head.")
+        if not self.loss.in_batch_negatives and self.queue.init_size == 0:
+            raise UserError(
+                "loss.in_batch_negatives=false needs queue.init_size of at least 1: step 1 has no "
+                "negatives."
+            )
+        if fgsm.gradient == "stale_online" and not self.data.drop_last:
+            raise UserError(
+                "fgsm.gradient=stale_online needs data.drop_last=true: a ragged batch has other "
+                "slots (D20)."
+            )
+        if (fgsm.gradient, fgsm.views) == ("current", "both_same") and self.text is not None:
+            raise UserError(
+                "fgsm.gradient=current has no gradient for another text; set "
+                "fgsm.views=online_only."
+            )
 
     def scaled(self, measure: Measure) -> dict[str, object]:
-        """Widths, queue, period of the released decay (D2); the own encoder where no model is fetched."""
-        heads, queue, width, batches = self.heads, self.queue, measure.width, measure.batches
+        """Widths, queue, period of the released decay (D2); the own encoder where no model is
+        fetched."""
+        heads = self.heads
+        queue = self.queue
+        width = measure.width
+        batches = measure.batches
         steps = measure.paper_steps / common.PAPER_STEPS
         counts = [
             ("heads.out_size", heads.out_size, width),
@@ -232,14 +311,17 @@ class MoCoSERun(RunConfig):
             path: scaled_count(count, factor) for path, count, factor in counts if count is not None
         }
         if queue.slice is not None:
-            changes["queue.slice"] = tuple((round(a * batches), round(b * batches)) for a, b in queue.slice)
+            changes["queue.slice"] = tuple(
+                (round(a * batches), round(b * batches)) for a, b in queue.slice
+            )
         if self.text is not None and self.text.kind in common.CONTEXTUAL and not measure.hub_models:
             changes["text.model"] = common.OWN_ENCODER
         return changes
 
     @property
     def passes(self) -> float:
-        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0  # forward, and backward to the input (D18)
+        # forward, and backward to the input (D18)
+        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0
         return 4.0 + ahead + (0.0 if self.target.stop_gradient else 2.0)  # D6
 
     @property
@@ -247,11 +329,15 @@ class MoCoSERun(RunConfig):
         return self.queue.size
 
     def initial_share(self, step: int) -> float:
-        return math.prod(ema_decay(self.ema, update, self.train.steps) for update in range(1, step + 1))
+        return math.prod(
+            ema_decay(self.ema, update, self.train.steps) for update in range(1, step + 1)
+        )
 
     @property
     def memory(self) -> float:
-        return traceable_distance(max(self.ema.start, self.ema.end or 0.0), self.kept, self.train.batch_size)
+        return traceable_distance(
+            max(self.ema.start, self.ema.end or 0.0), self.kept, self.train.batch_size
+        )
 
     @property
     def disturbed(self) -> bool:
@@ -267,27 +353,35 @@ PAPER = MoCoSERun(
     # 4.1 "1 million sentences from the English Wikipedia"; how they are read (D36): guess
     data=common.Data(digest="", rows=1_000_000),
     encoder=common.Encoder(digest=""),  # 3 "dropout = 0.1", for both sizes
-    # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the encoder": 768.
-    # 3 "composed of several fully connected layers": so a key ends in one, not in LayerNorm and dropout.
-    # Between layers and behind the predictor: guess, the code's LayerNorm, dropout and tanh (D11).
+    # 5.2 "projection is 1 layer and the prediction has 2 layers"; 5.4 "consistent with the
+    # encoder": 768. 3 "composed of several fully connected layers": so a key ends in one, not in
+    # LayerNorm and dropout. Between layers and behind the predictor: guess, the code's LayerNorm,
+    # dropout and tanh (D11).
     heads=Heads(projection_tail="linear"),
-    # temperature: guess (D32); eq. 3, "l is the negative samples in the queue"; Algorithm 1, line 6 (D1)
+    # temperature: guess (D32); eq. 3, "l is the negative samples in the queue"; Algorithm 1, line 6
+    # (D1)
     loss=common.Loss(in_batch_negatives=False),
-    # 4.1 "The negative queue size is 512"; 3 "randomly initialized at the beginning, and then enqueue and
-    # dequeue normally" (D14); 5.6 "the smaller initial queue size set to 128"; of other sizes a guess (D16)
+    # 4.1 "The negative queue size is 512"; 3 "randomly initialized at the beginning, and then
+    # enqueue and dequeue normally" (D14); 5.6 "the smaller initial queue size set to 128"; of other
+    # sizes a guess (D16)
     queue=NegativeQueue(init="paper_grow", init_size=128),
     # 3 "The target branch truncates the gradient" (D6, D7); dropout (D9), embeddings (D8): guess
     target=Target(stop_gradient=True, freeze_projection=True),
-    # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without one:
-    # guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)
-    ema=EMA(schedule="constant", start=0.85, end=None, total_updates=None, when="after_optimizer_step"),
+    # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without
+    # one: guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)
+    ema=EMA(
+        schedule="constant", start=0.85, end=None, total_updates=None, when="after_optimizer_step"
+    ),
     fgsm=FGSM(  # 3 "fgsm = 5e-9"
-        gradient="current",  # 3 "calculates the derivative of model with respect to the input" (D18)
-        # eq. 1, "θ is the online branch of the model"; 5.3 "difference between the two samples" (D18)
+        # 3 "calculates the derivative of model with respect to the input" (D18)
+        gradient="current",
+        # eq. 1, "θ is the online branch of the model"; 5.3 "difference between the two samples"
+        # (D18)
         views="online_only",
     ),
     aug=Augmentation(),  # 5.3 "we discard the feature cut off method"
-    # 4.1 "3e-5", "weight decay of 1e-6", "batch size of the base model is 64"; the rest (D31): guess
+    # 4.1 "3e-5", "weight decay of 1e-6", "batch size of the base model is 64"; the rest (D31):
+    # guess
     train=common.Train(steps=common.PAPER_STEPS),
     # 4.1 "every 100 step", "token embedding from the model output"
     eval=common.Evaluation(digest="", every=100, vector="cls_before_pooler"),

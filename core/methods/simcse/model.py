@@ -1,4 +1,5 @@
-"""Two views of each sentence by one encoder and its head; and SimCSE, whose views differ by dropout alone."""
+"""Two views of each sentence by one encoder and its head; and SimCSE, whose views differ by dropout
+alone."""
 
 from __future__ import annotations
 
@@ -24,16 +25,17 @@ from core.spec.errors import UserError, counted, place
 
 
 class TwoViews(Contrastive, ABC):
-    """A model that contrasts two views of each sentence. A method of your own implements `contrast`. It may
-    replace `views` (what the encoder reads), `pooled` (what is contrasted) and `build` (more layers). Every
-    layer outside the encoder counts as new."""
+    """A model that contrasts two views of each sentence. A method of your own implements
+    `contrast`. It may replace `views` (what the encoder reads), `pooled` (what is contrasted) and
+    `build` (more layers). Every layer outside the encoder counts as new."""
 
     config: Any  # a RunConfig with the method's own section
     capturable = True
 
     def __init__(self, config: Any, encoder: Encoder, device: torch.device):
         super().__init__()
-        self.config, self.encoder = config, encoder
+        self.config = config
+        self.encoder = encoder
         self.head: nn.Module = nn.Identity()
         if config.eval.head != "never":
             linear = self.linear("heads", encoder.hidden, encoder.hidden)
@@ -68,13 +70,18 @@ class TwoViews(Contrastive, ABC):
         with torch.autocast("cpu", enabled=False):
             loss = self.contrast(whole(first), whole(second))
         if not isinstance(loss, Tensor) or loss.numel() != 1:  # the shape alone: a GPU replays this
-            what = counted(loss.numel(), "number") if isinstance(loss, Tensor) else type(loss).__name__
+            what = (
+                counted(loss.numel(), "number") if isinstance(loss, Tensor) else type(loss).__name__
+            )
             where = place(Path(inspect.getfile(type(self))), "    def contrast")
-            raise UserError(f"{where}: contrast returned {what}; return one number, such as their mean.")
+            raise UserError(
+                f"{where}: contrast returned {what}; return one number, such as their mean."
+            )
         return loss
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on (D65)."""
+        """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on
+        (D65)."""
         cls = self.encoder(batch)
         return self.head(cls) if self.config.eval.head == "on" else cls
 
@@ -82,10 +89,14 @@ class TwoViews(Contrastive, ABC):
         return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
 
     def new_layers(self) -> list[nn.Module]:
-        return [module for name, module in self.named_children() if name not in ("encoder", "dropping")]
+        return [
+            module for name, module in self.named_children() if name not in ("encoder", "dropping")
+        ]
 
     @classmethod
-    def batch(cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places) -> Batches:
+    def batch(
+        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places
+    ) -> Batches:
         """Both views of each sentence, as 2B sentences."""
         first, second = zip(*(cls.views(text.table[i], rng) for i in places), strict=True)
         return (pack([*first, *second]),)

@@ -1,25 +1,41 @@
-"""SimCSE's runs: rules and profiles. No torch. SimCSE, the papers' baseline, has no section of its own."""
+"""SimCSE's runs: rules and profiles. No torch. SimCSE, the papers' baseline, has no section of its
+own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.spec.errors import refuse_any
+from core.spec.errors import UserError
 from core.spec.methods import Method
-from core.spec.run import PAPER_STEPS, STS, Data, Encoder, Evaluation, Loss, RunConfig, Seed, Selection, Train
+from core.spec.run import (
+    PAPER_STEPS,
+    STS,
+    Data,
+    Encoder,
+    Evaluation,
+    Loss,
+    RunConfig,
+    Seed,
+    Selection,
+    Train,
+)
 
 
 def check_two_views(run: RunConfig) -> None:
     """The rules of every method that contrasts two views by one encoder and its head."""
-    refuse_any({
-        f"method {run.method} needs eval.head and takes no eval.vector.":
-            run.eval.head is None or run.eval.vector is not None,
-        f"{run.method} without a queue has in-batch negatives alone; leave loss.in_batch_negatives true.":
-            not run.loss.in_batch_negatives and run.kept == 0,
-        "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it false (D21).":
-            run.eval.apply_augmentation,
-    })  # fmt: skip
+    if run.eval.head is None or run.eval.vector is not None:
+        raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
+    if not run.loss.in_batch_negatives and run.kept == 0:
+        raise UserError(
+            f"{run.method} without a queue has in-batch negatives alone; leave "
+            "loss.in_batch_negatives true."
+        )
+    if run.eval.apply_augmentation:
+        raise UserError(
+            "eval.apply_augmentation concerns MoCoSE's embedding-level augmentations; leave it "
+            "false (D21)."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,5 +65,6 @@ METHOD = Method(
     title="SimCSE",
     paper=SimCSERun(**SHARED),
     repaired={},
-    released={"data.drop_last": False, "train.adamw": "transformers", "seed.data": 42},  # D78, D84, D35
+    # D78, D84, D35
+    released={"data.drop_last": False, "train.adamw": "transformers", "seed.data": 42},
 )

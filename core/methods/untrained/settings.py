@@ -1,5 +1,5 @@
-"""The encoder without training: SimCSE's run with no step. It measures what a trained encoder may owe to its
-start. No torch."""
+"""The encoder without training: SimCSE's run with no step. It measures what a trained encoder may
+owe to its start. No torch."""
 
 from __future__ import annotations
 

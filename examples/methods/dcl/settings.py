@@ -1,4 +1,5 @@
-"""Decoupled contrastive loss (Yeh et al. 2022): SimCSE without the positive pair among the negatives."""
+"""Decoupled contrastive loss (Yeh et al. 2022): SimCSE without the positive pair among the
+negatives."""
 
 from core.spec.methods import derived
 

@@ -42,7 +42,8 @@ def test_pretraining_again_gives_the_same_weights():
         return model.state_dict()
 
     before = torch.random.get_rng_state()
-    first, second = weights(), weights()
+    first = weights()
+    second = weights()
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert torch.equal(before, torch.random.get_rng_state())
 

@@ -12,14 +12,21 @@ from places import ROOT
 
 from tools.rewriting.typos import misspelt
 
-TEXTS = ["The tired nurse hid the thermometer, quietly.", "A dog did not see the old teacher.", "...", "The king slept."]
+TEXTS = [
+    "The tired nurse hid the thermometer, quietly.",
+    "A dog did not see the old teacher.",
+    "...",
+    "The king slept.",
+]
 
 
 def test_typos_are_the_list_s_and_as_many_as_nlpaug_s_rule_says():
     from nlpaug.augmenter.word import SpellingAug
 
     listed = SpellingAug().model.dict
-    words = "the definition of a friend because their government would receive necessary advice".split()
+    words = (
+        "the definition of a friend because their government would receive necessary advice".split()
+    )
 
     def letters(text):  # nlpaug sets blanks around apostrophes and hyphens
         return re.sub("[^a-z]", "", text.lower())
@@ -30,9 +37,13 @@ def test_typos_are_the_list_s_and_as_many_as_nlpaug_s_rule_says():
         fits = [
             keep
             for keep in itertools.combinations(range(12), 8)
-            if re.fullmatch("".join(word if i in keep else f"({slips[word]})" for i, word in enumerate(words)), found)
+            if re.fullmatch(
+                "".join(word if i in keep else f"({slips[word]})" for i, word in enumerate(words)),
+                found,
+            )
         ]
-        assert fits, found  # ceil(0.3 * 12) of the words are replaced, each by one of its misspellings
+        # ceil(0.3 * 12) of the words are replaced, each by one of its misspellings
+        assert fits, found
     long = misspelt([" ".join(["friend"] * 60)], 1.0, 0)[0].split()
     assert long.count("friend") == 50  # ten at most
 
@@ -46,7 +57,11 @@ def test_typos_come_from_their_seed_and_leave_the_global_stream_alone():
     assert one == misspelt(TEXTS, 0.3, 1) != misspelt(TEXTS, 0.3, 2)
     code = f"import json; from tools.rewriting.typos import misspelt; print(json.dumps(misspelt({TEXTS!r}, 0.3, 1)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": "77"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "77"},
+        check=False,
+    )
     assert json.loads(done.stdout) == one
