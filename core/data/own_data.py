@@ -220,7 +220,7 @@ def _lines(
         are_named = bool(columns)
         headed = arguments["path"] != "csv" or rows.column_names[0].strip().lower() in HEADERS
         if is_list and not columns and not headed:
-            hint = "write hf:FILE#train?columns=NAME if that is a column, or rename a text by line to .txt"
+            hint = "write hf:FILE#train?columns=NAME for a column, or rename a text by line to .txt"
             raise UserError(f"{title} begins with {rows.column_names[0][:80]!r}; {hint}.")
         columns = columns or (tuple(rows.column_names) if is_list else COLUMNS[kind])
         missing = [name for name in columns if name not in rows.column_names]

@@ -112,8 +112,8 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
     """(p_sup, p_con) of a predicate, given the tails of its contrasts; where u of m parts are
     needed, recursively
 
-        p_sup = (m - u + 1) * (u-th smallest p_sup of the parts)    all of them: the largest
-        p_con = u * ((m - u + 1)-th smallest p_con of the parts)    all of them: m times the smallest
+        p_sup = (m - u + 1) * (u-th smallest p_sup of the parts)    all: the largest
+        p_con = u * ((m - u + 1)-th smallest p_con of the parts)    all: m times the smallest
 
     If fewer than u parts hold, at least m - u + 1 do not; u small p_sup then need one of these
     small, which Bonferroni over any m - u + 1 of them bounds, whatever their dependence.
