@@ -139,8 +139,9 @@ def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Li
     points = comparison.points
     outcome = comparison.outcome
     if mirror is not None:
-        below = -mirror.contrast.above + 0.0
-        pick = max if required >= below else min  # one of both is enough, or both are needed
+        other = -sign * mirror.contrast.above + 0.0
+        above, below = (required, other) if positive else (other, required)
+        pick = max if above >= below else min  # one of both is enough, or both are needed
         points = pick(points, mirror.points, key=POINTS_ORDER.index)
         outcome = pick(outcome, mirror.outcome, key=OUTCOMES.index)
     name = _side(left, study)

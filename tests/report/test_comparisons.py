@@ -12,6 +12,7 @@ from core.report.contrasts import Reading
 from core.report.frames import claim_frame, comparison_frame
 from core.spec.claim import (
     Claim,
+    above,
     all_of,
     any_of,
     at_least,
@@ -113,6 +114,9 @@ def test_a_row_has_the_raw_difference_and_the_printed_one_beside_what_is_require
     assert (alone["left"], alone["right"], alone["below"]) == ("a", "", 60.0)
     assert alone["estimate"] == pytest.approx(np.mean(RUNS["a"]))
     assert alone["points"] == "for"
+    (outside,) = rows(all_of(below(A, 5.0), above(A, -5.0)), margin=None)
+    assert (outside["above"], outside["below"]) == (-5.0, 5.0)
+    assert outside["points"] == "against"  # about 50 lies above both bounds
 
 
 def test_how_many_comparisons_are_needed():
