@@ -95,5 +95,12 @@ def _let_go() -> None:
     os.close(nowhere)
 
 
+def start() -> None:
+    """The command `run-study`, which `pip install -e .` makes."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, stop)
+    sys.exit(main(sys.argv[1:]))
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -167,6 +167,7 @@ def test_the_other_methods_run(method, profile, thin):
 
 
 def test_text_views_are_trained(thin, monkeypatch):  # Table 5, D26
+    pytest.importorskip("nlpaug", reason="requirements-rewriting.txt is not installed")
     monkeypatch.setattr(
         tokens,
         "training_text",

@@ -14,13 +14,9 @@ from core.runner.draw import times
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
-# the workers' command, what the back-translation models' tokenizer requires, plugins
-NOT_IMPORTED = {
-    "dask",
-    "sacremoses",
-    "pytest-timeout",
-    "pytest-xdist",
-}
+# the workers' command
+NOT_IMPORTED = {"dask"}
+OPTIONAL = ("evaluate", "rewriting", "dev")
 
 
 def pins(name: str) -> dict[str, str]:
@@ -71,7 +67,8 @@ def test_every_import_is_pinned_and_every_pin_imported():
     of = {name: found[0].lower() for name, found in packages_distributions().items()}
     used = {of.get(name, name).replace("_", "-") for name in imported()}
     pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
-    assert used - pinned <= {*WITH_ANOTHER, *pins("requirements-evaluate.txt")}
+    optional = {name for extra in OPTIONAL for name in pins(f"requirements-{extra}.txt")}
+    assert used - pinned <= {*WITH_ANOTHER, *optional}
     assert pinned - used == NOT_IMPORTED
 
 

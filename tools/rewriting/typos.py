@@ -12,12 +12,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from core.spec.errors import UserError
+
 
 def misspelt(texts: Sequence[str], rate: float, seed: int) -> list[str]:
     """The texts with `rate` of their words (1 to 10 of them) misspelt, as far as the list has them;
     the same for the same seed."""
-    from nlpaug.augmenter.word import SpellingAug  # takes seconds to import
-
+    try:
+        from nlpaug.augmenter.word import SpellingAug  # takes seconds to import
+    except ImportError as error:
+        raise UserError(
+            "Typos need nlpaug; pip install -r requirements-rewriting.txt brings it."
+        ) from error
     augmenter = SpellingAug(aug_p=rate)
     for word, slips in augmenter.model.dict.items():
         augmenter.model.dict[word] = sorted(slips)
