@@ -15,6 +15,7 @@ from core.report.tables import md
 from core.report.words import outcome_words
 from core.spec.errors import counted
 
+TEXTS = ("points", "within_margin", "right")  # columns that may be empty
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
 
 
@@ -25,20 +26,14 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
     `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->`
     ends both.
     """
-    claims, comparisons = (
-        table[(table["scale"] == "mini") & (table["profile"] == "paper")]
-        for table in (
-            pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in CLAIM_FILES
-        )
-    )
-    claims = claims.fillna({"points": "", "within_margin": "", "right": ""})
+    claims, comparisons = (_published(folder / f"{name}.csv") for name in CLAIM_FILES)
 
     def table(marks: re.Match) -> str:
         lines = ["| claim | printed | here | verdict |", "|---|--:|--:|---|"]
         for key in marks[2].split():
             name = key.replace("_", " ")
             row = next(claims[claims["claim"] == name].itertuples())
-            own = comparisons[comparisons["claim"] == name].fillna({"points": "", "right": ""})
+            own = comparisons[comparisons["claim"] == name]
             lines += _readme_rows(row, own)
         return "\n".join([marks[1], *lines, marks[3]])
 
@@ -48,6 +43,13 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
         lambda mark: mark[1] + times.get(mark[2], mark[3]) + mark[4],
         readme,
     )
+
+
+def _published(file: Path) -> pd.DataFrame:
+    """The rows of a CSV file at scale mini and profile paper."""
+    rows = pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str))
+    rows = rows[(rows["scale"] == "mini") & (rows["profile"] == "paper")]
+    return rows.fillna({name: "" for name in TEXTS if name in rows})
 
 
 def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
