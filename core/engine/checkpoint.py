@@ -55,7 +55,7 @@ class TrainingState(NamedTuple):
     score: float | None = None
 
 
-def write(path: Path, content: dict) -> None:
+def write_checkpoint(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is
     full or read-only; the old file stays then."""
     with whole(path) as temporary, open(temporary, "w+b") as file:
@@ -65,20 +65,20 @@ def write(path: Path, content: dict) -> None:
             raise error.__context__ if isinstance(error.__context__, OSError) else error from None
         file.seek(-2, os.SEEK_END)  # the length of the archive's comment
         file.write(SEAL_BYTES.to_bytes(2, "little"))
-        file.write(seal(file, file.tell()))
+        file.write(checkpoint_seal(file, file.tell()))
 
 
-def read(path: Path) -> dict:
+def read_checkpoint(path: Path) -> dict:
     """The content of the file, tensors as views of it. A damaged file raises an error of some
     kind."""
     with open(regular(path), "rb") as file:
         length = file.seek(0, os.SEEK_END) - SEAL_BYTES
-        if length <= 0 or seal(file, length) != file.read():
+        if length <= 0 or checkpoint_seal(file, length) != file.read():
             raise ValueError("its content does not match its seal")
     return dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
 
 
-def seal(file: BinaryIO, length: int) -> bytes:
+def checkpoint_seal(file: BinaryIO, length: int) -> bytes:
     """SHA-256 over the first bytes of a file, in hexadecimal digits; the file stands behind these
     bytes."""
     file.flush()
@@ -123,7 +123,7 @@ class CheckpointFile:
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
             try:
-                content = read(self._path)
+                content = read_checkpoint(self._path)
                 if differing := [
                     name for name, value in self._owner.items() if content[name] != value
                 ]:
@@ -194,7 +194,7 @@ class CheckpointFile:
         )
         try:
             self._store.check_there()
-            write(self._path, content)
+            write_checkpoint(self._path, content)
         except UserError as error:
             self._note(f"no checkpoint at step {at.step}: {error}")
         self._wrote = time.monotonic()

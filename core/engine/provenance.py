@@ -22,7 +22,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 CODE = code.digest()  # of the files that this process imports, which may change while it trains
 
 
-def gather(
+def run_provenance(
     config: RunConfig,
     execution: Execution,
     seconds: dict[str, float],

@@ -20,11 +20,14 @@ def main(asked: dict) -> float:
     cache = Path(asked.pop("cache"))
     key = {**asked, "processor": processor(), "torch": metadata.version("torch")}
     return kept(
-        cache, key, lambda: seconds(**asked), load=lambda content: float(json.loads(content))
+        cache,
+        key,
+        lambda: seconds_a_token(**asked),
+        load=lambda content: float(json.loads(content)),
     )
 
 
-def seconds(
+def seconds_a_token(
     encoder: dict[str, int], precision: str, threads: int, batch: int, length: int
 ) -> float:
     """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens.

@@ -22,7 +22,7 @@ from core.store import locks
 from core.store.cache import Note, kept, key_digest
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
-VERSION = 1  # raised when a change of code is meant to change what is rewritten
+REWRITING_VERSION = 1  # raised when a change of code is meant to change what is rewritten
 
 
 class TokenTable:
@@ -75,7 +75,7 @@ def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
         return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
 
 
-def unknown(table: TokenTable, tokenizer) -> str:
+def unknown_tokens(table: TokenTable, tokenizer) -> str:
     """How many of the tokens the tokenizer does not know, in a sentence; "" for fewer than one in
     twenty."""
     share = float((table.ids == tokenizer.unk_token_id).mean())
@@ -125,7 +125,7 @@ def rewritten_table(
     cache = Path(execution.cache_dir)
     key: list[str | int] = [
         "text view",
-        VERSION,
+        REWRITING_VERSION,
         view,
         text.kind,
         repr(text.rate),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import Packed, pack, rows
+from core.engine.encoder.packing import Packed, pack, token_matrix
 from core.engine.tokens import TokenTable
 from core.spec.result import Row
 
@@ -21,8 +21,7 @@ WIDTHS = 8
 # without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
 Batch = Packed | Tensor
 Batches = tuple[Batch, ...]  # the arguments of `loss`
-Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `batched` for a device
-Places = Sequence[int]  # of a step's sentences in the text
+Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `device_batch` for a device
 
 
 class TrainingText(NamedTuple):
@@ -83,7 +82,7 @@ class Contrastive(nn.Module):
 
     @classmethod
     def batch(
-        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Sequence[int]
     ) -> Batches:
         """The arguments of `loss` for the sentences at these places of the text. `rng` draws what
         is random, and `pack` puts token-id arrays together."""
@@ -156,7 +155,7 @@ def placed(entries: Tensor, held: Tensor) -> Tensor:
     return held.copy_(entries) if held.shape == entries.shape else entries
 
 
-def batched(
+def device_batch(
     device: torch.device, longest: int, sentences: Sequence[np.ndarray], exact: bool = False
 ) -> Batch:
     """A batch for this device of token-id arrays, of at most `longest` tokens each. With `exact` a
@@ -164,4 +163,6 @@ def batched(
     if device.type == "cpu":
         return pack(sentences, device)
     width = max(map(len, sentences))
-    return rows(sentences, width if exact else max(width, min(width + -width % WIDTHS, longest)))
+    return token_matrix(
+        sentences, width if exact else max(width, min(width + -width % WIDTHS, longest))
+    )

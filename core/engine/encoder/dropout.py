@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from core.engine.streams import stream_seed
 
 GAMMA = 0x9E3779B97F4A7C15
-FIRST = 0xBF58476D1CE4E5B9
-SECOND = 0x94D049BB133111EB
-DRAWS = 65_536  # values of a draw
+FIRST_FACTOR = 0xBF58476D1CE4E5B9
+SECOND_FACTOR = 0x94D049BB133111EB
+DRAW_VALUES = 65_536  # values of a draw
 DRAWS_A_WORD = 4
 # words that are mixed at once on a CPU: they, and what is made of them, stay in its cache
 BLOCK = 16_384
@@ -34,7 +34,7 @@ _WEYL = np.arange(1, BLOCK + 1, dtype=np.uint64) * np.uint64(GAMMA)  # (BLOCK,)
 def dropped_of_65536(rate: float) -> int:
     """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never
     all."""
-    return min(round(rate * DRAWS), DRAWS - 1)
+    return min(round(rate * DRAW_VALUES), DRAW_VALUES - 1)
 
 
 class DropoutStream(nn.Module):
@@ -61,9 +61,9 @@ class DropoutStream(nn.Module):
         self.position += words
         if start in self._kept:
             return self._kept.pop(start)
-        least = dropped_of_65536(rate) - DRAWS // 2
+        least = dropped_of_65536(rate) - DRAW_VALUES // 2
         kept = scale(rate) if dtype.itemsize > 2 else 1.0
-        mask = _drawn(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
+        mask = _masks(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
         mask[count:] = 0.0
         if self._keeps:
             self._kept[start] = mask.view(shape)
@@ -147,10 +147,10 @@ def dropping(seed: int, device: torch.device, model: nn.Module) -> DropoutStream
 
 def scale(rate: float) -> float:
     """One over the probability that an element is kept."""
-    return DRAWS / (DRAWS - dropped_of_65536(rate))
+    return DRAW_VALUES / (DRAW_VALUES - dropped_of_65536(rate))
 
 
-def _drawn(
+def _masks(
     offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int
 ) -> Tensor:
     """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw,
@@ -165,7 +165,7 @@ def _drawn(
         z = block[:size]
         other = aside[:size]
         np.add(_WEYL[:size], np.uint64((offset + start * GAMMA) % (1 << 64)), out=z)
-        for bits, factor in ((30, FIRST), (27, SECOND)):
+        for bits, factor in ((30, FIRST_FACTOR), (27, SECOND_FACTOR)):
             np.right_shift(z, np.uint64(bits), out=other)
             np.bitwise_xor(z, other, out=z)
             np.multiply(z, np.uint64(factor), out=z)

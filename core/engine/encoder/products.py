@@ -47,7 +47,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.linear(x, weight, bias)
 
 
-def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
+def batched_product(multiply: Callable[..., Tensor], *parts: Tensor, **options: float) -> Tensor:
     """What `multiply`, one of torch's batched products of small matrices, gives of these, to
     rounding."""
     if (
@@ -55,9 +55,9 @@ def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> 
         or parts[-1].device.type != "cpu"
         or parts[-1].dtype != torch.bfloat16
     ):
-        return multiply(*parts, **given)
+        return multiply(*parts, **options)
     with torch.autocast("cpu", enabled=False):
-        return multiply(*(part.bfloat16().float() for part in parts), **given).bfloat16()
+        return multiply(*(part.bfloat16().float() for part in parts), **options).bfloat16()
 
 
 class _Linear(torch.autograd.Function):

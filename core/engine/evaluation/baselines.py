@@ -30,9 +30,11 @@ from core.spec.result import EXCESS, Row
 from core.spec.run import RunConfig
 from core.store.cache import Note, kept
 
-VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
+BASELINES_VERSION = (
+    4  # of what is kept on disk: raised when a row comes, goes or means something else
+)
 # of the vectors' length: a direction with a smaller deviation is rounding of float32
-ROUNDING = 1e-6
+LEAST_DEVIATION = 1e-6
 
 
 class Untrained(Contrastive):
@@ -83,7 +85,7 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
     mean = fitted_on.mean(0)  # (dim,)
     # (dim,), (dim, dim)
     variances, directions = np.linalg.eigh(np.cov(fitted_on, rowvar=False, bias=True))
-    kept = variances > ROUNDING**2 * (fitted_on**2).sum(1).mean()
+    kept = variances > LEAST_DEVIATION**2 * (fitted_on**2).sum(1).mean()
     return (vectors - mean) @ (directions[:, kept] / np.sqrt(variances[kept]))
 
 
@@ -134,7 +136,7 @@ def kept_rows(
 ) -> list[Row]:
     """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the
     cache for all its runs."""
-    key = [config.encoder.digest, config.eval.digest, what, VERSION]
+    key = [config.encoder.digest, config.eval.digest, what, BASELINES_VERSION]
 
     def load(content: bytes) -> list[Row]:
         return [Row(*row) for row in json.loads(content)]

@@ -40,7 +40,7 @@ def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random)
     return [*words[:place], word, *words[place:]]
 
 
-def written(words: Sequence, times: int, stream: random.Random) -> list:
+def with_copies(words: Sequence, times: int, stream: random.Random) -> list:
     """The words with one of them written so many times: 0 is deletion, 2 repetition."""
     place = stream.randrange(len(words))
     return [*words[:place], *[words[place]] * times, *words[place + 1 :]]
@@ -54,12 +54,14 @@ def edited_copies(sentences: Sequence[str], tokenizer, max_length: int) -> Token
     words = [sentence.split() for sentence in sentences]
     others = (words[(i + stream.randrange(1, len(words))) % len(words)] for i in range(len(words)))
     edited = [[insertion(w, next(others), stream) for w in words]]
-    edited += [[written(w, times, stream) for w in words] for times in (0, 2)]
+    edited += [[with_copies(w, times, stream) for w in words] for times in (0, 2)]
     texts = [*sentences, *sentences, *(" ".join(copy) for copies in edited for copy in copies)]
     table = tokenise(tokenizer, texts, max_length - 1)
     arrays = [table[i] for i in range(len(table))]
     for tokens in arrays[: len(sentences)]:  # neither [CLS] nor [SEP] is repeated
-        arrays.append(np.array([tokens[0], *written(list(tokens[1:-1]), 2, stream), tokens[-1]]))
+        arrays.append(
+            np.array([tokens[0], *with_copies(list(tokens[1:-1]), 2, stream), tokens[-1]])
+        )
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 

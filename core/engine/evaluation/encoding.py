@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from core.data.encoders import check_files, json_object
-from core.engine.encoder.packing import rows
+from core.engine.encoder.packing import token_matrix
 from core.engine.evaluation.metrics import array
 from core.engine.evaluation.scoring import in_batches
 from core.engine.tokens import tokenise
@@ -118,7 +118,9 @@ def sentence_vectors(
 
     @torch.inference_mode()
     def encoded(batch: np.ndarray) -> Tensor:
-        matrix = rows([table[place] for place in batch]).to(checkpoint.model.device)  # (B, 1 + L)
+        matrix = token_matrix([table[place] for place in batch]).to(
+            checkpoint.model.device
+        )  # (B, 1 + L)
         mask = torch.arange(matrix.shape[1] - 1, device=matrix.device) < matrix[:, :1]  # (B, L)
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
         return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()

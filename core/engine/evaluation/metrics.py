@@ -23,7 +23,7 @@ Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 MODES = ("global", "batched64")
 AGGREGATES = ("all", "mean", "wmean")
 # a mean squared distance that is rounding of float32
-NOTHING = float(np.finfo(np.float32).eps) ** 2
+FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) ** 2
 BATCH = 64  # of the released alignment and uniformity (D43)
 GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
 FEWEST_PAIRS = 10  # a rank correlation of fewer says nothing
@@ -47,7 +47,7 @@ def _lengths(x: Vectors) -> Vectors:
 
 
 @_undefined
-def unit(x: Vectors) -> Vectors:
+def unit_vectors(x: Vectors) -> Vectors:
     """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not
     finite."""
     x = _float64(x)
@@ -105,7 +105,7 @@ def alignment(x: Vectors, y: Vectors, mode: str) -> float:
     x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" is the mean
     over full batches of 64 in order. NaN without a pair, or without a full batch.
     """
-    distance = array(((unit(x) - unit(y)) ** 2).sum(1))  # (n,)
+    distance = array(((unit_vectors(x) - unit_vectors(y)) ** 2).sum(1))  # (n,)
     means = [batch.mean() for batch in _batches(distance, mode)]
     return float(np.mean(means)) if means else float("nan")
 
@@ -117,7 +117,9 @@ def uniformity(x: Vectors, mode: str) -> float:
     "global" is over all pairs; "batched64" (D43) is the mean of the logs of full batches of 64 in
     order. NaN with fewer than two vectors, or no full batch.
     """
-    potentials = [_log_potential(batch) for batch in _batches(unit(x), mode) if len(batch) > 1]
+    potentials = [
+        _log_potential(batch) for batch in _batches(unit_vectors(x), mode) if len(batch) > 1
+    ]
     return float(np.mean(potentials)) if potentials else float("nan")
 
 
@@ -163,14 +165,14 @@ def mean_cosine(vectors: Vectors) -> float:
     (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself.
     """
     n = len(vectors)
-    total = unit(vectors).sum(0)  # (dim,)
+    total = unit_vectors(vectors).sum(0)  # (dim,)
     return float((total @ total - n) / (n * (n - 1)))
 
 
 def spread(vectors: np.ndarray) -> float:
     """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all have one direction. vectors (n,
     dim)."""
-    mean = unit(vectors).mean(0)  # (dim,)
+    mean = unit_vectors(vectors).mean(0)  # (dim,)
     return float(1.0 - mean @ mean)
 
 
@@ -183,11 +185,11 @@ def effective_rank(vectors: np.ndarray) -> float:
     of variance. 1 if centring leaves nothing but rounding. Of a collapsed encoder it describes what
     little is left: read it beside the mean cosine.
     """
-    units = unit(vectors)
+    units = unit_vectors(vectors)
     centred = units - units.mean(0)
     # (dim,), squared singular values
     variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)
-    if variances.sum() <= NOTHING * len(units):
+    if variances.sum() <= FLOAT32_ROUNDING * len(units):
         return 1.0
     p = variances[variances > 0] / variances.sum()
     return float(np.exp(-(p * np.log(p)).sum()))

@@ -20,9 +20,9 @@ from core.data.transfer import TransferTask
 from core.engine.encoder.packing import looked_up, pack, padded
 from core.engine.evaluation import metrics
 from core.engine.evaluation.metrics import AGGREGATES, Vectors, array, mean_of_7, mean_of_8_rounded
-from core.engine.streams import TOKENS_PER_BATCH, each
+from core.engine.streams import TOKENS_PER_BATCH, in_parallel
 from core.engine.tokens import TokenTable
-from core.engine.trainer import Training
+from core.engine.trainer import TrainingResult
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.result import PairBlock, Row, Status
@@ -32,7 +32,7 @@ Encode = Callable[[Sequence[str]], Vectors]  # n sentences -> (n, dim)
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
 
-class Evaluation(NamedTuple):
+class EvaluationResult(NamedTuple):
     """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by
     metric if computed, and `of`, which gives the vectors of these sets' sentences.
 
@@ -49,9 +49,24 @@ class Evaluation(NamedTuple):
         return mean_of_7([self.scores[name][aggregate] for name in tests])
 
 
+class Check(NamedTuple):
+    """One check during training: the score that selects the checkpoint, and the rows."""
+
+    score: float
+    rows: list[Row]
+
+
+class FinalEvaluation(NamedTuple):
+    """The end of a run: its status, the pairs of the selected checkpoint, and the rows."""
+
+    status: Status
+    pairs: tuple[PairBlock, ...]
+    rows: list[Row]
+
+
 def evaluate(
     sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()
-) -> Evaluation:
+) -> EvaluationResult:
     """The scores of these sets, with every pair's float32 cosine, from which the scores are taken.
 
     `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, an
@@ -73,7 +88,9 @@ def evaluate(
             rows = np.flatnonzero(np.array(pairs.subset) == subset)
             words = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
             blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], *words))
-    return Evaluation(scores, tuple(blocks), _geometry(of, geometry_of) if geometry_of else {}, of)
+    return EvaluationResult(
+        scores, tuple(blocks), _geometry(of, geometry_of) if geometry_of else {}, of
+    )
 
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
@@ -139,7 +156,7 @@ class Scorer:
 
     def score(
         self, model: Contrastive, names: Iterable[str], geometry_of: Sequence[StsSet] = ()
-    ) -> Evaluation:
+    ) -> EvaluationResult:
         """The model's scores on these sets; alignment and uniformity over `geometry_of`, if any."""
         sets = {name: self.sets[name] for name in names}
         return evaluate(sets, lambda texts: self.vectors(model, texts), geometry_of)
@@ -151,76 +168,88 @@ class Scorer:
         A SICK-R split that is missing or not as published has no row, since runs do not read it
         otherwise.
         """
-        sets = self.sets | {
-            pairs.name: pairs for pairs in self.geometry_of if pairs.name != self.dev
-        }
-        for split in ("train", "dev") if evaluation_path is not None else ():
-            with contextlib.suppress(UserError):
-                sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
+        sets = dict(self.sets)
+        for pairs in self.geometry_of:
+            if pairs.name != self.dev:
+                sets[pairs.name] = pairs
+        if evaluation_path is not None:
+            for split in ("train", "dev"):
+                with contextlib.suppress(UserError):
+                    sets[f"SICK-R {split}"] = load_sick(Path(evaluation_path), split)
         return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
-    def check(self, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
-        """One check during training. Adds its rows; the score that selects the checkpoint (D40,
-        D41)."""
+    def check(self, model: Contrastive, config: RunConfig, step: int) -> Check:
+        """One check during training: the score that selects the checkpoint (D40, D41), and its
+        rows."""
         aggregate = config.sts.aggregate
         metric = f"spearman_{aggregate}"
         development = self.score(model, ["dev"])
         score = development.scores["dev"][aggregate]
-        rows.append(Row("curve", "dev", metric, step, score))
+        rows = [Row("curve", "dev", metric, step, score)]
         rows += metrics.mean_cosine_rows(development.of(self.dev_sentences), "curve", step)
         if config.select.metric != "sts_test_avg" or not step:
-            return score
-        scores = [score[aggregate] for score in self.score(model, self.tests).scores.values()]
-        rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
-        return (
-            mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
-        )
+            return Check(score, rows)
+        tests = self.score(model, self.tests)
+        scores = [by_aggregate[aggregate] for by_aggregate in tests.scores.values()]
+        mean = mean_of_7(scores)
+        rows.append(Row("curve", "avg", metric, step, mean))
+        if config.select.score == "mean_of_7":
+            return Check(mean, rows)
+        return Check(mean_of_8_rounded(scores), rows)
 
     def final_evaluation(
-        self, model: Contrastive, config: RunConfig, training: Training, rows: list[Row]
-    ) -> tuple[Status, tuple[PairBlock, ...]]:
-        """Status and pairs of the selected checkpoint, whose weights the model has afterwards. Adds
-        the rows of the last and of the selected checkpoint."""
+        self, model: Contrastive, config: RunConfig, training: TrainingResult
+    ) -> FinalEvaluation:
+        """Status, pairs and rows of the last and of the selected checkpoint, whose weights the
+        model has afterwards."""
         steps = config.train.steps
         chosen = training.selected
         if training.diverged_at is not None or chosen is None:
-            rows.append(
-                Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan"))
-            )
-            return "diverged", ()
+            step = steps if training.diverged_at is None else training.diverged_at
+            row = Row("last", "train", "diverged_at", step, float("nan"))
+            return FinalEvaluation("diverged", (), [row])
         step = chosen.step
-        last = selected = self.score(model, self.sets, self.geometry_of if step == steps else ())
-        rows += self._rows(last, "last", steps)
+
+        # the last checkpoint
+        geometry_of = self.geometry_of if step == steps else ()
+        last = selected = self.score(model, self.sets, geometry_of)
+        rows = self._rows(last, "last", steps)
         rows += metrics.direction_rows(array(last.of(self.dev_sentences)), "last", steps)
+
+        # the selected checkpoint
         if step != steps:
             model.scored_parts().load_state_dict(chosen.state)
             selected = self.score(model, self.sets, self.geometry_of)
         rows += self._rows(selected, "selected", step)
         vectors = array(selected.of(self.dev_sentences))  # (sentences, dim)
         if not np.isfinite(vectors).all():
-            return "diverged", ()
+            return FinalEvaluation("diverged", (), rows)
         spread = metrics.spread(vectors)
         rows += metrics.direction_rows(vectors, "selected", step)
         rows.append(Row("selected", "dev", "spread", step, spread))
         rows += metrics.spectrum_rows(vectors, "selected", step)
         rows += metrics.length_rows(selected.pairs, "selected", self.dev, step)
         rows += model.method_rows(step)
-        return "collapsed" if spread < COLLAPSED_SPREAD else "ok", selected.pairs
+        status: Status = "ok"
+        if spread < COLLAPSED_SPREAD:
+            status = "collapsed"
+        return FinalEvaluation(status, selected.pairs, rows)
 
-    def _rows(self, evaluation: Evaluation, checkpoint: str, step: int) -> list[Row]:
+    def _rows(self, evaluation: EvaluationResult, checkpoint: str, step: int) -> list[Row]:
         """Three Spearmans a set, their `avg` over the tests, and the geometry."""
         rows = []
         for aggregate in AGGREGATES:
-            values = {name: score[aggregate] for name, score in evaluation.scores.items()}
-            values["avg"] = evaluation.average(self.tests, aggregate)
-            rows += [
-                Row(checkpoint, task, f"spearman_{aggregate}", step, x)
-                for task, x in values.items()
-            ]
-        task = "STS-B" if len(self.geometry_of) > 1 else "dev"
-        return rows + [
-            Row(checkpoint, task, metric, step, x) for metric, x in evaluation.geometry.items()
-        ]
+            metric = f"spearman_{aggregate}"
+            for name, score in evaluation.scores.items():
+                rows.append(Row(checkpoint, name, metric, step, score[aggregate]))
+            average = evaluation.average(self.tests, aggregate)
+            rows.append(Row(checkpoint, "avg", metric, step, average))
+        task = "dev"
+        if len(self.geometry_of) > 1:
+            task = "STS-B"
+        for metric, value in evaluation.geometry.items():
+            rows.append(Row(checkpoint, task, metric, step, value))
+        return rows
 
 
 def table_vectors(
@@ -279,5 +308,7 @@ def in_batches(
             start = place
             total = length
     batches = np.split(order, cuts)
-    vectors = torch.cat([*map(encoded, batches)] if in_order else each(encoded, batches, device))
+    vectors = torch.cat(
+        [*map(encoded, batches)] if in_order else in_parallel(encoded, batches, device)
+    )
     return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]

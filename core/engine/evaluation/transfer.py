@@ -43,8 +43,8 @@ from core.spec.result import Row
 
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=1111)  # SentEval's seed
 # C where SentEval cross-validates or has a development part
-WIDE = tuple(2.0**t for t in range(-2, 4))
-HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
+WIDE_GRID = tuple(2.0**t for t in range(-2, 4))
+HIGH_GRID = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
 # Of the gradient; with scikit-learn's 1e-4 a warm start can pass for the solution without a step.
 TOLERANCE = 1e-5
 MANY_TOLERANCE = 1e-8  # of the gradient with more than two classes, whose steps are cheap
@@ -58,7 +58,7 @@ class Accuracy(NamedTuple):
     test: float
 
 
-def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
+def accuracy_rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
     """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`."""
     accuracies = transfer_accuracies(
         scorer.tasks, lambda texts: array(scorer.vectors(model, texts))
@@ -75,7 +75,11 @@ def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     mean."""
     early: dict[str, tuple[int, ...]]
     early = {"untrained": (), "untrained_first_last": (1,), "untrained_last": (-1,)}
-    return [row for name in early for row in rows(scorer, Untrained(encoder, early[name]), name, 0)]
+    return [
+        row
+        for name in early
+        for row in accuracy_rows(scorer, Untrained(encoder, early[name]), name, 0)
+    ]
 
 
 def transfer_accuracies(
@@ -119,10 +123,10 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
         return np.concatenate([fold for k, fold in enumerate(folds) if k not in left_out])
 
     # [i, j]: accuracy on fold j of models without folds i and j
-    held_out = np.zeros((len(folds), len(folds), len(WIDE)))
+    held_out = np.zeros((len(folds), len(folds), len(WIDE_GRID)))
     for i, j in combinations(range(len(folds)), 2):
         kept = without(i, j)
-        for place, model in enumerate(path(x[kept], y[kept], WIDE)):
+        for place, model in enumerate(path(x[kept], y[kept], WIDE_GRID)):
             held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
             held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
     dev = []
@@ -132,7 +136,7 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
         scores = held_out[i].sum(0) / (len(folds) - 1)
         kept = without(i)
         dev.append(scores.max())
-        test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[fold], y[fold]))
+        test.append(_fit(x[kept], y[kept], WIDE_GRID[int(scores.argmax())]).score(x[fold], y[fold]))
     return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
 
 
@@ -142,19 +146,19 @@ def developed_on_folds(
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
     scores = np.mean(
         [
-            [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)]
+            [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH_GRID)]
             for kept, out in FOLDS.split(x, y)
         ],
         axis=0,
     )  # (grid,)
-    test = _fit(x, y, HIGH[int(scores.argmax())]).score(test_x, test_y)
+    test = _fit(x, y, HIGH_GRID[int(scores.argmax())]).score(test_x, test_y)
     return Accuracy(100.0 * float(scores.max()), 100.0 * test)
 
 
 def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
     """C by the development part. x (n, features), y (n,)."""
     scores = [
-        (model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)
+        (model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE_GRID)
     ]
     dev, test = max(scores, key=lambda score: score[0])  # the smallest C of equals
     return Accuracy(100.0 * dev, 100.0 * test)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Kept, Places, TrainingText, placed
+from core.methods.contrastive import Batcher, Batches, Kept, TrainingText, placed
 from core.methods.esimcse.repetition import repeated
 from core.methods.esimcse.settings import ESimCSERun, MomentumQueue
 from core.methods.heads import INITIAL_SPREAD
@@ -99,7 +100,12 @@ class ESimCSE(TwoViews):
 
     @classmethod
     def batch(
-        cls, config: ESimCSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls,
+        config: ESimCSERun,
+        text: TrainingText,
+        pack: Batcher,
+        rng: Random,
+        places: Sequence[int],
     ) -> Batches:
         """Each sentence twice, the second time with repetitions; and what goes into the queue."""
         first = [text.table[i] for i in places]

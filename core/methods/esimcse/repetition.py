@@ -28,7 +28,7 @@ STOP_WORDS = tuple(
 )
 
 
-def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
+def repeated_places(dup: Repetition, length: int, stream: random.Random) -> list[int]:
     """Places, in order, of what is written twice: a uniform count, then distinct uniform places.
 
     With `protect_special`, sub-word repetition leaves out the first and last token ([CLS], [SEP])
@@ -46,7 +46,7 @@ def repeat_tokens(
     """Token ids with the drawn ones doubled, (N + count,); cut at max_length only with `recut`
     (D62)."""
     times = np.ones(len(tokens), np.intp)
-    times[positions(dup, len(tokens), stream)] = 2
+    times[repeated_places(dup, len(tokens), stream)] = 2
     doubled = np.repeat(tokens, times)
     if dup.recut and len(doubled) > max_length:
         doubled = np.concatenate([doubled[: max_length - 1], tokens[-1:]])
@@ -61,7 +61,7 @@ def repeat_words(
     words = sentence.split()
     if len(words) < 2:
         return sentence
-    for place in positions(dup, len(words), stream):
+    for place in repeated_places(dup, len(words), stream):
         words[place] += f" {stream.choice(inserted) if inserted else words[place]}"
     return " ".join(words)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from random import Random
 
 import numpy as np
@@ -17,15 +17,13 @@ from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.metrics import cosines
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, Places, TrainingText
+from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, TrainingText
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.queue import KeyQueue, summarised
 from core.methods.mocose.settings import MoCoSERun, ema_decay, traceable_distance
 from core.spec.result import Row
-
-Drawing = Generator | None  # what augmentations are drawn from; None for none
 
 
 class StaleGradient(Kept):
@@ -148,7 +146,12 @@ class MoCoSE(Contrastive, Kept):
 
     @classmethod
     def batch(
-        cls, config: MoCoSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls,
+        config: MoCoSERun,
+        text: TrainingText,
+        pack: Batcher,
+        rng: Random,
+        places: Sequence[int],
     ) -> Batches:
         """Each sentence once, and beside it the target branch's own text if there is one.
         Augmentations depend on the longest sentence where padding is dynamic (D22, D24)."""
@@ -291,7 +294,7 @@ class MoCoSE(Contrastive, Kept):
         ]
 
     def _sign(
-        self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Drawing
+        self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Generator | None
     ) -> Tensor:
         """Sign (T, hidden) of the gradient, at a batch's word embeddings, of the very loss that the
         step has before FGSM: same dropout, same augmentations if `drawing` is a copy (D18). Without
@@ -308,7 +311,7 @@ class MoCoSE(Contrastive, Kept):
             weight.requires_grad_(True)
         return sign
 
-    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Drawing) -> Tensor:
+    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Generator | None) -> Tensor:
         """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T,
         hidden)."""
         embeddings = self.target_embeddings or self.encoder.embeddings  # D8
@@ -317,7 +320,12 @@ class MoCoSE(Contrastive, Kept):
             return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
 
     def _contrast(
-        self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None, drawing: Drawing
+        self,
+        batch: Packed,
+        keys: Tensor,
+        negatives: Tensor,
+        sign: Tensor | None,
+        drawing: Generator | None,
     ) -> tuple[Tensor, Tensor]:
         """Loss against these keys (B, out_size), and the online view's word embeddings (T,
         hidden)."""
@@ -343,7 +351,7 @@ class MoCoSE(Contrastive, Kept):
         words: Tensor,
         batch: Packed,
         sign: Tensor | None,
-        drawing: Drawing,
+        drawing: Generator | None,
     ) -> Tensor:
         """What enters the layers, (T, hidden), of word embeddings (T, hidden): perturbed by `sign`,
         augmented from `drawing`, or for a padded batch from its device's own generator, as its

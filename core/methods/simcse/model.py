@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,9 +19,9 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Contrastive, Places, TrainingText
+from core.methods.contrastive import Batcher, Batches, Contrastive, TrainingText
 from core.methods.heads import new_linear
-from core.methods.losses import info_nce, whole
+from core.methods.losses import in_float32, info_nce
 from core.spec.errors import UserError, counted, place
 
 
@@ -68,7 +69,7 @@ class TwoViews(Contrastive, ABC):
         """The loss of one step. `views` holds the first views of a batch, then its second views."""
         first, second = self.pooled(views).chunk(2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
-            loss = self.contrast(whole(first), whole(second))
+            loss = self.contrast(in_float32(first), in_float32(second))
         if not isinstance(loss, Tensor) or loss.numel() != 1:  # the shape alone: a GPU replays this
             what = (
                 counted(loss.numel(), "number") if isinstance(loss, Tensor) else type(loss).__name__
@@ -95,7 +96,7 @@ class TwoViews(Contrastive, ABC):
 
     @classmethod
     def batch(
-        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Sequence[int]
     ) -> Batches:
         """Both views of each sentence, as 2B sentences."""
         first, second = zip(*(cls.views(text.table[i], rng) for i in places), strict=True)
