@@ -62,7 +62,9 @@ class DropoutStream(nn.Module):
         if start in self._kept:
             return self._kept.pop(start)
         least = dropped_of_65536(rate) - DRAW_VALUES // 2
-        kept = scale(rate) if dtype.itemsize > 2 else 1.0
+        kept = 1.0
+        if dtype.itemsize > 2:
+            kept = scale(rate)
         mask = _masks(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
         mask[count:] = 0.0
         if self._keeps:
@@ -94,13 +96,14 @@ class DeviceDropout(nn.Module):
         self.generators: tuple[torch.Generator, ...] = ()
         if device.type == "cuda":
             torch.cuda.init()
-            index = torch.cuda.current_device() if device.index is None else device.index
+            index = device.index
+            if index is None:
+                index = torch.cuda.current_device()
             usual = torch.cuda.default_generators[index]
-            self.generators = usual, torch.Generator(device), torch.Generator(device)
-            for number, generator in enumerate(self.generators):
-                generator.manual_seed(
-                    stream_seed(seed, "dropout of both passes" if number else "dropout")
-                )
+            self.generators = (usual, torch.Generator(device), torch.Generator(device))
+            usual.manual_seed(stream_seed(seed, "dropout"))
+            for generator in self.generators[1:]:
+                generator.manual_seed(stream_seed(seed, "dropout of both passes"))
 
     def ahead(self) -> contextlib.AbstractContextManager:
         """Within this context masks are drawn that come again within `again`."""
@@ -199,7 +202,9 @@ class Dropout(nn.Module):
         if not self.streams:
             return F.dropout(x, self.rate)
         mask = self.streams[0].mask(x.shape, self.rate, x.dtype, spare)
-        return x * mask if x.dtype.itemsize > 2 else x * mask * scale(self.rate)
+        if x.dtype.itemsize > 2:
+            return x * mask
+        return x * mask * scale(self.rate)
 
     def added(self, x: Tensor, y: Tensor, spare: int = 0) -> Tensor:
         """x + dropout(y), in one pass where both have the same type."""

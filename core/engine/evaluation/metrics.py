@@ -80,7 +80,9 @@ def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
     a = a - a.mean()
     b = b - b.mean()
     scale = np.sqrt((a @ a) * (b @ b))
-    return float(100.0 * (a @ b) / scale) if scale > 0 else float("nan")
+    if not scale > 0:
+        return float("nan")
+    return float(100.0 * (a @ b) / scale)
 
 
 def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
@@ -107,7 +109,9 @@ def alignment(x: Vectors, y: Vectors, mode: str) -> float:
     """
     distance = array(((unit_vectors(x) - unit_vectors(y)) ** 2).sum(1))  # (n,)
     means = [batch.mean() for batch in _batches(distance, mode)]
-    return float(np.mean(means)) if means else float("nan")
+    if not means:
+        return float("nan")
+    return float(np.mean(means))
 
 
 def uniformity(x: Vectors, mode: str) -> float:
@@ -120,7 +124,9 @@ def uniformity(x: Vectors, mode: str) -> float:
     potentials = [
         _log_potential(batch) for batch in _batches(unit_vectors(x), mode) if len(batch) > 1
     ]
-    return float(np.mean(potentials)) if potentials else float("nan")
+    if not potentials:
+        return float("nan")
+    return float(np.mean(potentials))
 
 
 def mean_of_7(scores: Sequence[float]) -> float:
@@ -137,7 +143,9 @@ def mean_of_8_rounded(scores: Sequence[float]) -> float:
 
 
 def _batches(values: Vectors, mode: str) -> list[Vectors]:
-    size = BATCH if mode == "batched64" else max(len(values), 1)
+    size = BATCH
+    if mode == "global":
+        size = max(len(values), 1)
     return [values[start : start + size] for start in range(0, len(values) - size + 1, size)]
 
 
@@ -146,8 +154,11 @@ def _log_potential(x: Vectors) -> float:
     x_j."""
     # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be
     # TF32.
-    rows: Vectors = x if isinstance(x, Tensor) else x.astype(np.float32)
-    library: Any = torch if isinstance(x, Tensor) else np
+    rows: Vectors = x
+    library: Any = torch
+    if not isinstance(x, Tensor):
+        rows = x.astype(np.float32)
+        library = np
     total = 0.0
     pairs = len(x) * (len(x) - 1) / 2
     for start in range(0, len(rows), _BLOCK):
@@ -198,28 +209,29 @@ def effective_rank(vectors: np.ndarray) -> float:
 def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Row]:
     """The mean cosine as a row of task `dev`; none where a vector has no direction."""
     value = mean_cosine(vectors)
-    return [Row(checkpoint, "dev", "mean_cosine", step, value)] if np.isfinite(value) else []
+    if not np.isfinite(value):
+        return []
+    return [Row(checkpoint, "dev", "mean_cosine", step, value)]
 
 
 def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     """Mean cosine and effective rank as rows of task `dev`; none where a vector has no
     direction."""
     rows = mean_cosine_rows(vectors, checkpoint, step)
-    return (
-        [*rows, Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors))]
-        if rows
-        else []
-    )
+    if rows:
+        rows.append(Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors)))
+    return rows
 
 
 def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     """The singular values of the sentence-vector matrix, not centred, as rows of task `dev`,
     largest first (MoCoSE, Figure 7); vectors (n, dim) are finite."""
     gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
-    values = enumerate(np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None)))
-    return [
-        Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values
-    ]
+    values = np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))
+    rows = []
+    for i, value in enumerate(values):
+        rows.append(Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)))
+    return rows
 
 
 def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int) -> list[Row]:
@@ -233,19 +245,20 @@ def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int
     """
     rows = []
     for task in dict.fromkeys(block.task for block in pairs):
-        _, _, *columns = zip(*(block for block in pairs if block.task == task), strict=True)
-        # (pairs,) each
-        gold, cosine, words_a, words_b = (np.concatenate(column) for column in columns)
+        blocks = [block for block in pairs if block.task == task]
+        _, _, *columns = zip(*blocks, strict=True)
+        gold, cosine, words_a, words_b = map(np.concatenate, columns)  # (pairs,) each
         like = np.abs(words_a - words_b) <= GAP
-        groups = {"spearman_gap_le3": like, "spearman_gap_gt3": ~like}
-        large = {name: group for name, group in groups.items() if group.sum() >= FEWEST_PAIRS}
-        values = {name: spearman(cosine[group], gold[group]) for name, group in large.items()}
+        values = {}
+        for metric, group in (("spearman_gap_le3", like), ("spearman_gap_gt3", ~like)):
+            if group.sum() >= FEWEST_PAIRS:
+                values[metric] = spearman(cosine[group], gold[group])
         if len(values) == 2:
             values[EXCESS] = like_length_excess(gold, cosine.astype(float), like)
         name = "dev" if task == dev else task
-        rows += [
-            Row(checkpoint, name, metric, step, x) for metric, x in values.items() if np.isfinite(x)
-        ]
+        for metric, value in values.items():
+            if np.isfinite(value):
+                rows.append(Row(checkpoint, name, metric, step, value))
     return rows
 
 

@@ -86,18 +86,23 @@ def evaluate(
         scores[name] = metrics.aggregates(pairs, cosine)
         for subset in dict.fromkeys(pairs.subset):  # a block a subset, in file order
             rows = np.flatnonzero(np.array(pairs.subset) == subset)
-            words = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
-            blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], *words))
-    return EvaluationResult(
-        scores, tuple(blocks), _geometry(of, geometry_of) if geometry_of else {}, of
-    )
+            words_a = [len(pairs.a[i].split()) for i in rows]
+            words_b = [len(pairs.b[i].split()) for i in rows]
+            block = PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], words_a, words_b)
+            blocks.append(block)
+    geometry = {}
+    if geometry_of:
+        geometry = _geometry(of, geometry_of)
+    return EvaluationResult(scores, tuple(blocks), geometry, of)
 
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
     """The sentences of these sets, each once, in their order."""
-    return list(
-        dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side)
-    )
+    texts: dict[str, None] = {}
+    for pairs in sets:
+        texts.update(dict.fromkeys(pairs.a))
+        texts.update(dict.fromkeys(pairs.b))
+    return list(texts)
 
 
 def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
@@ -107,8 +112,11 @@ def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
     uniformity_batched64 is over first sentences in file order, as released; uniformity_global over
     the distinct sentences of both sides. Sentences are not cut at 32 tokens.
     """
-    a = [text for pairs in sets for text in pairs.a]
-    b = [text for pairs in sets for text in pairs.b]
+    a: list[str] = []
+    b: list[str] = []
+    for pairs in sets:
+        a += pairs.a
+        b += pairs.b
     x = of(a)
     y = of(b)
     # SimCSE's convention
@@ -144,7 +152,8 @@ class Scorer:
         self.dev = sets["dev"].name
         self.dev_sentences = distinct_sentences([sets["dev"]])
         sentences = distinct_sentences([*sets.values(), *geometry_of])
-        sentences += [text for task in tasks for text in task.sentences()]
+        for task in tasks:
+            sentences += task.sentences()
         self.index = {text: place for place, text in enumerate(dict.fromkeys(sentences))}
         self.table = tokenised(list(self.index))
 
@@ -280,7 +289,9 @@ def table_vectors(
     products.allow_tf32 = products.allow_tf32 or device.type == "cuda"
     vectors = in_batches(encoded, lengths, device.type, pads, in_order)
     products.allow_tf32 = training  # its own setting
-    return vectors if pads else array(vectors)
+    if pads:
+        return vectors
+    return array(vectors)
 
 
 def in_batches(
@@ -296,19 +307,26 @@ def in_batches(
     A batch has one sentence or at most TOKENS_PER_BATCH tokens, padding included. With `in_order`
     batches come one after another.
     """
-    budget = TOKENS_PER_BATCH["cuda" if pads and device == "cuda" else "cpu"]
+    budget = TOKENS_PER_BATCH["cpu"]
+    if pads and device == "cuda":
+        budget = TOKENS_PER_BATCH["cuda"]
     order = np.argsort(lengths, kind="stable")
     cuts = []
     start = 0
     total = 0
     for place, length in enumerate(lengths[order].tolist()):
-        total = (place + 1 - start) * length if pads else total + length
+        if pads:
+            total = (place + 1 - start) * length
+        else:
+            total += length
         if place > start and total > budget:
             cuts.append(place)
             start = place
             total = length
     batches = np.split(order, cuts)
-    vectors = torch.cat(
-        [*map(encoded, batches)] if in_order else in_parallel(encoded, batches, device)
-    )
+    if in_order:
+        parts = [encoded(batch) for batch in batches]
+    else:
+        parts = in_parallel(encoded, batches, device)
+    vectors = torch.cat(parts)
     return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]

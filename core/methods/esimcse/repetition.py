@@ -62,7 +62,10 @@ def repeat_words(
     if len(words) < 2:
         return sentence
     for place in repeated_places(dup, len(words), stream):
-        words[place] += f" {stream.choice(inserted) if inserted else words[place]}"
+        following = words[place]
+        if inserted:
+            following = stream.choice(inserted)
+        words[place] += f" {following}"
     return " ".join(words)
 
 
@@ -76,13 +79,15 @@ def repeated(
     longest = config.data.max_length
     if dup is None:
         return [text.table[i] for i in places]
-    drawn = dup.resample == "per_epoch"
-    streams = [(i, rng if drawn else random.Random(f"static/{i}")) for i in places]
+    streams = [rng] * len(places)
+    if dup.resample == "static":
+        streams = [random.Random(f"static/{i}") for i in places]
+    drawn = list(zip(places, streams, strict=True))
     if dup.unit == "subword":
-        return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in streams]
+        return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in drawn]
     assert text.sentences is not None, "such a run reads words"
     inserted = insertions(dup.unit, text.tokenizer)
-    written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in streams]
+    written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in drawn]
     encoded = text.tokenizer(written, truncation=True, max_length=longest)["input_ids"]
     return [np.array(ids, dtype=np.int32) for ids in encoded]
 
@@ -94,16 +99,16 @@ def insertions(unit: str, tokenizer) -> tuple[str, ...]:
     word."""
     if unit == "word":
         return ()
-    what = "a tokenizer with a mask token"
+    needed = "a tokenizer with a mask token"
     words = [tokenizer.mask_token]
     if unit == "stopword":
-        what = "English function words in the vocabulary"
+        needed = "English function words in the vocabulary"
         unknown = [tokenizer.unk_token]
         # with a blank for RoBERTa
         pieces = {word: tokenizer.tokenize(f" {word}") for word in STOP_WORDS}
         words = [word for word, tokens in pieces.items() if len(tokens) == 1 and tokens != unknown]
     if not any(words):
         raise UserError(
-            f"dup.unit={unit} needs {what}, but this encoder has none; take another unit."
+            f"dup.unit={unit} needs {needed}, but this encoder has none; take another unit."
         )
     return tuple(words)
