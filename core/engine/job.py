@@ -274,7 +274,13 @@ def training_text_of(
             texts = training_text(data, execution.corpus_path)
         return tokenise(tokenizer, texts, data.max_length)
 
-    key = ["training", data.digest, data.reader, data.max_length, config.encoder.digest]
+    key: list[str | int] = [
+        "training",
+        data.digest,
+        data.reader,
+        data.max_length,
+        config.encoder.digest,
+    ]
     table = cached_table(Path(execution.cache_dir), key, build, note)
     if len(table) != data.rows:
         raise UserError(
@@ -311,13 +317,13 @@ def scorer_for(
 
     # sets of pairs, and all of STS-B
     geometry_of = []
-    own = own_sets([(name, Path(path)) for name, path in execution.pairs])
-    if own and root is not None and scores_scale_sets(list(own)):
-        sets = load_sts(root) | own
-        digest = own_digest(own, evaluation_digest(root))
-    elif own:
-        sets = own
-        digest = own_digest(own, None)
+    own_pairs = own_sets([(name, Path(path)) for name, path in execution.pairs])
+    if own_pairs and root is not None and scores_scale_sets(list(own_pairs)):
+        sets = load_sts(root) | own_pairs
+        digest = own_digest(own_pairs, evaluation_digest(root))
+    elif own_pairs:
+        sets = own_pairs
+        digest = own_digest(own_pairs, None)
     elif root is not None:
         sets = load_sts(root)
         digest = evaluation_digest(root, config.eval.transfer)
@@ -329,7 +335,7 @@ def scorer_for(
             digest = probes_digest(digest, tasks)
     if digest != config.eval.digest:
         raise UserError(f"The evaluation data is not what this run {PLANNED}.")
-    scale = with_own_pairs(SCALES[config.scale], list(own))
+    scale = with_own_pairs(SCALES[config.scale], list(own_pairs))
     scored = {name: sets[name] for name in scale.tests}
     scored["dev"] = sets[scale.dev]
     if not geometry_of:

@@ -121,6 +121,8 @@ def rewritten_table(
     """
     data = config.data
     cache = Path(execution.cache_dir)
+
+    # what the ids depend on
     key: list[str | int] = [
         "text view",
         REWRITING_VERSION,
@@ -149,6 +151,7 @@ def rewritten_table(
         rewritten = rewrite(text, texts, seed, folders, device)
         return tokenise(tokenizer, rewritten, data.max_length)
 
+    # one process rewrites
     lock = cache / "tokens" / f"{key_digest(key)}.lock"
     with locks.waiting(lock, "its rewriting of the same text"):
         return cached_table(cache, key, build, note)

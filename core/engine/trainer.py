@@ -122,9 +122,8 @@ def train(
     the model.
 
     Checks come every `eval.every` steps and after the last one (D86), and draw from none of the
-    training's streams. The best score is kept, the earlier one of equals; with select.metric=last
-    the last. `file` writes checkpoints and restores the last one; `batches` must then begin after
-    its step. A run of no steps keeps the model as it is.
+    training's streams. `file` writes checkpoints and restores the last one; `batches` must then
+    begin after its step. A run of no steps keeps the model as it is.
     """
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
@@ -140,6 +139,7 @@ def train(
     diverged_at = None
     model.train()
     for step, batch in enumerate(batches, start=state.step + 1):
+        # one step
         losses.pending.append(train_step(batch, learning_rate(config.train, step)))
         checks = step % config.eval.every == 0 or step == config.train.steps
         writes = file is not None and file.due()
@@ -149,11 +149,15 @@ def train(
                 break
         if at_once or checks:
             laps.end(step)
+
+        # a check
         loss = None
         if checks:
             loss = losses.close(step)
             selection.consider(step, check(step))
             model.train()
+
+        # a report
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:
             reported = now
@@ -166,6 +170,8 @@ def train(
                 "loss": loss,
             }
             progress(report)
+
+        # a checkpoint
         if file is not None and writes:
             reached = TrainingState(
                 step, selection.selected, losses.means, losses.pending, selection.score

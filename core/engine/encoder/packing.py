@@ -82,8 +82,8 @@ def token_matrix(sentences: Sequence[np.ndarray], width: int | None = None) -> T
 
 
 def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
-    """What `token_matrix` makes of the sentences `chosen` (B,) of a token table, none longer than `width`,
-    on its device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
+    """What `token_matrix` makes of the sentences `chosen` (B,) of a token table, none longer than
+    `width`, on its device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
     # (B,) each
     start = offsets[chosen]
     lengths = offsets[chosen + 1] - offsets[chosen]
@@ -109,9 +109,9 @@ def places(batch: int, width: int, device: torch.device | str) -> TokenPlaces:
 
 
 def padded(matrix: Tensor, shared: TokenPlaces | None = None) -> Packed:
-    """The batch of a matrix (B, 1 + L) from `token_matrix`, on its device. Padding holds token 0, which no
-    real token attends to and no loss reads. `shared` are the places of this shape, if made
-    before."""
+    """The batch of a matrix (B, 1 + L) from `token_matrix`, on its device. Padding holds token 0,
+    which no real token attends to and no loss reads. `shared` are the places of this shape, if
+    made before."""
     batch = matrix.shape[0]
     width = matrix.shape[1] - 1
     if shared is None:

@@ -252,6 +252,7 @@ class MoCoSE(Contrastive, Kept):
         negatives = summarised(
             self.config.queue, self.queue.visible(), self.clustering.clone_state()
         )
+        sign: Tensor | None
         if fgsm.gradient == "current":
             sign = self._sign(batch, None, negatives, None)
         else:
@@ -324,7 +325,9 @@ class MoCoSE(Contrastive, Kept):
     def _keys(self, batch: Packed, sign: Tensor | None, drawing: Generator | None) -> Tensor:
         """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T,
         hidden)."""
-        embeddings = self.target_embeddings or self.encoder.embeddings  # D8
+        embeddings = self.target_embeddings
+        if embeddings is None:  # D8
+            embeddings = self.encoder.embeddings
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
             x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
             return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
