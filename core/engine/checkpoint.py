@@ -55,30 +55,32 @@ class TrainingState(NamedTuple):
     score: float | None = None
 
 
-def write(path: Path, content: dict) -> None:
+def write_checkpoint(path: Path, content: dict) -> None:
     """Write tensors, numbers and texts, in dicts, lists and tuples. Raises UserError if the disk is
     full or read-only; the old file stays then."""
     with whole(path) as temporary, open(temporary, "w+b") as file:
         try:  # with a path in place of the file, torch would hide the system's errors
             torch.save(tree_map_only(Tensor, lambda tensor: tensor.detach().cpu(), content), file)
         except RuntimeError as error:  # torch's writer fails once more while it closes
-            raise error.__context__ if isinstance(error.__context__, OSError) else error from None
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise
         file.seek(-2, os.SEEK_END)  # the length of the archive's comment
         file.write(SEAL_BYTES.to_bytes(2, "little"))
-        file.write(seal(file, file.tell()))
+        file.write(checkpoint_seal(file, file.tell()))
 
 
-def read(path: Path) -> dict:
+def read_checkpoint(path: Path) -> dict:
     """The content of the file, tensors as views of it. A damaged file raises an error of some
     kind."""
     with open(regular(path), "rb") as file:
         length = file.seek(0, os.SEEK_END) - SEAL_BYTES
-        if length <= 0 or seal(file, length) != file.read():
+        if length <= 0 or checkpoint_seal(file, length) != file.read():
             raise ValueError("its content does not match its seal")
     return dict(torch.load(str(path), map_location="cpu", weights_only=True, mmap=True))
 
 
-def seal(file: BinaryIO, length: int) -> bytes:
+def checkpoint_seal(file: BinaryIO, length: int) -> bytes:
     """SHA-256 over the first bytes of a file, in hexadecimal digits; the file stands behind these
     bytes."""
     file.flush()
@@ -119,28 +121,32 @@ class CheckpointFile:
         self._began = self._wrote = time.monotonic()
         self._store = Store(execution.results_dir, None)
         self._path = self._store.path("checkpoints", run_id(config))
-        self._left = None
+        self._left: dict | None = None
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
             try:
-                content = read(self._path)
-                if differing := [
-                    name for name, value in self._owner.items() if content[name] != value
-                ]:
-                    raise ValueError(f"its {differing[0]} is another")
-                rows = content["rows"]
-                step = content["step"]
-                seconds = content["seconds"]
-                model.load_state_dict(_on(self.device, content["model"]))
-                self.rows = [Row(*row) for row in rows]
-                self.resumed_at = [*content["resumed_at"], step]
-                self.step = step
-                self.earlier_seconds = seconds
-                self._left = content
-                self.codes.update(content["codes"])
+                self._take_over(model)
             except Exception as error:  # torch and the unpickler have errors of many kinds
                 model.load_state_dict(before)
                 note(f"starts from nothing, since {self._unfit(error)}")
+
+    def _take_over(self, model: nn.Module) -> None:
+        """Restore the model of the earlier attempt, and then what is known of it."""
+        content = read_checkpoint(self._path)
+        for name, value in self._owner.items():
+            if content[name] != value:
+                raise ValueError(f"its {name} is another")
+        rows = [Row(*row) for row in content["rows"]]
+        resumed_at = [*content["resumed_at"], content["step"]]
+        codes = {*self.codes, *content["codes"]}
+        seconds = content["seconds"]
+        model.load_state_dict(_on(self.device, content["model"]))
+        self.rows = rows
+        self.resumed_at = resumed_at
+        self.codes = codes
+        self.earlier_seconds = seconds
+        self.step = content["step"]
+        self._left = content
 
     def restored(self, optimiser: torch.optim.Optimizer) -> TrainingState:
         """Restore the optimiser; the state of the loop. From here on SIGTERM asks for a checkpoint
@@ -155,13 +161,12 @@ class CheckpointFile:
         self._left = None
         groups = optimiser.state_dict()["param_groups"]
         try:
-            optimiser.load_state_dict(
-                {"state": _on("cpu", content["optimiser"]), "param_groups": groups}
-            )
-            selected, pending = (
-                _on(self.device, content[name]) for name in ("selected", "pending")
-            )
-            selected = selected and Checkpoint(*selected)
+            moments = _on("cpu", content["optimiser"])
+            optimiser.load_state_dict({"state": moments, "param_groups": groups})
+            pending = _on(self.device, content["pending"])
+            selected = None
+            if content["selected"] is not None:
+                selected = Checkpoint(*_on(self.device, content["selected"]))
             return TrainingState(self.step, selected, content["losses"], pending, content["score"])
         except Exception as error:  # by now the model has the weights of the checkpoint
             raise UserError(f"{self._unfit(error)}; give the same command again.") from error
@@ -179,22 +184,20 @@ class CheckpointFile:
     def write(self, at: TrainingState, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
         """Write the state of the run. A full disk costs no more than the checkpoint, and `note`
         gets a sentence. If the process was asked to end, it ends here."""
-        content = (
-            self._owner
-            | at._asdict()
-            | {
-                "selected": at.selected and tuple(at.selected),
-                "rows": [(*row[:-1], float(row.value)) for row in self.rows],
-                "model": dict(model.state_dict()),
-                "optimiser": optimiser.state_dict()["state"],
-                "resumed_at": self.resumed_at,
-                "codes": sorted(self.codes),
-                "seconds": self.earlier_seconds + time.monotonic() - self._began,
-            }
-        )
+        content = {
+            **self._owner,
+            **at._asdict(),
+            "selected": None if at.selected is None else tuple(at.selected),
+            "rows": [(*row[:-1], float(row.value)) for row in self.rows],
+            "model": dict(model.state_dict()),
+            "optimiser": optimiser.state_dict()["state"],
+            "resumed_at": self.resumed_at,
+            "codes": sorted(self.codes),
+            "seconds": self.earlier_seconds + time.monotonic() - self._began,
+        }
         try:
             self._store.check_there()
-            write(self._path, content)
+            write_checkpoint(self._path, content)
         except UserError as error:
             self._note(f"no checkpoint at step {at.step}: {error}")
         self._wrote = time.monotonic()

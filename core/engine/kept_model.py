@@ -48,19 +48,23 @@ def keep_model(
     run = run_id(config)
     encoder = Encoder(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    pooling = {"word_embedding_dimension": encoder.hidden, "pooling_mode_cls_token": True}
+
+    # the files that sentence-transformers reads
     layout = {
-        "modules.json": [
-            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (path, kind) in enumerate(modules)
-        ],
-        "1_Pooling/config.json": pooling | {"pooling_mode_mean_tokens": False},
+        "modules.json": [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")],
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": encoder.hidden,
+            "pooling_mode_cls_token": True,
+            "pooling_mode_mean_tokens": False,
+        },
         "sentence_bert_config.json": {
             "max_seq_length": encoder.max_positions,
             "do_lower_case": False,
         },
     }
+    warning = ""
+    if config.disturbed:
+        warning = WARNING
     card = CARD.format(
         run=run,
         method=config.method,
@@ -68,8 +72,10 @@ def keep_model(
         step=step,
         steps=config.train.steps,
         encoder=printable(execution.encoder_name) or "its encoder",
-        warning=WARNING if config.disturbed else "",
+        warning=warning,
     )
+
+    # the folder
     store = Store(execution.results_dir, None)
     store.check_there()
     with whole(store.path("models", run), folder=True) as folder:
@@ -83,3 +89,13 @@ def keep_model(
         (folder / "1_Pooling").mkdir()
         for name, content in layout.items():
             (folder / name).write_text(json.dumps(content, indent=2) + "\n")
+
+
+def _module(index: int, path: str, kind: str) -> dict[str, object]:
+    """An entry of sentence-transformers' list of modules."""
+    return {
+        "idx": index,
+        "name": str(index),
+        "path": path,
+        "type": f"sentence_transformers.models.{kind}",
+    }

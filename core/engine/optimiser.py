@@ -17,14 +17,16 @@ def adamw(train: Train, model: nn.Module, new_layers: Iterable[nn.Module]) -> to
     them."""
     groups = parameter_groups(train, model, new_layers)
     device = groups[0]["params"][0].device
+    on_gpu = device.type == "cuda"
     settings: dict[str, Any] = {
         "lr": train.learning_rate,
         "betas": (train.beta1, train.beta2),
         "eps": train.epsilon,
-        "capturable": device.type == "cuda",
+        "capturable": on_gpu,
     }
-    for group in groups if settings["capturable"] else ():
-        group["lr"] = torch.full((), train.learning_rate, device=device)
+    if on_gpu:
+        for group in groups:
+            group["lr"] = torch.full((), train.learning_rate, device=device)
     if train.adamw == "transformers":
         return TransformersAdamW(groups, {"weight_decay": 0.0, **settings})
     return torch.optim.AdamW(groups, **settings, fused=True)
@@ -36,19 +38,31 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
     Biases and LayerNorm weights are not decayed (D31); new layers have train.new_layer_factor,
     others 1.
     """
-    norms = {id(p) for m in model.modules() if isinstance(m, nn.LayerNorm) for p in m.parameters()}
-    new = {id(p) for layer in new_layers for p in layer.parameters()}
-    groups: dict[tuple[float, float], dict[str, Any]] = {
-        (factor, decay): {"params": [], "weight_decay": decay, "factor": factor}
-        for factor in dict.fromkeys((1.0, train.new_layer_factor))
-        for decay in dict.fromkeys((train.weight_decay, 0.0))
-    }
+    norms = _parameters(m for m in model.modules() if isinstance(m, nn.LayerNorm))
+    new = _parameters(new_layers)
+    groups: dict[tuple[float, float], dict[str, Any]] = {}
+    for factor in (1.0, train.new_layer_factor):
+        for decay in (train.weight_decay, 0.0):
+            groups[factor, decay] = {"params": [], "weight_decay": decay, "factor": factor}
     for name, p in model.named_parameters():
-        if p.requires_grad:
-            spared = id(p) in norms or name.endswith("bias")
-            factor = train.new_layer_factor if id(p) in new else 1.0
-            groups[factor, 0.0 if spared else train.weight_decay]["params"].append(p)
+        if not p.requires_grad:
+            continue
+        factor = 1.0
+        if p in new:
+            factor = train.new_layer_factor
+        decay = train.weight_decay
+        if p in norms or name.endswith("bias"):
+            decay = 0.0
+        groups[factor, decay]["params"].append(p)
     return [group for group in groups.values() if group["params"]]
+
+
+def _parameters(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
+    """The parameters of these modules."""
+    parameters: set[nn.Parameter] = set()
+    for module in modules:
+        parameters.update(module.parameters())
+    return parameters
 
 
 class TransformersAdamW(torch.optim.Optimizer):
@@ -72,14 +86,16 @@ class TransformersAdamW(torch.optim.Optimizer):
             gradients = [p.grad for p in parameters]
             if not parameters:
                 continue
-            (first, second), rate = group["betas"], group["lr"]
+            first, second = group["betas"]
+            rate = group["lr"]
             states = [self.state[p] for p in parameters]
             for p, state in zip(parameters, states, strict=True):
-                if not state:  # the step lies where it is read
-                    state["step"] = torch.zeros(
-                        (), device=p.device if group["capturable"] else "cpu"
-                    )
-                    state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+                if not state:
+                    # the step lies where it is read
+                    place = p.device if group["capturable"] else "cpu"
+                    state["step"] = torch.zeros((), device=place)
+                    state["exp_avg"] = torch.zeros_like(p)
+                    state["exp_avg_sq"] = torch.zeros_like(p)
             means = [s["exp_avg"] for s in states]
             squares = [s["exp_avg_sq"] for s in states]
             torch._foreach_add_([s["step"] for s in states], 1.0)

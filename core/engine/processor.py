@@ -16,19 +16,22 @@ def processor(source: Path = CPUINFO) -> str:
 
     A virtual machine may move between processors of one name, which differ in family and model.
     """
-    about = described(source)
+    about = cpu_fields(source)
     name = about.get("model name") or platform.processor() or platform.machine()
-    numbers = [
-        f"{field.split()[-1]} {about[field]}" for field in ("cpu family", "model") if field in about
-    ]
-    return ", ".join([name, *numbers, *(bf16(source) or ["no bf16"])])
+    parts = [name]
+    for field in ("cpu family", "model"):
+        if field in about:
+            parts.append(f"{field.split()[-1]} {about[field]}")
+    return ", ".join(parts + (bf16(source) or ["no bf16"]))
 
 
 def bf16(source: Path = CPUINFO) -> list[str]:
     """The instructions for bf16 that the processor has; without them software multiplies."""
-    about = described(source)
+    about = cpu_fields(source)
+    if not about:
+        return ["bf16 not known"]
     flags = (about.get("flags") or about.get("Features") or "").split()
-    return [name for name in BF16 if name in flags] if about else ["bf16 not known"]
+    return [name for name in BF16 if name in flags]
 
 
 def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
@@ -39,12 +42,20 @@ def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
     150 GFLOP/s a core, family 6, model 207). Its AMX, AMD's and Arm's instructions do more (Arm's
     by assumption).
     """
-    intel = described(source).get("vendor_id") == "GenuineIntel"
-    return "amx_bf16" in bf16(source) if intel else bool(bf16(source))
+    instructions = bf16(source)
+    if cpu_fields(source).get("vendor_id") == "GenuineIntel":
+        return "amx_bf16" in instructions
+    return bool(instructions)
 
 
-def described(source: Path) -> dict[str, str]:
+def cpu_fields(source: Path) -> dict[str, str]:
     """Linux's description of the first processor, by field; empty elsewhere."""
-    first = source.read_text(errors="replace").split("\n\n", 1)[0] if source.is_file() else ""
-    fields = (line.partition(":") for line in first.splitlines())
-    return {name.strip(): value.strip() for name, _, value in fields if value.strip()}
+    if not source.is_file():
+        return {}
+    first = source.read_text(errors="replace").split("\n\n", 1)[0]
+    fields = {}
+    for line in first.splitlines():
+        name, _, value = line.partition(":")
+        if value.strip():
+            fields[name.strip()] = value.strip()
+    return fields

@@ -22,7 +22,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 CODE = code.digest()  # of the files that this process imports, which may change while it trains
 
 
-def gather(
+def run_provenance(
     config: RunConfig,
     execution: Execution,
     seconds: dict[str, float],
@@ -32,19 +32,18 @@ def gather(
     """Provenance of the run that just ended in this process. `rewritten` is the target view's own
     text, if any: a model may write another text on another device. `codes` are digests of the code
     of this and earlier attempts."""
-    cuda = execution.device == "cuda"
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    name = torch.cuda.get_device_name() if cuda else platform.machine()
+    if execution.device == "cuda":
+        name = torch.cuda.get_device_name()
+        peak = torch.cuda.max_memory_allocated()
+    else:
+        name = platform.machine()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     others = {digest: other for digest, _, other in execution.other_encoders}
-    written = (
-        {}
-        if rewritten is None
-        else {
-            "rewritten_text": hashlib.sha256(rewritten.ids.data).hexdigest()[:16],
-            "nlpaug": metadata.version("nlpaug"),
-        }
-    )
-    return written | {
+    provenance: dict[str, object] = {}
+    if rewritten is not None:
+        provenance["rewritten_text"] = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]
+        provenance["nlpaug"] = metadata.version("nlpaug")
+    return provenance | {
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),
         "device": f"{execution.device}: {name}",
@@ -56,5 +55,5 @@ def gather(
         "method_code": methods.code_digest(config.method),
         "encoder": others.get(config.encoder.digest, execution.encoder_name),
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
-        "peak_memory_bytes": torch.cuda.max_memory_allocated() if cuda else used,
+        "peak_memory_bytes": peak,
     }

@@ -15,16 +15,18 @@ from core.store.cache import kept
 SECONDS = 2.0  # of timed steps
 
 
-def main(asked: dict) -> float:
+def main(setting: dict) -> float:
     """Seconds for each token of the text, from the folder `cache` or timed."""
-    cache = Path(asked.pop("cache"))
-    key = {**asked, "processor": processor(), "torch": metadata.version("torch")}
-    return kept(
-        cache, key, lambda: seconds(**asked), load=lambda content: float(json.loads(content))
-    )
+    cache = Path(setting.pop("cache"))
+    key = {**setting, "processor": processor(), "torch": metadata.version("torch")}
+
+    def load(content: bytes) -> float:
+        return float(json.loads(content))
+
+    return kept(cache, key, lambda: seconds_a_token(**setting), load=load)
 
 
-def seconds(
+def seconds_a_token(
     encoder: dict[str, int], precision: str, threads: int, batch: int, length: int
 ) -> float:
     """Median seconds of a step over the tokens of its batch, `batch` sentences of `length` tokens.
@@ -42,8 +44,9 @@ def seconds(
     from core.spec.vary import vary
 
     torch.set_num_threads(threads)
-    # the first does not count other programs
-    clock = time.process_time if threads == 1 else time.monotonic
+    clock = time.monotonic
+    if threads == 1:
+        clock = time.process_time  # which does not count other programs
     config = vary(base("simcse", "paper"), {"train.precision": precision})
     cpu = torch.device("cpu")
     drawn = np.random.default_rng(0)

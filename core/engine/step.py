@@ -20,7 +20,7 @@ from torch.optim import Optimizer
 
 from core.engine.encoder.bert import Embeddings
 from core.engine.encoder.dropout import DeviceDropout
-from core.engine.encoder.packing import Packed, Places, padded, places
+from core.engine.encoder.packing import Packed, TokenPlaces, padded, places
 from core.methods.contrastive import Batch, Contrastive
 from core.spec.run import Train
 
@@ -42,14 +42,15 @@ class Step:
         self.captures = captures
         self.trained = [p for p in model.parameters() if p.requires_grad]
         self.device = self.trained[0].device
-        model.copies = _copies(model, copied) if copied is not None else {}
-        self._slots = [
-            (module._parameters, name, model.copies[p], p)
-            for module in model.modules()
-            for name, p in module._parameters.items()
-            if p in model.copies
-        ]
-        self._inputs: dict[tuple, list[tuple[Tensor, Places]]] = {}
+        model.copies = {}
+        if copied is not None:
+            model.copies = _copies(model, copied)
+        self._slots: list[Any] = []  # where each copied weight lies, its copy, and the weight
+        for module in model.modules():
+            for name, p in module._parameters.items():
+                if p in model.copies:
+                    self._slots.append((module._parameters, name, model.copies[p], p))
+        self._inputs: dict[tuple, list[tuple[Tensor, TokenPlaces]]] = {}
         self._done: set[tuple] = set()  # shapes and forms of which a step was done as usual
         self._graphs: dict[tuple, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
 
@@ -62,7 +63,10 @@ class Step:
             else:
                 group["lr"] = group["factor"] * rate
         self.model.before_step()
-        loss = self._body(batch) if isinstance(batch[0], Packed) else self._replayed(batch)
+        if isinstance(batch[0], Packed):
+            loss = self._body(batch)
+        else:
+            loss = self._replayed(batch)
         if self.device.type != "cpu" or torch.isfinite(loss):
             self.model.after_step()
         return loss
@@ -71,34 +75,40 @@ class Step:
         """The step of matrices from the CPU: as usual, captured, or replayed."""
         shapes = tuple(part.shape for part in batch)
         if shapes not in self._inputs:
-            made = [torch.zeros_like(part, device=self.device) for part in batch]
-            self._inputs[shapes] = [(m, places(len(m), m.shape[1] - 1, self.device)) for m in made]
+            matrices = [torch.zeros_like(part, device=self.device) for part in batch]
+            self._inputs[shapes] = [
+                (matrix, places(len(matrix), matrix.shape[1] - 1, self.device))
+                for matrix in matrices
+            ]
         inputs = self._inputs[shapes]
         for (matrix, _), part in zip(inputs, batch, strict=True):
-            matrix.copy_(
-                part.pin_memory() if self.device.type == "cuda" else part, non_blocking=True
-            )
+            if self.device.type == "cuda":
+                part = part.pin_memory()
+            matrix.copy_(part, non_blocking=True)
         key = (shapes, self.model.form())
         if key not in self._graphs and (not self.captures or key not in self._done):
             self._done.add(key)
-            return self._body(tuple(padded(*given) for given in inputs))
+            return self._body(_padded(inputs))
         if key not in self._graphs:
             self._graphs[key] = self._captured(inputs)
         graph, loss = self._graphs[key]
         graph.replay()
         return loss.clone()
 
-    def _captured(self, inputs: list[tuple[Tensor, Places]]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+    def _captured(
+        self, inputs: list[tuple[Tensor, TokenPlaces]]
+    ) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         """The graph of a step of these inputs, which does nothing before it is replayed, and its
         loss."""
         graph = torch.cuda.CUDAGraph()
         for module in self.model.modules():
-            for generator in module.generators[1:] if isinstance(module, DeviceDropout) else ():
-                graph.register_generator_state(generator)
+            if isinstance(module, DeviceDropout):
+                for generator in module.generators[1:]:
+                    graph.register_generator_state(generator)
         pool = next((before.pool() for before, _ in self._graphs.values()), None)
         stream = torch.cuda.current_stream(self.device)
         with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
-            loss = self._body(tuple(padded(*given) for given in inputs))
+            loss = self._body(_padded(inputs))
         return graph, loss
 
     def _body(self, batch: tuple[Batch, ...]) -> Tensor:
@@ -148,20 +158,23 @@ class Step:
                 copy.grad = None
 
 
+def _padded(inputs: list[tuple[Tensor, TokenPlaces]]) -> tuple[Packed, ...]:
+    """The batches of these matrices."""
+    return tuple(padded(matrix, shared) for matrix, shared in inputs)
+
+
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
     """A copy in this type of every weight outside embeddings, whose sum and LayerNorm stay in
     float32."""
-    spared = {
-        p
-        for module in model.modules()
-        if isinstance(module, Embeddings)
-        for p in module.parameters()
-    }
-    return {
-        p: nn.Parameter(p.detach().to(dtype), p.requires_grad)
-        for p in model.parameters()
-        if p not in spared
-    }
+    spared: set[nn.Parameter] = set()
+    for module in model.modules():
+        if isinstance(module, Embeddings):
+            spared.update(module.parameters())
+    copies = {}
+    for p in model.parameters():
+        if p not in spared:
+            copies[p] = nn.Parameter(p.detach().to(dtype), p.requires_grad)
+    return copies
 
 
 def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: torch.device) -> Step:
@@ -170,7 +183,9 @@ def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: tor
     if device.type != "cuda":
         return Step(train, model, optimiser, None, False)
     torch.backends.cuda.matmul.allow_tf32 = train.precision == "tf32"
-    copied = torch.bfloat16 if train.precision == "bf16" and multiplies_bf16(device) else None
+    copied = None
+    if train.precision == "bf16" and multiplies_bf16(device):
+        copied = torch.bfloat16
     return Step(train, model, optimiser, copied, model.capturable)
 
 
@@ -183,13 +198,16 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     """What makes a run slower on this GPU than it could be, in sentences."""
     if device.type != "cuda":
         return []
-    sentences = {
-        "Steps are not replayed as a CUDA graph: this method or setting computes with numbers on "
-        "the CPU.": not model.capturable,
-        f"{torch.cuda.get_device_name(device)} has no bf16, so this run trains in "
-        "float32.": train.precision == "bf16" and not multiplies_bf16(device),
-    }
-    return [sentence for sentence, holds in sentences.items() if holds]
+    sentences = []
+    if not model.capturable:
+        sentences.append(
+            "Steps are not replayed as a CUDA graph: this method or setting computes with numbers "
+            "on the CPU."
+        )
+    if train.precision == "bf16" and not multiplies_bf16(device):
+        name = torch.cuda.get_device_name(device)
+        sentences.append(f"{name} has no bf16, so this run trains in float32.")
+    return sentences
 
 
 @contextlib.contextmanager
@@ -200,8 +218,8 @@ def own_stream(device: torch.device) -> Iterator[None]:
         yield
         return
     usual = torch.cuda.current_stream(device)
-    own = torch.cuda.Stream(device)
-    own.wait_stream(usual)
-    with torch.cuda.stream(own):
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(usual)
+    with torch.cuda.stream(stream):
         yield
-    usual.wait_stream(own)
+    usual.wait_stream(stream)

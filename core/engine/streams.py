@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-Batch = TypeVar("Batch")
-Given = TypeVar("Given")
+Item = TypeVar("Item")
+Output = TypeVar("Output")
 # On a CPU 16,384 cost 1.8 times as much as 1,024, which stay in its cache.
 TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 16_384}
 
@@ -39,7 +39,9 @@ def python_stream(seed: int, purpose: str) -> random.Random:
     return random.Random(stream_seed(seed, purpose))
 
 
-def each(call: Callable[[Batch], Given], batches: Iterable[Batch], device: str) -> list[Given]:
+def in_parallel(
+    call: Callable[[Item], Output], batches: Iterable[Item], device: str
+) -> list[Output]:
     """What `call` gives for each batch, in their order: on a CPU as many at once as torch has
     threads, otherwise in turn. Threads that share a batch wait for each other at every operation,
     and its sums depend on their number. `call` draws nothing, and enters inference mode itself,

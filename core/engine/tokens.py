@@ -22,7 +22,7 @@ from core.store import locks
 from core.store.cache import Note, kept, key_digest
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
-VERSION = 1  # raised when a change of code is meant to change what is rewritten
+REWRITING_VERSION = 1  # raised when a change of code is meant to change what is rewritten
 
 
 class TokenTable:
@@ -37,10 +37,9 @@ class TokenTable:
     def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """`ids` and `offsets` on a GPU, where they stay."""
         if self._held is None:
-            ids, offsets = (
-                torch.from_numpy(np.array(part)).to(device) for part in (self.ids, self.offsets)
-            )
-            self._held = ids, offsets
+            ids = torch.from_numpy(np.array(self.ids)).to(device)
+            offsets = torch.from_numpy(np.array(self.offsets)).to(device)
+            self._held = (ids, offsets)
         return self._held
 
     def __len__(self) -> int:
@@ -58,9 +57,8 @@ def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> TokenTable:
         encoded = _token_ids(tokenizer, list(texts[start : start + CHUNK]), max_length)
         lengths += [len(ids) for ids in encoded]
         pieces.append(np.fromiter(chain.from_iterable(encoded), dtype=np.int32))
-    return TokenTable(
-        np.concatenate(pieces), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    )
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return TokenTable(np.concatenate(pieces), offsets)
 
 
 def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
@@ -75,14 +73,14 @@ def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
         return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
 
 
-def unknown(table: TokenTable, tokenizer) -> str:
+def unknown_tokens(table: TokenTable, tokenizer) -> str:
     """How many of the tokens the tokenizer does not know, in a sentence; "" for fewer than one in
     twenty."""
     share = float((table.ids == tokenizer.unk_token_id).mean())
+    if share <= 0.05:
+        return ""
     hint = "it may be of another language or case than the text"
-    return (
-        f"{share:.0%} of the tokens are unknown to the tokenizer; {hint}." if share > 0.05 else ""
-    )
+    return f"{share:.0%} of the tokens are unknown to the tokenizer; {hint}."
 
 
 def cached_table(
@@ -123,9 +121,11 @@ def rewritten_table(
     """
     data = config.data
     cache = Path(execution.cache_dir)
+
+    # what the ids depend on
     key: list[str | int] = [
         "text view",
-        VERSION,
+        REWRITING_VERSION,
         view,
         text.kind,
         repr(text.rate),
@@ -142,17 +142,16 @@ def rewritten_table(
         from tools.rewriting.rewrite import rewrite
 
         texts = source_texts(config, text, training_text(data, execution.corpus_path), tokenizer)
-        own = Path(execution.encoder_path or DEMO_ENCODER)
-        folders = (
-            [own]
-            if text.model == OWN_ENCODER
-            else model_folders(text.model, cache)
-            if text.model
-            else []
-        )
+        folders = []
+        if text.model == OWN_ENCODER:
+            folders = [Path(execution.encoder_path or DEMO_ENCODER)]
+        elif text.model:
+            folders = model_folders(text.model, cache)
         seed = stream_seed(0, f"text view {text.kind} {view}")
-        return tokenise(tokenizer, rewrite(text, texts, seed, folders, device), data.max_length)
+        rewritten = rewrite(text, texts, seed, folders, device)
+        return tokenise(tokenizer, rewritten, data.max_length)
 
+    # one process rewrites
     lock = cache / "tokens" / f"{key_digest(key)}.lock"
     with locks.waiting(lock, "its rewriting of the same text"):
         return cached_table(cache, key, build, note)
@@ -164,7 +163,8 @@ def source_texts(config: RunConfig, text: TextView, sentences: list[str], tokeni
     if text.detokenize == "original_text":
         return sentences
     table = tokenise(tokenizer, sentences, config.data.max_length)
-    return [
-        " ".join(tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist()))
-        for i in range(len(table))
-    ]
+    texts = []
+    for i in range(len(table)):
+        pieces = tokenizer.convert_ids_to_tokens(table[i][1:-1].tolist())
+        texts.append(" ".join(pieces))
+    return texts

@@ -16,7 +16,7 @@ from core.engine.checkpoint import Checkpoint, CheckpointFile, TrainingState
 from core.engine.optimiser import adamw, learning_rate
 from core.engine.step import step_for
 from core.engine.streams import numpy_stream, python_stream
-from core.methods.contrastive import Batch, Contrastive, TrainingText, batched
+from core.methods.contrastive import Batch, Contrastive, TrainingText, device_batch
 from core.spec import methods
 from core.spec.run import RunConfig
 
@@ -24,7 +24,7 @@ REPORT_SECONDS = 0.5  # least time between two progress reports
 NO_WAITING = ("cpu",)  # devices whose numbers can be read at any time
 
 
-class Training(NamedTuple):
+class TrainingResult(NamedTuple):
     """What the loop leaves. `losses` are (step, mean training loss since the previous entry).
 
     `diverged_at` is the first step whose loss or gradient was not finite; `selected` is from
@@ -38,6 +38,78 @@ class Training(NamedTuple):
     step_seconds: float | None
 
 
+class Losses:
+    """The training losses: (step, mean) at each check, and `pending` since the last check."""
+
+    def __init__(self, state: TrainingState, at_once: bool):
+        self.means = list(state.losses)
+        self.pending = list(state.pending)
+        self.at_once = at_once
+
+    def first_not_finite(self, step: int) -> int | None:
+        """The step up to `step` whose loss was the first that is not finite. Reading losses makes
+        a GPU wait; where numbers are read at once, earlier losses were read before."""
+        latest = self.pending[-1:] if self.at_once else self.pending
+        finite = torch.isfinite(torch.stack(latest)).tolist()
+        if all(finite):
+            return None
+        return step - len(finite) + 1 + finite.index(False)
+
+    def close(self, step: int) -> float:
+        """The mean since the last check, which becomes this check's entry."""
+        mean = float(torch.stack(self.pending).mean())
+        self.means.append((step, mean))
+        self.pending.clear()
+        return mean
+
+
+class Selection:
+    """The best checkpoint so far, the earlier of equals; with select.metric=last the last one."""
+
+    def __init__(self, config: RunConfig, model: Contrastive, state: TrainingState):
+        self.keeps_last = config.select.metric == "last"
+        self.model = model
+        self.score = state.score
+        self.selected = state.selected
+        if config.train.steps == 0:
+            self.select(0, math.nan)
+
+    def consider(self, step: int, score: float) -> None:
+        """Select the model as it is if its score is the best."""
+        self.score = score
+        best = self.selected
+        if best is None or self.keeps_last or score > best.score or math.isnan(best.score):
+            self.select(step, score)
+
+    def select(self, step: int, score: float) -> None:
+        """Select the weights that are scored, as they are after this step."""
+        state = self.model.scored_parts().state_dict()
+        weights = {name: value.clone() for name, value in state.items()}
+        self.selected = Checkpoint(step, score, weights)
+
+
+class Laps:
+    """Seconds a step: batch, loss, backward, optimiser, moving average and queue. Neither checks
+    nor checkpoints count."""
+
+    def __init__(self, step: int):
+        self.seconds: list[float] = []
+        self.begin(step)
+
+    def begin(self, step: int) -> None:
+        """Time the steps after `step`."""
+        self.step = step
+        self.began = time.monotonic()
+
+    def end(self, step: int) -> None:
+        """Count the mean of the steps since the begin."""
+        self.seconds.append((time.monotonic() - self.began) / (step - self.step))
+
+    def median(self) -> float | None:
+        """The median of the laps, if there are any."""
+        return statistics.median(self.seconds) if self.seconds else None
+
+
 def train(
     config: RunConfig,
     model: Contrastive,
@@ -45,79 +117,69 @@ def train(
     check: Callable[[int], float],
     progress: Callable[[dict], None],
     file: CheckpointFile | None = None,
-) -> Training:
+) -> TrainingResult:
     """Train `model` on `batches`, each a tuple of arguments of `model.loss`; `check(step)` scores
     the model.
 
     Checks come every `eval.every` steps and after the last one (D86), and draw from none of the
-    training's streams. The best score is kept, the earlier one of equals; with select.metric=last
-    the last. `file` writes checkpoints and restores the last one; `batches` must then begin after
-    its step. A run of no steps keeps the model as it is.
+    training's streams. `file` writes checkpoints and restores the last one; `batches` must then
+    begin after its step. A run of no steps keeps the model as it is.
     """
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
     optimiser = adamw(config.train, model, model.new_layers())
-    at = file.restored(optimiser) if file is not None else TrainingState()
-    selected = at.selected
-    losses = list(at.losses)
-    pending = list(at.pending)
-    score = at.score
+    state = TrainingState()
+    if file is not None:
+        state = file.restored(optimiser)
+    losses = Losses(state, at_once)
+    selection = Selection(config, model, state)
     train_step = step_for(config.train, model, optimiser, device)
-    diverged_at = None
-    if config.train.steps == 0:
-        selected = _checkpoint(model, 0, math.nan)
     started = reported = time.monotonic()
+    laps = Laps(state.step)
+    diverged_at = None
     model.train()
-    # seconds a step: batch, loss, backward, optimiser, moving average and queue
-    laps: list[float] = []
-    lap_step = at.step
-    lap_began = started
-    for step, batch in enumerate(batches, start=at.step + 1):
-        pending.append(train_step(batch, learning_rate(config.train, step)))
+    for step, batch in enumerate(batches, start=state.step + 1):
+        # one step
+        losses.pending.append(train_step(batch, learning_rate(config.train, step)))
         checks = step % config.eval.every == 0 or step == config.train.steps
-        due = file if file is not None and file.due() else None
-        if at_once or checks or due:  # a GPU finishes the step first
-            latest = pending[-1:] if at_once else pending
-            finite = torch.isfinite(torch.stack(latest)).tolist()
-            if not all(finite):
-                diverged_at = step - len(finite) + 1 + finite.index(False)
+        writes = file is not None and file.due()
+        if at_once or checks or writes:  # a GPU finishes the step first
+            diverged_at = losses.first_not_finite(step)
+            if diverged_at is not None:
                 break
-        if checks or at_once:
-            laps.append((time.monotonic() - lap_began) / (step - lap_step))
+        if at_once or checks:
+            laps.end(step)
+
+        # a check
+        loss = None
         if checks:
-            losses.append((step, float(torch.stack(pending).mean())))
-            pending.clear()
-            score = check(step)
-            better = selected is None or score > selected.score or math.isnan(selected.score)
-            if better or config.select.metric == "last":
-                selected = _checkpoint(model, step, score)
+            loss = losses.close(step)
+            selection.consider(step, check(step))
             model.train()
+
+        # a report
         now = time.monotonic()
         if checks or now - reported > REPORT_SECONDS:
             reported = now
-            rate = (step - at.step) / (now - started)
-            progress(
-                {
-                    "phase": "train",
-                    "step": step,
-                    "total": config.train.steps,
-                    "rate": rate,
-                    "dev": score,
-                    "loss": losses[-1][1] if checks else None,
-                }
+            report = {
+                "phase": "train",
+                "step": step,
+                "total": config.train.steps,
+                "rate": (step - state.step) / (now - started),
+                "dev": selection.score,
+                "loss": loss,
+            }
+            progress(report)
+
+        # a checkpoint
+        if file is not None and writes:
+            reached = TrainingState(
+                step, selection.selected, losses.means, losses.pending, selection.score
             )
-        if due:
-            due.write(TrainingState(step, selected, losses, pending, score), model, optimiser)
-        if checks or due or at_once:  # neither checks nor checkpoints count
-            lap_step = step
-            lap_began = time.monotonic()
-    return Training(selected, losses, diverged_at, statistics.median(laps) if laps else None)
-
-
-def _checkpoint(model: Contrastive, step: int, score: float) -> Checkpoint:
-    """The weights that are scored, as they are after this step."""
-    state = model.scored_parts().state_dict()
-    return Checkpoint(step, score, {name: value.clone() for name, value in state.items()})
+            file.write(reached, model, optimiser)
+        if at_once or checks or writes:
+            laps.begin(step)
+    return TrainingResult(selection.selected, losses.means, diverged_at, laps.median())
 
 
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
@@ -127,7 +189,9 @@ def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:
     size = config.train.batch_size
     while True:
         order = stream.permutation(rows)
-        stop = rows - rows % size if config.data.drop_last else rows
+        stop = rows
+        if config.data.drop_last:
+            stop -= rows % size
         for start in range(0, stop, size):
             yield order[start : start + size]
 
@@ -139,10 +203,9 @@ def training_batches(
     skipped steps are made, too (0.1 ms each), so that later random draws stay the same."""
     model = methods.model(config.method).Model
     drawing = python_stream(config.seed.data, "augmentation")
-    batcher = functools.partial(batched, device, config.longest)
-    for step, indices in zip(
-        range(config.train.steps), batch_indices(config, len(text.table)), strict=False
-    ):
-        batch = model.batch(config, text, batcher, drawing, indices)
+    batcher = functools.partial(device_batch, device, config.longest)
+    indices = batch_indices(config, len(text.table))
+    for step in range(config.train.steps):
+        batch = model.batch(config, text, batcher, drawing, next(indices))
         if step >= done:
             yield batch

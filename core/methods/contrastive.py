@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import Packed, pack, rows
+from core.engine.encoder.packing import Packed, pack, token_matrix
 from core.engine.tokens import TokenTable
 from core.spec.result import Row
 
@@ -21,8 +21,7 @@ WIDTHS = 8
 # without padding on a CPU, for a GPU a matrix (B, 1 + L) that the step takes there
 Batch = Packed | Tensor
 Batches = tuple[Batch, ...]  # the arguments of `loss`
-Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `batched` for a device
-Places = Sequence[int]  # of a step's sentences in the text
+Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `device_batch` for a device
 
 
 class TrainingText(NamedTuple):
@@ -43,15 +42,19 @@ class Kept(nn.Module):
 
     def get_extra_state(self) -> dict[str, Any]:
         """Values by name; of a random generator its state."""
-        values = {name: getattr(self, name) for name in self.kept}
-        return {
-            k: v.get_state() if isinstance(v, torch.Generator) else v for k, v in values.items()
-        }
+        state = {}
+        for name in self.kept:
+            value = getattr(self, name)
+            if isinstance(value, torch.Generator):
+                value = value.get_state()
+            state[name] = value
+        return state
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
         for name in self.kept:
-            if isinstance(generator := getattr(self, name), torch.Generator):
+            generator = getattr(self, name)
+            if isinstance(generator, torch.Generator):
                 generator.set_state(state[name].cpu())
             else:
                 setattr(self, name, state[name])
@@ -83,7 +86,7 @@ class Contrastive(nn.Module):
 
     @classmethod
     def batch(
-        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Sequence[int]
     ) -> Batches:
         """The arguments of `loss` for the sentences at these places of the text. `rng` draws what
         is random, and `pack` puts token-id arrays together."""
@@ -105,13 +108,15 @@ class Contrastive(nn.Module):
     def follow(self, pairs: Sequence[tuple[nn.Module | None, nn.Module]]) -> None:
         """Let the first module of each pair follow the second: `average` moves it, and no gradient
         does."""
-        there = [(target, source) for target, source in pairs if target is not None]
-        self.averaged = (
-            [p for t, _ in there for p in t.parameters()],
-            [p for _, s in there for p in s.parameters()],
-        )
-        for weight in self.averaged[0]:
+        targets: list[nn.Parameter] = []
+        sources: list[nn.Parameter] = []
+        for target, source in pairs:
+            if target is not None:
+                targets += target.parameters()
+                sources += source.parameters()
+        for weight in targets:
             weight.requires_grad_(False)
+        self.averaged = (targets, sources)
 
     @torch.no_grad()
     def average(self, decay: float) -> None:
@@ -153,10 +158,12 @@ class Contrastive(nn.Module):
 def placed(entries: Tensor, held: Tensor) -> Tensor:
     """A queue's new entries, in the memory of those held if they fit there, where a CUDA graph
     finds them."""
-    return held.copy_(entries) if held.shape == entries.shape else entries
+    if held.shape != entries.shape:
+        return entries
+    return held.copy_(entries)
 
 
-def batched(
+def device_batch(
     device: torch.device, longest: int, sentences: Sequence[np.ndarray], exact: bool = False
 ) -> Batch:
     """A batch for this device of token-id arrays, of at most `longest` tokens each. With `exact` a
@@ -164,4 +171,6 @@ def batched(
     if device.type == "cpu":
         return pack(sentences, device)
     width = max(map(len, sentences))
-    return rows(sentences, width if exact else max(width, min(width + -width % WIDTHS, longest)))
+    if not exact:
+        width = max(width, min(width + -width % WIDTHS, longest))
+    return token_matrix(sentences, width)

@@ -24,8 +24,8 @@ def info_nce(
     (D34), so the loss is in float32.
     """
     with torch.autocast("cpu", enabled=False):  # a GPU computes without autocast
-        query = F.normalize(whole(query), dim=-1)  # (B, d)
-        key = F.normalize(whole(key), dim=-1)  # (B, d)
+        query = F.normalize(in_float32(query), dim=-1)  # (B, d)
+        key = F.normalize(in_float32(key), dim=-1)  # (B, d)
         if in_batch_negatives:
             logits = query @ key.T  # (B, B)
             target = torch.arange(len(query), device=query.device)
@@ -33,11 +33,13 @@ def info_nce(
             logits = (query * key).sum(-1, keepdim=True)  # (B, 1)
             target = torch.zeros(len(query), dtype=torch.long, device=query.device)
         if queue is not None and len(queue):
-            queue = F.normalize(whole(queue), dim=-1)  # (W, d)
+            queue = F.normalize(in_float32(queue), dim=-1)  # (W, d)
             logits = torch.cat([logits, query @ queue.T], dim=1)  # (B, 1 or B, + W)
         return F.cross_entropy(logits / temperature, target)
 
 
-def whole(x: Tensor) -> Tensor:
+def in_float32(x: Tensor) -> Tensor:
     """x in float32, unless it has more."""
-    return x if x.dtype == torch.float64 else x.float()
+    if x.dtype == torch.float64:
+        return x
+    return x.float()

@@ -16,7 +16,7 @@ from torch import nn
 
 from core.engine import checkpoint
 from core.engine.checkpoint import CheckpointFile
-from core.engine.provenance import CODE, gather
+from core.engine.provenance import CODE, run_provenance
 from core.engine.tokens import TokenTable
 from core.engine.trainer import train, training_batches
 from core.methods.contrastive import TrainingText
@@ -148,7 +148,9 @@ def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, chan
     begun = []
     while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
         begun.append(
-            checkpoint.read(Store(tmp_path, None).path("checkpoints", run_id(config)))["step"]
+            checkpoint.read_checkpoint(Store(tmp_path, None).path("checkpoints", run_id(config)))[
+                "step"
+            ]
         )
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
@@ -193,14 +195,14 @@ def test_a_flipped_bit_is_refused(tmp_path):
         "rows": [("dev", 1.5)],
         "step": 6,
     }
-    checkpoint.write(path, content)
+    checkpoint.write_checkpoint(path, content)
     whole = path.read_bytes()
     for _ in range(200):
         broken = bytearray(whole)
         broken[draw.randrange(len(broken))] ^= 1 << draw.randrange(8)
         path.write_bytes(broken)
         with pytest.raises(ValueError, match="seal"):
-            checkpoint.read(path)
+            checkpoint.read_checkpoint(path)
 
 
 def test_a_full_disk_costs_the_checkpoint_alone(calm, tmp_path, monkeypatch):
@@ -258,10 +260,10 @@ def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(
     config = configured("mocose", "repaired", {})
     notes = []
     path = Store(tmp_path, None).path("checkpoints", run_id(config))
-    content = checkpoint.read(sixth)
+    content = checkpoint.read_checkpoint(sixth)
     harm(content)
     path.parent.mkdir()
-    checkpoint.write(path, content)
+    checkpoint.write_checkpoint(path, content)
     same(attempt(config, tmp_path, every=50, notes=notes), calm)
     assert (
         len(notes) == 1
@@ -290,7 +292,7 @@ def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(
     notes = []
     shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
     path = tmp_path / sixth.parent.name / sixth.name
-    write(checkpoint.read(sixth), path)
+    write(checkpoint.read_checkpoint(sixth), path)
     monkeypatch.setattr(torch, "load", None)
     same(attempt(config, tmp_path, every=50, notes=notes), calm)
     assert len(notes) == 1 and str(path) in notes[0] and "from nothing" in notes[0]
@@ -299,11 +301,11 @@ def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(
 
 def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(calm, sixth, tmp_path):
     config = configured("mocose", "repaired", {})
-    content = checkpoint.read(sixth)
+    content = checkpoint.read_checkpoint(sixth)
     content["optimiser"] = None
     path = tmp_path / sixth.parent.name / sixth.name
     path.parent.mkdir()
-    checkpoint.write(path, content)
+    checkpoint.write_checkpoint(path, content)
     with pytest.raises(UserError, match="of no use: .*give the same command again"):
         attempt(config, tmp_path, every=50)
     assert not path.exists()
@@ -312,16 +314,17 @@ def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(calm, sixth
 
 def test_a_run_that_other_code_began_says_so(calm, sixth, tmp_path):
     config = configured("mocose", "repaired", {})
-    content = checkpoint.read(sixth)
+    content = checkpoint.read_checkpoint(sixth)
     assert content["codes"] == [CODE]
     path = tmp_path / sixth.parent.name / sixth.name
     path.parent.mkdir()
-    checkpoint.write(path, content | {"codes": ["0" * 16]})
+    checkpoint.write_checkpoint(path, content | {"codes": ["0" * 16]})
     keeper = attempt(config, tmp_path, every=50)[3]
     assert keeper.codes == {CODE, "0" * 16}
     execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
     recorded = [
-        gather(config, execution, {}, None, codes)["code"] for codes in ({CODE}, keeper.codes)
+        run_provenance(config, execution, {}, None, codes)["code"]
+        for codes in ({CODE}, keeper.codes)
     ]
     assert recorded == [CODE, "changed during the run"]
 

@@ -61,7 +61,7 @@ def test_the_words_are_those_of_the_published_generator():
     # a draw is the largest number that keeps its element
     for i, draw in enumerate(np.array(draws, np.uint16).view(np.int16).tolist()):
         kept = [
-            dropout._drawn(1234567, 5, least, 1.0, torch.float32, 20)[i]
+            dropout._masks(1234567, 5, least, 1.0, torch.float32, 20)[i]
             for least in (draw, draw + 1)
         ]
         assert kept == [1.0, 0.0], i

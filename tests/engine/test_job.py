@@ -15,7 +15,7 @@ from core.engine import tokens
 from core.engine.evaluation import scoring, transfer
 from core.engine.evaluation.edits import EDITS
 from core.engine.evaluation.metrics import AGGREGATES
-from core.engine.evaluation.scoring import Evaluation, Scorer
+from core.engine.evaluation.scoring import EvaluationResult, Scorer
 from core.engine.job import load_encoder, scorer_for
 from core.spec.errors import UserError
 from core.spec.run import Execution, TextView
@@ -127,7 +127,7 @@ def test_what_the_papers_other_tables_need_is_measured(whole):
 def test_a_second_run_with_transfer_tasks_gives_the_same_numbers_and_theirs(
     execution, whole, monkeypatch
 ):
-    for grid in ("WIDE", "HIGH"):
+    for grid in ("WIDE_GRID", "HIGH_GRID"):
         # a minute less; tests/evaluation/test_transfer.py tries every C
         monkeypatch.setattr(transfer, grid, (1.0,))
     found = run(
@@ -221,7 +221,7 @@ class StubScorer:
     def score(self, model, names):
         known = {"dev": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
         scores = {name: dict(zip(AGGREGATES, known[name], strict=True)) for name in names}
-        return Evaluation(scores, (), {}, lambda texts: np.eye(2))
+        return EvaluationResult(scores, (), {}, lambda texts: np.eye(2))
 
 
 TESTS = {"select.metric": "sts_test_avg"}
@@ -239,10 +239,8 @@ TESTS = {"select.metric": "sts_test_avg"}
     ],
 )
 def test_what_selects_a_checkpoint(changes, expected):
-    rows = []
-    assert Scorer.check(StubScorer(), None, vary(small(), changes), rows, 7) == pytest.approx(
-        expected, abs=1e-9
-    )
+    score, rows = Scorer.check(StubScorer(), None, vary(small(), changes), 7)
+    assert score == pytest.approx(expected, abs=1e-9)
     assert (
         rows[0].step == 7
         and rows[0].task == "dev"

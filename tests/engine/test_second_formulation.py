@@ -10,7 +10,7 @@ import tiny
 import torch
 
 from core.engine.encoder.dropout import DropoutStream
-from core.engine.encoder.packing import pack, rows
+from core.engine.encoder.packing import pack, token_matrix
 from core.engine.trainer import train
 from core.methods.esimcse.model import ESimCSE
 from core.methods.mocose.model import MoCoSE
@@ -109,7 +109,7 @@ def test_mocose_is_the_second_formulation(profile, changes, padded, drawn):
     model.queue.entries = model.queue.entries.double()
     arrays = [tiny.sentences(4, seed=step) for step in range(STEPS)]
     plain = second.SecondMoCoSE(config, weights, trained, model.queue.entries.clone())
-    batches = [(rows(a) if padded else pack(a),) for a in arrays]
+    batches = [(token_matrix(a) if padded else pack(a),) for a in arrays]
     compared(
         model,
         config,
@@ -133,7 +133,7 @@ def test_esimcse_is_the_second_formulation(profile, changes, padded, drawn):
         for step in range(STEPS)
     ]
     plain = second.SecondESimCSE(config, weights, trained)
-    batched = rows if padded else pack
+    batched = token_matrix if padded else pack
     batches = [(batched(a + b), batched(a)) for a, b in views]
     compared(
         model,

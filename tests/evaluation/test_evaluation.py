@@ -212,9 +212,9 @@ def test_each_edit_is_one_edit(seed):
     words = "a b c d e f".split()
     longer = edits.insertion(words, ["x", "y"], stream)
     assert [w for w in longer if w in words] == words and sum(w in "xy" for w in longer) == 1
-    shorter = edits.written(words, 0, stream)
+    shorter = edits.with_copies(words, 0, stream)
     assert len(shorter) == 5 and shorter == [w for w in words if w in shorter]
-    twice = edits.written(words, 2, stream)
+    twice = edits.with_copies(words, 2, stream)
     assert (
         sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2]
         and sorted(set(twice), key=twice.index) == words

@@ -18,7 +18,7 @@ from core.data.encoders import unused
 from core.data.sts import StsSet
 from core.engine.evaluation import encoding
 from core.engine.evaluation.encoding import installed, load_checkpoint
-from core.engine.tokens import tokenise, unknown
+from core.engine.tokens import tokenise, unknown_tokens
 from core.runner import evaluate as command
 from core.spec.errors import UserError
 from core.spec.scale import DEMO, STS_TESTS
@@ -137,8 +137,10 @@ def test_tokenizers_of_public_reports(tmp_path, evaluated):
     words = tokenizer.convert_ids_to_tokens(tokenise(tokenizer, ["w1 w2 w3 w4"], 4)[0])
     assert words == ["[CLS]", "w3", "w4", "[SEP]"]  # huggingface/transformers#12913
     # princeton-nlp/SimCSE#137, allenai/scibert#79: words that the tokenizer does not know
-    assert not unknown(tokenise(tokenizer, ["w1 w2 w3"], 9), tokenizer)
-    assert "40% of the tokens are unknown" in unknown(tokenise(tokenizer, ["x w2 x"], 9), tokenizer)
+    assert not unknown_tokens(tokenise(tokenizer, ["w1 w2 w3"], 9), tokenizer)
+    assert "40% of the tokens are unknown" in unknown_tokens(
+        tokenise(tokenizer, ["x w2 x"], 9), tokenizer
+    )
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]
     # tokenizers#168
     with_json(folder, "tokenizer.json", model=vocabulary | {"unk_token": "[none]"})

@@ -10,7 +10,7 @@ import torch
 from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
-from core.engine.encoder.packing import looked_up, pack, padded, rows
+from core.engine.encoder.packing import looked_up, pack, padded, token_matrix
 from core.engine.evaluation import metrics
 from core.engine.evaluation.baselines import Untrained
 from core.engine.tokens import TokenTable
@@ -177,7 +177,7 @@ def test_padded_vectors_are_the_packed_ones(make):
     table = TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
     chosen = [5, 0, 6]
     matrix = looked_up(*table.on(torch.device("cpu")), torch.tensor(chosen), 12)
-    assert torch.equal(matrix, rows([arrays[i] for i in chosen], 12))
+    assert torch.equal(matrix, token_matrix([arrays[i] for i in chosen], 12))
     for model in (encoder, Untrained(encoder, (1, 0)).sentence_vectors):
         assert torch.allclose(
             model(padded(matrix)), model(pack([arrays[i] for i in chosen])), rtol=1e-12, atol=1e-12

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
 from core.engine.evaluation import transfer
-from core.engine.evaluation.transfer import HIGH, WIDE, Accuracy, transfer_accuracies
+from core.engine.evaluation.transfer import HIGH_GRID, WIDE_GRID, Accuracy, transfer_accuracies
 
 
 def examples(count, dim=6, noise=1.0, classes=2, seed=0):
@@ -36,17 +36,17 @@ def test_development_on_folds_is_that_of_direct_calls():  # TREC, MRPC
                 for a, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)
             ]
         )
-        for c in HIGH
+        for c in HIGH_GRID
     ]
-    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, HIGH[int(np.argmax(means))]))
+    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, HIGH_GRID[int(np.argmax(means))]))
     assert transfer.developed_on_folds(x, y, tx, ty) == pytest.approx(wanted)
     assert 50 < wanted.test < 100
 
 
 def test_development_on_a_part_is_that_of_direct_calls():  # SST-2
     (x, y), (dx, dy), (tx, ty) = (examples(100, noise=2.0, seed=seed) for seed in range(3))
-    means = [score(x, y, dx, dy, c) for c in WIDE]
-    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, WIDE[int(np.argmax(means))]))
+    means = [score(x, y, dx, dy, c) for c in WIDE_GRID]
+    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, WIDE_GRID[int(np.argmax(means))]))
     assert transfer.developed_on_part(x, y, dx, dy, tx, ty) == pytest.approx(wanted)
 
 
@@ -57,7 +57,7 @@ def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
     test = []
     for i in range(10):
         means = []
-        for c in WIDE:
+        for c in WIDE_GRID:
             inner = []
             for j in range(10):
                 if j != i:
@@ -66,13 +66,15 @@ def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
             means.append(np.mean(inner))
         rest = [place for place in range(90) if place not in folds[i]]
         dev.append(max(means))
-        test.append(score(x[rest], y[rest], x[folds[i]], y[folds[i]], WIDE[int(np.argmax(means))]))
+        test.append(
+            score(x[rest], y[rest], x[folds[i]], y[folds[i]], WIDE_GRID[int(np.argmax(means))])
+        )
     wanted = Accuracy(100 * np.mean(dev), 100 * np.mean(test))
     assert transfer.cross_validated(x, y) == pytest.approx(wanted)
     assert wanted.dev != wanted.test
 
 
-@pytest.mark.parametrize("classes, grid", [(2, WIDE), (6, HIGH)])
+@pytest.mark.parametrize("classes, grid", [(2, WIDE_GRID), (6, HIGH_GRID)])
 def test_each_fit_of_a_path_is_the_solution(classes, grid):
     """On vectors far from the origin and a hundred times as wide in one direction as in another, by
     Newton's method with the whole matrix from a cold start: weights as good as equal, and the same
@@ -89,7 +91,7 @@ def test_each_fit_of_a_path_is_the_solution(classes, grid):
 
 
 def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain(monkeypatch):
-    monkeypatch.setattr(transfer, "WIDE", (1.0,))
+    monkeypatch.setattr(transfer, "WIDE_GRID", (1.0,))
     words = tuple(f"s{i}" for i in range(80))
     labels = tuple(i % 2 for i in range(40))
     asked = []

@@ -13,10 +13,10 @@ from core.methods.contrastive import TrainingText
 from core.methods.esimcse.model import VectorQueue
 from core.methods.esimcse.repetition import (
     insertions,
-    positions,
     repeat_tokens,
     repeat_words,
     repeated,
+    repeated_places,
 )
 from core.methods.esimcse.settings import MomentumQueue, Repetition
 from core.spec.errors import UserError
@@ -49,9 +49,9 @@ def test_a_cap_is_idle_where_it_changes_no_count():
 def test_special_tokens_are_protected_or_not():
     tokens = np.arange(8)
     stream = random.Random(0)
-    assert not any(set(positions(PAPER, 8, stream)) & {0, 7} for _ in range(300))
+    assert not any(set(repeated_places(PAPER, 8, stream)) & {0, 7} for _ in range(300))
     free = Repetition(rate=0.32, cap=None, protect_special=False)
-    assert any(set(positions(free, 8, stream)) & {0, 7} for _ in range(300))
+    assert any(set(repeated_places(free, 8, stream)) & {0, 7} for _ in range(300))
     doubled = repeat_tokens(tokens, PAPER, 32, random.Random(3))
     assert sorted(set(doubled)) == list(tokens)
 
@@ -86,7 +86,7 @@ def test_static_repetition_is_the_sentence_s_own():
 def naive_insertion(sentence, dup, stream, inserted):
     """Places first, then a word for each, written from the back."""
     words = sentence.split()
-    places = positions(dup, len(words), stream)
+    places = repeated_places(dup, len(words), stream)
     fillers = [
         inserted[stream._randbelow(len(inserted))] if inserted else words[place] for place in places
     ]

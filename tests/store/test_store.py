@@ -148,7 +148,7 @@ def test_what_is_no_file_is_read_as_none(store):
     assert store.failure(RUN) == "" and not store.claimed(RUN)
     os.mkfifo(store.path("checkpoints", RUN))
     with pytest.raises(OSError, match="it is no file"):
-        checkpoint.read(store.path("checkpoints", RUN))
+        checkpoint.read_checkpoint(store.path("checkpoints", RUN))
 
 
 @pytest.mark.parametrize("kind", ["rows", "text", "bytes"])

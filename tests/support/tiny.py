@@ -5,7 +5,7 @@ import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import pack, rows
+from core.engine.encoder.packing import pack, token_matrix
 from core.spec.methods import base
 from core.spec.vary import vary
 
@@ -110,7 +110,11 @@ def views(config, texts, device="cpu", padded=False):
     matrices elsewhere and if `padded`."""
 
     def batch(some):
-        return rows(some, config.longest) if padded or str(device) != "cpu" else pack(some, device)
+        return (
+            token_matrix(some, config.longest)
+            if padded or str(device) != "cpu"
+            else pack(some, device)
+        )
 
     if config.method == "mocose":
         return (batch(texts),)

@@ -17,7 +17,7 @@ from transformers.activations import ACT2FN
 
 from core.engine.encoder.dropout import Dropout
 from core.engine.encoder.packing import Layout, Packed
-from core.engine.encoder.products import batched, linear
+from core.engine.encoder.products import batched_product, linear
 
 # torch's fused attention copies, in every layer, a bias whose rows are no multiple of it apart
 ALIGNED = 16
@@ -57,11 +57,11 @@ class Layer(nn.Module):
 
     def __init__(self, source: Any, config: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
-        own = source.attention.self
+        attention = source.attention.self
         out = source.attention.output
-        self.query = own.query
-        self.key = own.key
-        self.value = own.value
+        self.query = attention.query
+        self.key = attention.key
+        self.value = attention.value
         self.attention_out = out.dense
         self.attention_norm = out.LayerNorm
         self.up = source.intermediate.dense
@@ -79,19 +79,26 @@ class Layer(nn.Module):
         `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L),
         typed as x.
         """
-        wanted = x if first is None else x.index_select(0, first)  # (Q, hidden), Q is B or R
-        sources = [self.query, self.key, self.value] if first is None else [self.key, self.value]
+        # (Q, hidden), Q is B or R
+        if first is None:
+            wanted = x
+            sources = [self.query, self.key, self.value]
+        else:
+            wanted = x.index_select(0, first)
+            sources = [self.key, self.value]
         line = linear(
             x, torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
         )
-        query = None if first is None else _apply(self.query, wanted)  # (B, hidden)
+        query = None
+        if first is not None:
+            query = _apply(self.query, wanted)  # (B, hidden)
+        spare = 0
         if isinstance(grid, Tensor):
-            # (Q, hidden)
-            context = self._padded(line, query, grid)
-            spare = 0
+            context = self._padded(line, query, grid)  # (Q, hidden)
         else:
             context = self._packed(line, query, grid)
-            spare = grid.spare if first is None else 0
+            if first is None:
+                spare = grid.spare
         x = self.attention_norm(
             self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare)
         )
@@ -103,25 +110,35 @@ class Layer(nn.Module):
         hidden), bias (B, 1, 1, L)."""
         batch = len(bias)
         width = bias.shape[-1]
-        parts = 3 if query is None else 2
-        *own, key, value = line.view(batch, width, parts, self.heads, -1).permute(2, 0, 3, 1, 4)
-        asked = own[0] if query is None else query.view(batch, 1, self.heads, -1).transpose(1, 2)
-        rate = self.attention_dropout.rate if self.attention_dropout.active else 0.0
-        bias = bias.expand(batch, self.heads, asked.shape[2], -1)
-        context = F.scaled_dot_product_attention(asked, key, value, attn_mask=bias, dropout_p=rate)
-        return context.transpose(1, 2).reshape(batch * asked.shape[2], -1)
+        if query is None:
+            query, key, value = line.view(batch, width, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        else:
+            key, value = line.view(batch, width, 2, self.heads, -1).permute(2, 0, 3, 1, 4)
+            query = query.view(batch, 1, self.heads, -1).transpose(1, 2)
+        rate = 0.0
+        if self.attention_dropout.active:
+            rate = self.attention_dropout.rate
+        bias = bias.expand(batch, self.heads, query.shape[2], -1)
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=rate)
+        return context.transpose(1, 2).reshape(batch * query.shape[2], -1)
 
     def _packed(self, line: Tensor, query: Tensor | None, grid: Layout) -> Tensor:
         """Context (R, hidden), or (B, hidden) of `query` (B, hidden); line (R, 3 or 2 * hidden)."""
-        *own, key, value = grid.grid(line, 3 if query is None else 2)  # (B * heads, L, d) each
-        asked = own[0] if query is None else query.view(len(key), 1, -1)  # (B * heads, Q, d)
+        # key, value (B * heads, L, d); asked (B * heads, Q, d)
+        if query is None:
+            asked, key, value = grid.grid(line, 3)
+        else:
+            key, value = grid.grid(line, 2)
+            asked = query.view(len(key), 1, -1)
         alpha = 1.0 / math.sqrt(asked.shape[-1])
         # scores (B * heads, Q, L)
-        scores = batched(
+        scores = batched_product(
             torch.baddbmm, grid.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha
         )
-        context = batched(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
-        return grid.line(context) if query is None else context.reshape(len(query), -1)
+        context = batched_product(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
+        if query is None:
+            return grid.line(context)
+        return context.reshape(len(query), -1)
 
 
 def _apply(layer: nn.Linear, x: Tensor) -> Tensor:
@@ -157,7 +174,8 @@ class Stack(nn.Module):
         if packed.bias is not None:
             x = x.to(next(self.layers.parameters()).dtype)
             bias = packed.bias.to(x.dtype)  # (B, L)
-            if spare := -packed.width % ALIGNED:
+            spare = -packed.width % ALIGNED
+            if spare:
                 bias = F.pad(bias, (0, spare))[:, : packed.width]
             return x, bias[:, None, None]
         grid = Layout(packed, self.heads)

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from core.engine.streams import stream_seed
 
 GAMMA = 0x9E3779B97F4A7C15
-FIRST = 0xBF58476D1CE4E5B9
-SECOND = 0x94D049BB133111EB
-DRAWS = 65_536  # values of a draw
+FIRST_FACTOR = 0xBF58476D1CE4E5B9
+SECOND_FACTOR = 0x94D049BB133111EB
+DRAW_VALUES = 65_536  # values of a draw
 DRAWS_A_WORD = 4
 # words that are mixed at once on a CPU: they, and what is made of them, stay in its cache
 BLOCK = 16_384
@@ -34,7 +34,7 @@ _WEYL = np.arange(1, BLOCK + 1, dtype=np.uint64) * np.uint64(GAMMA)  # (BLOCK,)
 def dropped_of_65536(rate: float) -> int:
     """How many of the 65,536 values of a draw drop an element: rate * 2^16 to the nearest, never
     all."""
-    return min(round(rate * DRAWS), DRAWS - 1)
+    return min(round(rate * DRAW_VALUES), DRAW_VALUES - 1)
 
 
 class DropoutStream(nn.Module):
@@ -61,9 +61,11 @@ class DropoutStream(nn.Module):
         self.position += words
         if start in self._kept:
             return self._kept.pop(start)
-        least = dropped_of_65536(rate) - DRAWS // 2
-        kept = scale(rate) if dtype.itemsize > 2 else 1.0
-        mask = _drawn(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
+        least = dropped_of_65536(rate) - DRAW_VALUES // 2
+        kept = 1.0
+        if dtype.itemsize > 2:
+            kept = scale(rate)
+        mask = _masks(self.key + start * GAMMA, words, least, kept, dtype, whole)[:whole]
         mask[count:] = 0.0
         if self._keeps:
             self._kept[start] = mask.view(shape)
@@ -94,13 +96,14 @@ class DeviceDropout(nn.Module):
         self.generators: tuple[torch.Generator, ...] = ()
         if device.type == "cuda":
             torch.cuda.init()
-            index = torch.cuda.current_device() if device.index is None else device.index
+            index = device.index
+            if index is None:
+                index = torch.cuda.current_device()
             usual = torch.cuda.default_generators[index]
-            self.generators = usual, torch.Generator(device), torch.Generator(device)
-            for number, generator in enumerate(self.generators):
-                generator.manual_seed(
-                    stream_seed(seed, "dropout of both passes" if number else "dropout")
-                )
+            self.generators = (usual, torch.Generator(device), torch.Generator(device))
+            usual.manual_seed(stream_seed(seed, "dropout"))
+            for generator in self.generators[1:]:
+                generator.manual_seed(stream_seed(seed, "dropout of both passes"))
 
     def ahead(self) -> contextlib.AbstractContextManager:
         """Within this context masks are drawn that come again within `again`."""
@@ -147,10 +150,10 @@ def dropping(seed: int, device: torch.device, model: nn.Module) -> DropoutStream
 
 def scale(rate: float) -> float:
     """One over the probability that an element is kept."""
-    return DRAWS / (DRAWS - dropped_of_65536(rate))
+    return DRAW_VALUES / (DRAW_VALUES - dropped_of_65536(rate))
 
 
-def _drawn(
+def _masks(
     offset: int, words: int, least: int, kept: float, dtype: torch.dtype, room: int
 ) -> Tensor:
     """Masks (4 * words,) of the words after this offset of the Weyl sequence: `kept` where a draw,
@@ -165,7 +168,7 @@ def _drawn(
         z = block[:size]
         other = aside[:size]
         np.add(_WEYL[:size], np.uint64((offset + start * GAMMA) % (1 << 64)), out=z)
-        for bits, factor in ((30, FIRST), (27, SECOND)):
+        for bits, factor in ((30, FIRST_FACTOR), (27, SECOND_FACTOR)):
             np.right_shift(z, np.uint64(bits), out=other)
             np.bitwise_xor(z, other, out=z)
             np.multiply(z, np.uint64(factor), out=z)
@@ -199,7 +202,9 @@ class Dropout(nn.Module):
         if not self.streams:
             return F.dropout(x, self.rate)
         mask = self.streams[0].mask(x.shape, self.rate, x.dtype, spare)
-        return x * mask if x.dtype.itemsize > 2 else x * mask * scale(self.rate)
+        if x.dtype.itemsize > 2:
+            return x * mask
+        return x * mask * scale(self.rate)
 
     def added(self, x: Tensor, y: Tensor, spare: int = 0) -> Tensor:
         """x + dropout(y), in one pass where both have the same type."""

@@ -68,12 +68,13 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
     return Packed(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
+def token_matrix(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
     """Token-id arrays as one matrix (B, 1 + L) int64 on the CPU: each sentence's length, its
     tokens, and zeros. L is `width`, or the longest sentence's number of tokens. `padded` makes a
     batch of it."""
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))  # (B,)
-    width = int(lengths.max()) if width is None else width
+    if width is None:
+        width = int(lengths.max())
     matrix = np.zeros((len(lengths), 1 + width), np.int64)
     matrix[:, 0] = lengths
     matrix[:, 1:][np.arange(width) < lengths[:, None]] = np.concatenate(sentences)
@@ -81,8 +82,8 @@ def rows(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
 
 
 def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
-    """What `rows` makes of the sentences `chosen` (B,) of a token table, none longer than `width`,
-    on its device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
+    """What `token_matrix` makes of the sentences `chosen` (B,) of a token table, none longer than
+    `width`, on its device: (B, 1 + L) int64. ids, offsets: the table, as `TokenTable` has it."""
     # (B,) each
     start = offsets[chosen]
     lengths = offsets[chosen + 1] - offsets[chosen]
@@ -92,23 +93,30 @@ def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tenso
     return torch.cat([lengths[:, None], tokens], dim=1).to(torch.int64)
 
 
-Places = tuple[Tensor, Tensor, Tensor]
+class TokenPlaces(NamedTuple):
+    """Row, slot (B * L,) and first (B,), as `Packed` has them, of all padded batches of one
+    shape."""
+
+    row: Tensor
+    slot: Tensor
+    first: Tensor
 
 
-def places(batch: int, width: int, device: torch.device | str) -> Places:
-    """Row, slot (B * L,) and first (B,), as `Packed` has them, of all padded batches of one shape
-    (B, L)."""
+def places(batch: int, width: int, device: torch.device | str) -> TokenPlaces:
+    """The places of padded batches of the shape (B, L)."""
     cells = torch.arange(batch * width, device=device)
-    return cells // width, cells % width, torch.arange(batch, device=device) * width
+    return TokenPlaces(cells // width, cells % width, torch.arange(batch, device=device) * width)
 
 
-def padded(matrix: Tensor, shared: Places | None = None) -> Packed:
-    """The batch of a matrix (B, 1 + L) from `rows`, on its device. Padding holds token 0, which no
-    real token attends to and no loss reads. `shared` are the places of this shape, if made
-    before."""
+def padded(matrix: Tensor, shared: TokenPlaces | None = None) -> Packed:
+    """The batch of a matrix (B, 1 + L) from `token_matrix`, on its device. Padding holds token 0,
+    which no real token attends to and no loss reads. `shared` are the places of this shape, if
+    made before."""
     batch = matrix.shape[0]
     width = matrix.shape[1] - 1
-    row, slot, first = shared or places(batch, width, matrix.device)
+    if shared is None:
+        shared = places(batch, width, matrix.device)
+    row, slot, first = shared
     mask = slot.view(batch, width) < matrix[:, :1]
     bias = torch.zeros((), device=matrix.device).where(mask, float("-inf"))  # (B, L)
     return Packed(matrix[:, 1:].reshape(-1), row, slot, first, mask, bias)
@@ -123,7 +131,8 @@ class Layout:
     """
 
     def __init__(self, packed: Packed, heads: int):
-        device, (batch, width) = packed.row.device, packed.mask.shape
+        device = packed.row.device
+        batch, width = packed.mask.shape
         cells = packed.row * width + packed.slot
         tokens = torch.arange(len(packed.row), device=device)
         token = torch.zeros(batch * width, dtype=torch.int64, device=device).index_copy_(
@@ -142,11 +151,14 @@ class Layout:
     def lengthened(self, x: Tensor) -> Tensor:
         """(T, hidden) to (R, hidden): spare rows copy the first, since LayerNorm has no use for
         zeros."""
-        return torch.cat([x, x[:1].detach().expand(self.spare, -1)]) if self.spare else x
+        if not self.spare:
+            return x
+        return torch.cat([x, x[:1].detach().expand(self.spare, -1)])
 
     def grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Packed (R, parts * heads * d) as `parts` grids, each (B * heads, L, d)."""
-        (batch, _, width), heads = self.token.shape, self.place.shape[1]
+        batch, _, width = self.token.shape
+        heads = self.place.shape[1]
         numbers = torch.arange(parts * heads, device=x.device).view(parts, 1, heads, 1)
         source = (self.token * (parts * heads) + numbers).flatten()  # (parts * B * heads * L,)
         starts = torch.arange(parts, device=x.device).view(1, parts, 1) * (batch * heads * width)
@@ -198,7 +210,7 @@ class _Pick(torch.autograd.Function):
 
 def _selected(x: Tensor, rows: Tensor, spare: int) -> Tensor:
     """These rows of x, and `spare` rows of zeros behind them."""
-    found = x.new_empty(len(rows) + spare, x.shape[1])
-    torch.index_select(x, 0, rows, out=found[: len(rows)])
-    found[len(rows) :] = 0.0
-    return found
+    selected = x.new_empty(len(rows) + spare, x.shape[1])
+    torch.index_select(x, 0, rows, out=selected[: len(rows)])
+    selected[len(rows) :] = 0.0
+    return selected

@@ -26,11 +26,9 @@ AVX512 = (
     torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
 )
 # oneDNN's product x weight^T + bias as an operator of torch, where it is there and a gain
-ONEDNN = (
-    getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None)
-    if AVX512
-    else None
-)
+ONEDNN = None
+if AVX512:
+    ONEDNN = getattr(getattr(torch.ops.mkldnn, "_linear_pointwise", None), "default", None)
 BF16_IN_FLOAT32 = not multiplies_bf16_fast()
 SMALL_BF16_IN_FLOAT32 = not bf16()
 
@@ -47,7 +45,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.linear(x, weight, bias)
 
 
-def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> Tensor:
+def batched_product(multiply: Callable[..., Tensor], *parts: Tensor, **options: float) -> Tensor:
     """What `multiply`, one of torch's batched products of small matrices, gives of these, to
     rounding."""
     if (
@@ -55,9 +53,9 @@ def batched(multiply: Callable[..., Tensor], *parts: Tensor, **given: float) -> 
         or parts[-1].device.type != "cpu"
         or parts[-1].dtype != torch.bfloat16
     ):
-        return multiply(*parts, **given)
+        return multiply(*parts, **options)
     with torch.autocast("cpu", enabled=False):
-        return multiply(*(part.bfloat16().float() for part in parts), **given).bfloat16()
+        return multiply(*(part.bfloat16().float() for part in parts), **options).bfloat16()
 
 
 class _Linear(torch.autograd.Function):
@@ -80,13 +78,15 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         grad = grad.float().contiguous()
         for_x, for_weight, for_bias, _ = ctx.needs_input_grad
+        of_x = of_weight = of_bias = None
         with torch.autocast("cpu", enabled=False):  # FGSM takes its gradient within the step's
-            gradients = (
-                _product(grad, weight.float().t(), None) if for_x else None,
-                _product(grad.t(), x.float().t(), None) if for_weight else None,
-                grad.sum(0) if for_bias else None,
-            )
-        return *(part if part is None else part.to(x.dtype) for part in gradients), None
+            if for_x:
+                of_x = _product(grad, weight.float().t(), None).to(x.dtype)
+            if for_weight:
+                of_weight = _product(grad.t(), x.float().t(), None).to(x.dtype)
+            if for_bias:
+                of_bias = grad.sum(0).to(x.dtype)
+        return of_x, of_weight, of_bias, None
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -30,9 +30,11 @@ from core.spec.result import EXCESS, Row
 from core.spec.run import RunConfig
 from core.store.cache import Note, kept
 
-VERSION = 4  # of what is kept on disk: raised when a row comes, goes or means something else
+BASELINES_VERSION = (
+    4  # of what is kept on disk: raised when a row comes, goes or means something else
+)
 # of the vectors' length: a direction with a smaller deviation is rounding of float32
-ROUNDING = 1e-6
+LEAST_DEVIATION = 1e-6
 
 
 class Untrained(Contrastive):
@@ -63,14 +65,16 @@ class Untrained(Contrastive):
 
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:
     """The mean of fixed random vectors of each sentence's lower-cased words, (sentences, 256)."""
-    bags = [re.findall(r"\w+", sentence.lower()) or [sentence] for sentence in sentences]
-    seeds = {word: zlib.crc32(word.encode()) for bag in bags for word in bag}
-    vectors = {
-        word: np.random.default_rng(seed).standard_normal(256) for word, seed in seeds.items()
-    }
-    return np.array(
-        [np.mean([vectors[word] for word in bag], axis=0) for bag in bags], dtype=np.float32
-    )
+    vectors: dict[str, np.ndarray] = {}
+    means = []
+    for sentence in sentences:
+        words = re.findall(r"\w+", sentence.lower()) or [sentence]
+        for word in words:
+            if word not in vectors:
+                stream = np.random.default_rng(zlib.crc32(word.encode()))
+                vectors[word] = stream.standard_normal(256)
+        means.append(np.mean([vectors[word] for word in words], axis=0))
+    return np.array(means, dtype=np.float32)
 
 
 def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
@@ -83,7 +87,7 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
     mean = fitted_on.mean(0)  # (dim,)
     # (dim,), (dim, dim)
     variances, directions = np.linalg.eigh(np.cov(fitted_on, rowvar=False, bias=True))
-    kept = variances > ROUNDING**2 * (fitted_on**2).sum(1).mean()
+    kept = variances > LEAST_DEVIATION**2 * (fitted_on**2).sum(1).mean()
     return (vectors - mean) @ (directions[:, kept] / np.sqrt(variances[kept]))
 
 
@@ -120,21 +124,25 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     for name, by_set in scores.items():
         values = {task: score["all"] for task, score in by_set.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
-        rows += [Row(name, task, "spearman_all", 0, value) for task, value in values.items()]
-    rows += [
-        r for r in length_rows(untrained.pairs, "untrained", scorer.dev, 0) if r.metric == EXCESS
-    ]
+        for task, value in values.items():
+            rows.append(Row(name, task, "spearman_all", 0, value))
+    for row in length_rows(untrained.pairs, "untrained", scorer.dev, 0):
+        if row.metric == EXCESS:
+            rows.append(row)
     vectors = array(untrained.of(scorer.dev_sentences))
     directions = direction_rows(vectors, "untrained", 0)
-    return rows + directions + (spectrum_rows(vectors, "untrained", 0) if directions else [])
+    rows += directions
+    if directions:
+        rows += spectrum_rows(vectors, "untrained", 0)
+    return rows
 
 
 def kept_rows(
-    config: RunConfig, cache_dir: Path, what: str, make: Callable[[], list[Row]], note: Note = say
+    config: RunConfig, cache_dir: Path, name: str, make: Callable[[], list[Row]], note: Note = say
 ) -> list[Row]:
     """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the
     cache for all its runs."""
-    key = [config.encoder.digest, config.eval.digest, what, VERSION]
+    key = [config.encoder.digest, config.eval.digest, name, BASELINES_VERSION]
 
     def load(content: bytes) -> list[Row]:
         return [Row(*row) for row in json.loads(content)]

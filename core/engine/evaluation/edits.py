@@ -29,8 +29,11 @@ EDITS = ("itself", "insertion", "deletion", "repetition", "repetition_subword")
 def edited_sentences(dev: StsSet) -> list[str]:
     """The first 100 distinct sentences of at least 6 words, first sentence before second, in file
     order."""
-    texts = dict.fromkeys(text for pair in zip(dev.a, dev.b, strict=True) for text in pair)
-    return [text for text in texts if len(text.split()) >= FEWEST_WORDS][:SENTENCES]
+    texts: dict[str, None] = {}
+    for pair in zip(dev.a, dev.b, strict=True):
+        texts.update(dict.fromkeys(pair))
+    long_enough = [text for text in texts if len(text.split()) >= FEWEST_WORDS]
+    return long_enough[:SENTENCES]
 
 
 def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random) -> list[str]:
@@ -40,7 +43,7 @@ def insertion(words: Sequence[str], other: Sequence[str], stream: random.Random)
     return [*words[:place], word, *words[place:]]
 
 
-def written(words: Sequence, times: int, stream: random.Random) -> list:
+def with_copies(words: Sequence, times: int, stream: random.Random) -> list:
     """The words with one of them written so many times: 0 is deletion, 2 repetition."""
     place = stream.randrange(len(words))
     return [*words[:place], *[words[place]] * times, *words[place + 1 :]]
@@ -52,14 +55,19 @@ def edited_copies(sentences: Sequence[str], tokenizer, max_length: int) -> Token
     can be repeated."""
     stream = python_stream(0, "edits")
     words = [sentence.split() for sentence in sentences]
-    others = (words[(i + stream.randrange(1, len(words))) % len(words)] for i in range(len(words)))
-    edited = [[insertion(w, next(others), stream) for w in words]]
-    edited += [[written(w, times, stream) for w in words] for times in (0, 2)]
-    texts = [*sentences, *sentences, *(" ".join(copy) for copies in edited for copy in copies)]
+    texts = [*sentences, *sentences]
+    for i, sentence in enumerate(words):
+        other = words[(i + stream.randrange(1, len(words))) % len(words)]
+        texts.append(" ".join(insertion(sentence, other, stream)))
+    for times in (0, 2):
+        for sentence in words:
+            texts.append(" ".join(with_copies(sentence, times, stream)))
     table = tokenise(tokenizer, texts, max_length - 1)
     arrays = [table[i] for i in range(len(table))]
     for tokens in arrays[: len(sentences)]:  # neither [CLS] nor [SEP] is repeated
-        arrays.append(np.array([tokens[0], *written(list(tokens[1:-1]), 2, stream), tokens[-1]]))
+        arrays.append(
+            np.array([tokens[0], *with_copies(list(tokens[1:-1]), 2, stream), tokens[-1]])
+        )
     return TokenTable(np.concatenate(arrays), np.cumsum([0, *map(len, arrays)], dtype=np.int64))
 
 
@@ -78,9 +86,9 @@ def edit_rows(
     copies = edited_copies(sentences, tokenizer, model.encoder.max_positions)
     vectors = array(table_vectors(model, copies, np.arange(len(copies)), device))  # (6 n, dim)
     plain, *edited = np.split(vectors, 1 + len(EDITS))  # (n, dim) each
-    means = zip(
-        EDITS, [cosines(plain, copy).mean(dtype=np.float64) for copy in edited], strict=True
-    )
-    return [
-        Row("selected", "edits", f"cosine_{e}", step, float(x)) for e, x in means if np.isfinite(x)
-    ]
+    rows = []
+    for edit, copy in zip(EDITS, edited, strict=True):
+        mean = float(cosines(plain, copy).mean(dtype=np.float64))
+        if np.isfinite(mean):
+            rows.append(Row("selected", "edits", f"cosine_{edit}", step, mean))
+    return rows

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from core.data.encoders import check_files, json_object
-from core.engine.encoder.packing import rows
+from core.engine.encoder.packing import token_matrix
 from core.engine.evaluation.metrics import array
 from core.engine.evaluation.scoring import in_batches
 from core.engine.tokens import tokenise
@@ -53,7 +53,7 @@ def load_checkpoint(
     from transformers import AutoModel, AutoTokenizer, logging  # slow to import
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-    # unused weights are reported otherwise; missing ones are refused below
+    # load; unused weights are reported otherwise, and missing ones are refused below
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     with refusing(f"The encoder in {folder} cannot be loaded", "copy its files there again"):
@@ -70,27 +70,33 @@ def load_checkpoint(
     kind = model.config.model_type
     missing = sorted(info["missing_keys"])
     unused = info["unexpected_keys"]
+
+    # refuse what does not fit
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
-    wrong += [f"{name} is {[*has]}, not {[*wants]}" for name, has, wants in info["mismatched_keys"]]
-    layers = (name for name in sorted(unused) if re.search(r"\blayers?\.\d", name))
-    wrong += [f"{name} is of a layer too many" for name in layers]
+    for name, has, wants in info["mismatched_keys"]:
+        wrong.append(f"{name} is {[*has]}, not {[*wants]}")
+    for name in sorted(unused):
+        if re.search(r"\blayers?\.\d", name):
+            wrong.append(f"{name} is of a layer too many")
     first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:
         raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
     if wrong:
         raise UserError(
-            f"{folder} has weights that do not fit its config.json ({next(iter(wrong), '')}); copy "
-            "both."
+            f"{folder} has weights that do not fit its config.json ({wrong[0]}); copy both."
         )
     if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
         raise UserError(
             f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its "
-            "post-processor, or "
-            "take --pooling mean."
+            "post-processor, or take --pooling mean."
         )
     if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
-    if heads := {name.removeprefix(f"{model.base_model_prefix}.").split(".")[0] for name in unused}:
+
+    # say what is not used
+    prefix = f"{model.base_model_prefix}."
+    heads = {name.removeprefix(prefix).split(".")[0] for name in unused}
+    if heads:
         say(f"Weights outside the encoder are not used: {', '.join(sorted(heads))[:200]}.")
     longest = min(_positions(model), tokenizer.model_max_length)
     return LoadedEncoder(model.eval().to(device), tokenizer, longest)
@@ -101,7 +107,9 @@ def _positions(model: Any) -> int:
     places = getattr(model.config, "max_position_embeddings", None) or 512
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
-    return places if padding is None else places - padding - 1
+    if padding is None:
+        return places
+    return places - padding - 1
 
 
 def sentence_vectors(
@@ -118,7 +126,9 @@ def sentence_vectors(
 
     @torch.inference_mode()
     def encoded(batch: np.ndarray) -> Tensor:
-        matrix = rows([table[place] for place in batch]).to(checkpoint.model.device)  # (B, 1 + L)
+        matrix = token_matrix([table[place] for place in batch]).to(
+            checkpoint.model.device
+        )  # (B, 1 + L)
         mask = torch.arange(matrix.shape[1] - 1, device=matrix.device) < matrix[:, :1]  # (B, L)
         ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
         return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
@@ -130,12 +140,13 @@ def sentence_vectors(
 
 def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
     """(B, hidden) from ids and mask (B, L)."""
-    output = model(
-        input_ids=ids, attention_mask=mask, output_hidden_states=pooling == "first_last_avg"
-    )
+    every_layer = pooling == "first_last_avg"
+    output = model(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
     tokens = output.last_hidden_state  # (B, L, hidden)
-    if pooling in ("cls", "pooler"):
-        return tokens[:, 0] if pooling == "cls" else output.pooler_output
+    if pooling == "cls":
+        return tokens[:, 0]
+    if pooling == "pooler":
+        return output.pooler_output
     if pooling == "first_last_avg":
         tokens = (output.hidden_states[1] + tokens) / 2
     weights = mask.unsqueeze(-1).to(tokens.dtype)  # (B, L, 1)
@@ -162,7 +173,9 @@ def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTr
         )
         from sentence_transformers import SentenceTransformer  # an extra
 
-        arguments = {"dtype": torch.float32} | ({} if allow_pickle else {"use_safetensors": True})
+        arguments: dict[str, Any] = {"dtype": torch.float32}
+        if not allow_pickle:
+            arguments["use_safetensors"] = True
         modules = SentenceTransformer(
             str(folder), device=device, model_kwargs=arguments, **LOCAL
         ).eval()

@@ -23,7 +23,7 @@ Vectors: TypeAlias = Any  # (n, dim): an array, or a tensor on a GPU
 MODES = ("global", "batched64")
 AGGREGATES = ("all", "mean", "wmean")
 # a mean squared distance that is rounding of float32
-NOTHING = float(np.finfo(np.float32).eps) ** 2
+FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) ** 2
 BATCH = 64  # of the released alignment and uniformity (D43)
 GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
 FEWEST_PAIRS = 10  # a rank correlation of fewer says nothing
@@ -47,7 +47,7 @@ def _lengths(x: Vectors) -> Vectors:
 
 
 @_undefined
-def unit(x: Vectors) -> Vectors:
+def unit_vectors(x: Vectors) -> Vectors:
     """Rows scaled to length 1, float64; x (n, dim). NaN rows where the length is 0 or not
     finite."""
     x = _float64(x)
@@ -80,7 +80,9 @@ def spearman(cosine: np.ndarray, gold: np.ndarray) -> float:
     a = a - a.mean()
     b = b - b.mean()
     scale = np.sqrt((a @ a) * (b @ b))
-    return float(100.0 * (a @ b) / scale) if scale > 0 else float("nan")
+    if not scale > 0:
+        return float("nan")
+    return float(100.0 * (a @ b) / scale)
 
 
 def aggregates(pairs: StsSet, cosine: np.ndarray) -> dict[str, float]:
@@ -105,9 +107,11 @@ def alignment(x: Vectors, y: Vectors, mode: str) -> float:
     x, y (n, dim), scaled to length 1 here. `mode` "global" is one mean; "batched64" is the mean
     over full batches of 64 in order. NaN without a pair, or without a full batch.
     """
-    distance = array(((unit(x) - unit(y)) ** 2).sum(1))  # (n,)
+    distance = array(((unit_vectors(x) - unit_vectors(y)) ** 2).sum(1))  # (n,)
     means = [batch.mean() for batch in _batches(distance, mode)]
-    return float(np.mean(means)) if means else float("nan")
+    if not means:
+        return float("nan")
+    return float(np.mean(means))
 
 
 def uniformity(x: Vectors, mode: str) -> float:
@@ -117,8 +121,12 @@ def uniformity(x: Vectors, mode: str) -> float:
     "global" is over all pairs; "batched64" (D43) is the mean of the logs of full batches of 64 in
     order. NaN with fewer than two vectors, or no full batch.
     """
-    potentials = [_log_potential(batch) for batch in _batches(unit(x), mode) if len(batch) > 1]
-    return float(np.mean(potentials)) if potentials else float("nan")
+    potentials = [
+        _log_potential(batch) for batch in _batches(unit_vectors(x), mode) if len(batch) > 1
+    ]
+    if not potentials:
+        return float("nan")
+    return float(np.mean(potentials))
 
 
 def mean_of_7(scores: Sequence[float]) -> float:
@@ -135,7 +143,9 @@ def mean_of_8_rounded(scores: Sequence[float]) -> float:
 
 
 def _batches(values: Vectors, mode: str) -> list[Vectors]:
-    size = BATCH if mode == "batched64" else max(len(values), 1)
+    size = BATCH
+    if mode == "global":
+        size = max(len(values), 1)
     return [values[start : start + size] for start in range(0, len(values) - size + 1, size)]
 
 
@@ -144,8 +154,11 @@ def _log_potential(x: Vectors) -> float:
     x_j."""
     # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be
     # TF32.
-    rows: Vectors = x if isinstance(x, Tensor) else x.astype(np.float32)
-    library: Any = torch if isinstance(x, Tensor) else np
+    rows: Vectors = x
+    library: Any = torch
+    if not isinstance(x, Tensor):
+        rows = x.astype(np.float32)
+        library = np
     total = 0.0
     pairs = len(x) * (len(x) - 1) / 2
     for start in range(0, len(rows), _BLOCK):
@@ -163,14 +176,14 @@ def mean_cosine(vectors: Vectors) -> float:
     (|sum of the unit vectors|^2 - n) / (n (n - 1)): n of the n^2 products are a row with itself.
     """
     n = len(vectors)
-    total = unit(vectors).sum(0)  # (dim,)
+    total = unit_vectors(vectors).sum(0)  # (dim,)
     return float((total @ total - n) / (n * (n - 1)))
 
 
 def spread(vectors: np.ndarray) -> float:
     """1 - |mean of the unit vectors|^2, in [0, 1]; 0 when all have one direction. vectors (n,
     dim)."""
-    mean = unit(vectors).mean(0)  # (dim,)
+    mean = unit_vectors(vectors).mean(0)  # (dim,)
     return float(1.0 - mean @ mean)
 
 
@@ -183,11 +196,11 @@ def effective_rank(vectors: np.ndarray) -> float:
     of variance. 1 if centring leaves nothing but rounding. Of a collapsed encoder it describes what
     little is left: read it beside the mean cosine.
     """
-    units = unit(vectors)
+    units = unit_vectors(vectors)
     centred = units - units.mean(0)
     # (dim,), squared singular values
     variances = np.clip(np.linalg.eigvalsh(centred.T @ centred), 0.0, None)
-    if variances.sum() <= NOTHING * len(units):
+    if variances.sum() <= FLOAT32_ROUNDING * len(units):
         return 1.0
     p = variances[variances > 0] / variances.sum()
     return float(np.exp(-(p * np.log(p)).sum()))
@@ -196,28 +209,29 @@ def effective_rank(vectors: np.ndarray) -> float:
 def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Row]:
     """The mean cosine as a row of task `dev`; none where a vector has no direction."""
     value = mean_cosine(vectors)
-    return [Row(checkpoint, "dev", "mean_cosine", step, value)] if np.isfinite(value) else []
+    if not np.isfinite(value):
+        return []
+    return [Row(checkpoint, "dev", "mean_cosine", step, value)]
 
 
 def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     """Mean cosine and effective rank as rows of task `dev`; none where a vector has no
     direction."""
     rows = mean_cosine_rows(vectors, checkpoint, step)
-    return (
-        [*rows, Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors))]
-        if rows
-        else []
-    )
+    if rows:
+        rows.append(Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors)))
+    return rows
 
 
 def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
     """The singular values of the sentence-vector matrix, not centred, as rows of task `dev`,
     largest first (MoCoSE, Figure 7); vectors (n, dim) are finite."""
     gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
-    values = enumerate(np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None)))
-    return [
-        Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)) for i, value in values
-    ]
+    values = np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))
+    rows = []
+    for i, value in enumerate(values):
+        rows.append(Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)))
+    return rows
 
 
 def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int) -> list[Row]:
@@ -231,19 +245,20 @@ def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int
     """
     rows = []
     for task in dict.fromkeys(block.task for block in pairs):
-        _, _, *columns = zip(*(block for block in pairs if block.task == task), strict=True)
-        # (pairs,) each
-        gold, cosine, words_a, words_b = (np.concatenate(column) for column in columns)
+        blocks = [block for block in pairs if block.task == task]
+        _, _, *columns = zip(*blocks, strict=True)
+        gold, cosine, words_a, words_b = map(np.concatenate, columns)  # (pairs,) each
         like = np.abs(words_a - words_b) <= GAP
-        groups = {"spearman_gap_le3": like, "spearman_gap_gt3": ~like}
-        large = {name: group for name, group in groups.items() if group.sum() >= FEWEST_PAIRS}
-        values = {name: spearman(cosine[group], gold[group]) for name, group in large.items()}
+        values = {}
+        for metric, group in (("spearman_gap_le3", like), ("spearman_gap_gt3", ~like)):
+            if group.sum() >= FEWEST_PAIRS:
+                values[metric] = spearman(cosine[group], gold[group])
         if len(values) == 2:
             values[EXCESS] = like_length_excess(gold, cosine.astype(float), like)
         name = "dev" if task == dev else task
-        rows += [
-            Row(checkpoint, name, metric, step, x) for metric, x in values.items() if np.isfinite(x)
-        ]
+        for metric, value in values.items():
+            if np.isfinite(value):
+                rows.append(Row(checkpoint, name, metric, step, value))
     return rows
 
 

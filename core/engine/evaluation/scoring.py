@@ -20,9 +20,9 @@ from core.data.transfer import TransferTask
 from core.engine.encoder.packing import looked_up, pack, padded
 from core.engine.evaluation import metrics
 from core.engine.evaluation.metrics import AGGREGATES, Vectors, array, mean_of_7, mean_of_8_rounded
-from core.engine.streams import TOKENS_PER_BATCH, each
+from core.engine.streams import TOKENS_PER_BATCH, in_parallel
 from core.engine.tokens import TokenTable
-from core.engine.trainer import Training
+from core.engine.trainer import TrainingResult
 from core.methods.contrastive import Contrastive
 from core.spec.errors import UserError
 from core.spec.result import PairBlock, Row, Status
@@ -32,7 +32,7 @@ Encode = Callable[[Sequence[str]], Vectors]  # n sentences -> (n, dim)
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
 
-class Evaluation(NamedTuple):
+class EvaluationResult(NamedTuple):
     """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by
     metric if computed, and `of`, which gives the vectors of these sets' sentences.
 
@@ -49,9 +49,24 @@ class Evaluation(NamedTuple):
         return mean_of_7([self.scores[name][aggregate] for name in tests])
 
 
+class Check(NamedTuple):
+    """One check during training: the score that selects the checkpoint, and the rows."""
+
+    score: float
+    rows: list[Row]
+
+
+class FinalEvaluation(NamedTuple):
+    """The end of a run: its status, the pairs of the selected checkpoint, and the rows."""
+
+    status: Status
+    pairs: tuple[PairBlock, ...]
+    rows: list[Row]
+
+
 def evaluate(
     sets: Mapping[str, StsSet], encode: Encode, geometry_of: Sequence[StsSet] = ()
-) -> Evaluation:
+) -> EvaluationResult:
     """The scores of these sets, with every pair's float32 cosine, from which the scores are taken.
 
     `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, an
@@ -71,16 +86,23 @@ def evaluate(
         scores[name] = metrics.aggregates(pairs, cosine)
         for subset in dict.fromkeys(pairs.subset):  # a block a subset, in file order
             rows = np.flatnonzero(np.array(pairs.subset) == subset)
-            words = ([len(side[i].split()) for i in rows] for side in (pairs.a, pairs.b))
-            blocks.append(PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], *words))
-    return Evaluation(scores, tuple(blocks), _geometry(of, geometry_of) if geometry_of else {}, of)
+            words_a = [len(pairs.a[i].split()) for i in rows]
+            words_b = [len(pairs.b[i].split()) for i in rows]
+            block = PairBlock(pairs.name, subset, pairs.gold[rows], cosine[rows], words_a, words_b)
+            blocks.append(block)
+    geometry = {}
+    if geometry_of:
+        geometry = _geometry(of, geometry_of)
+    return EvaluationResult(scores, tuple(blocks), geometry, of)
 
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
     """The sentences of these sets, each once, in their order."""
-    return list(
-        dict.fromkeys(text for pairs in sets for side in (pairs.a, pairs.b) for text in side)
-    )
+    texts: dict[str, None] = {}
+    for pairs in sets:
+        texts.update(dict.fromkeys(pairs.a))
+        texts.update(dict.fromkeys(pairs.b))
+    return list(texts)
 
 
 def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
@@ -90,8 +112,11 @@ def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
     uniformity_batched64 is over first sentences in file order, as released; uniformity_global over
     the distinct sentences of both sides. Sentences are not cut at 32 tokens.
     """
-    a = [text for pairs in sets for text in pairs.a]
-    b = [text for pairs in sets for text in pairs.b]
+    a: list[str] = []
+    b: list[str] = []
+    for pairs in sets:
+        a += pairs.a
+        b += pairs.b
     x = of(a)
     y = of(b)
     # SimCSE's convention
@@ -127,7 +152,8 @@ class Scorer:
         self.dev = sets["dev"].name
         self.dev_sentences = distinct_sentences([sets["dev"]])
         sentences = distinct_sentences([*sets.values(), *geometry_of])
-        sentences += [text for task in tasks for text in task.sentences()]
+        for task in tasks:
+            sentences += task.sentences()
         self.index = {text: place for place, text in enumerate(dict.fromkeys(sentences))}
         self.table = tokenised(list(self.index))
 
@@ -139,7 +165,7 @@ class Scorer:
 
     def score(
         self, model: Contrastive, names: Iterable[str], geometry_of: Sequence[StsSet] = ()
-    ) -> Evaluation:
+    ) -> EvaluationResult:
         """The model's scores on these sets; alignment and uniformity over `geometry_of`, if any."""
         sets = {name: self.sets[name] for name in names}
         return evaluate(sets, lambda texts: self.vectors(model, texts), geometry_of)
@@ -151,76 +177,88 @@ class Scorer:
         A SICK-R split that is missing or not as published has no row, since runs do not read it
         otherwise.
         """
-        sets = self.sets | {
-            pairs.name: pairs for pairs in self.geometry_of if pairs.name != self.dev
-        }
-        for split in ("train", "dev") if evaluation_path is not None else ():
-            with contextlib.suppress(UserError):
-                sets[f"SICK-R {split}"] = load_sick(Path(str(evaluation_path)), split)
+        sets = dict(self.sets)
+        for pairs in self.geometry_of:
+            if pairs.name != self.dev:
+                sets[pairs.name] = pairs
+        if evaluation_path is not None:
+            for split in ("train", "dev"):
+                with contextlib.suppress(UserError):
+                    sets[f"SICK-R {split}"] = load_sick(Path(evaluation_path), split)
         return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
-    def check(self, model: Contrastive, config: RunConfig, rows: list[Row], step: int) -> float:
-        """One check during training. Adds its rows; the score that selects the checkpoint (D40,
-        D41)."""
+    def check(self, model: Contrastive, config: RunConfig, step: int) -> Check:
+        """One check during training: the score that selects the checkpoint (D40, D41), and its
+        rows."""
         aggregate = config.sts.aggregate
         metric = f"spearman_{aggregate}"
         development = self.score(model, ["dev"])
         score = development.scores["dev"][aggregate]
-        rows.append(Row("curve", "dev", metric, step, score))
+        rows = [Row("curve", "dev", metric, step, score)]
         rows += metrics.mean_cosine_rows(development.of(self.dev_sentences), "curve", step)
         if config.select.metric != "sts_test_avg" or not step:
-            return score
-        scores = [score[aggregate] for score in self.score(model, self.tests).scores.values()]
-        rows.append(Row("curve", "avg", metric, step, mean_of_7(scores)))
-        return (
-            mean_of_7(scores) if config.select.score == "mean_of_7" else mean_of_8_rounded(scores)
-        )
+            return Check(score, rows)
+        tests = self.score(model, self.tests)
+        scores = [by_aggregate[aggregate] for by_aggregate in tests.scores.values()]
+        mean = mean_of_7(scores)
+        rows.append(Row("curve", "avg", metric, step, mean))
+        if config.select.score == "mean_of_7":
+            return Check(mean, rows)
+        return Check(mean_of_8_rounded(scores), rows)
 
     def final_evaluation(
-        self, model: Contrastive, config: RunConfig, training: Training, rows: list[Row]
-    ) -> tuple[Status, tuple[PairBlock, ...]]:
-        """Status and pairs of the selected checkpoint, whose weights the model has afterwards. Adds
-        the rows of the last and of the selected checkpoint."""
+        self, model: Contrastive, config: RunConfig, training: TrainingResult
+    ) -> FinalEvaluation:
+        """Status, pairs and rows of the last and of the selected checkpoint, whose weights the
+        model has afterwards."""
         steps = config.train.steps
         chosen = training.selected
         if training.diverged_at is not None or chosen is None:
-            rows.append(
-                Row("last", "train", "diverged_at", training.diverged_at or steps, float("nan"))
-            )
-            return "diverged", ()
+            step = steps if training.diverged_at is None else training.diverged_at
+            row = Row("last", "train", "diverged_at", step, float("nan"))
+            return FinalEvaluation("diverged", (), [row])
         step = chosen.step
-        last = selected = self.score(model, self.sets, self.geometry_of if step == steps else ())
-        rows += self._rows(last, "last", steps)
+
+        # the last checkpoint
+        geometry_of = self.geometry_of if step == steps else ()
+        last = selected = self.score(model, self.sets, geometry_of)
+        rows = self._rows(last, "last", steps)
         rows += metrics.direction_rows(array(last.of(self.dev_sentences)), "last", steps)
+
+        # the selected checkpoint
         if step != steps:
             model.scored_parts().load_state_dict(chosen.state)
             selected = self.score(model, self.sets, self.geometry_of)
         rows += self._rows(selected, "selected", step)
         vectors = array(selected.of(self.dev_sentences))  # (sentences, dim)
         if not np.isfinite(vectors).all():
-            return "diverged", ()
+            return FinalEvaluation("diverged", (), rows)
         spread = metrics.spread(vectors)
         rows += metrics.direction_rows(vectors, "selected", step)
         rows.append(Row("selected", "dev", "spread", step, spread))
         rows += metrics.spectrum_rows(vectors, "selected", step)
         rows += metrics.length_rows(selected.pairs, "selected", self.dev, step)
         rows += model.method_rows(step)
-        return "collapsed" if spread < COLLAPSED_SPREAD else "ok", selected.pairs
+        status: Status = "ok"
+        if spread < COLLAPSED_SPREAD:
+            status = "collapsed"
+        return FinalEvaluation(status, selected.pairs, rows)
 
-    def _rows(self, evaluation: Evaluation, checkpoint: str, step: int) -> list[Row]:
+    def _rows(self, evaluation: EvaluationResult, checkpoint: str, step: int) -> list[Row]:
         """Three Spearmans a set, their `avg` over the tests, and the geometry."""
         rows = []
         for aggregate in AGGREGATES:
-            values = {name: score[aggregate] for name, score in evaluation.scores.items()}
-            values["avg"] = evaluation.average(self.tests, aggregate)
-            rows += [
-                Row(checkpoint, task, f"spearman_{aggregate}", step, x)
-                for task, x in values.items()
-            ]
-        task = "STS-B" if len(self.geometry_of) > 1 else "dev"
-        return rows + [
-            Row(checkpoint, task, metric, step, x) for metric, x in evaluation.geometry.items()
-        ]
+            metric = f"spearman_{aggregate}"
+            for name, score in evaluation.scores.items():
+                rows.append(Row(checkpoint, name, metric, step, score[aggregate]))
+            average = evaluation.average(self.tests, aggregate)
+            rows.append(Row(checkpoint, "avg", metric, step, average))
+        task = "dev"
+        if len(self.geometry_of) > 1:
+            task = "STS-B"
+        for metric, value in evaluation.geometry.items():
+            rows.append(Row(checkpoint, task, metric, step, value))
+        return rows
 
 
 def table_vectors(
@@ -251,7 +289,9 @@ def table_vectors(
     products.allow_tf32 = products.allow_tf32 or device.type == "cuda"
     vectors = in_batches(encoded, lengths, device.type, pads, in_order)
     products.allow_tf32 = training  # its own setting
-    return vectors if pads else array(vectors)
+    if pads:
+        return vectors
+    return array(vectors)
 
 
 def in_batches(
@@ -267,17 +307,26 @@ def in_batches(
     A batch has one sentence or at most TOKENS_PER_BATCH tokens, padding included. With `in_order`
     batches come one after another.
     """
-    budget = TOKENS_PER_BATCH["cuda" if pads and device == "cuda" else "cpu"]
+    budget = TOKENS_PER_BATCH["cpu"]
+    if pads and device == "cuda":
+        budget = TOKENS_PER_BATCH["cuda"]
     order = np.argsort(lengths, kind="stable")
     cuts = []
     start = 0
     total = 0
     for place, length in enumerate(lengths[order].tolist()):
-        total = (place + 1 - start) * length if pads else total + length
+        if pads:
+            total = (place + 1 - start) * length
+        else:
+            total += length
         if place > start and total > budget:
             cuts.append(place)
             start = place
             total = length
     batches = np.split(order, cuts)
-    vectors = torch.cat([*map(encoded, batches)] if in_order else each(encoded, batches, device))
+    if in_order:
+        parts = [encoded(batch) for batch in batches]
+    else:
+        parts = in_parallel(encoded, batches, device)
+    vectors = torch.cat(parts)
     return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]

@@ -26,7 +26,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -43,8 +43,8 @@ from core.spec.result import Row
 
 FOLDS = StratifiedKFold(10, shuffle=True, random_state=1111)  # SentEval's seed
 # C where SentEval cross-validates or has a development part
-WIDE = tuple(2.0**t for t in range(-2, 4))
-HIGH = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
+WIDE_GRID = tuple(2.0**t for t in range(-2, 4))
+HIGH_GRID = tuple(2.0**t for t in range(-1, 6))  # C where it develops on folds of train
 # Of the gradient; with scikit-learn's 1e-4 a warm start can pass for the solution without a step.
 TOLERANCE = 1e-5
 MANY_TOLERANCE = 1e-8  # of the gradient with more than two classes, whose steps are cheap
@@ -58,24 +58,25 @@ class Accuracy(NamedTuple):
     test: float
 
 
-def rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
+def accuracy_rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
     """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`."""
     accuracies = transfer_accuracies(
         scorer.tasks, lambda texts: array(scorer.vectors(model, texts))
     )
-    return [
-        Row(checkpoint, name, f"accuracy_{which}", step, value)
-        for name, (dev, test) in accuracies.items()
-        for which, value in (("test", test), ("dev", dev))
-    ]
+    rows = []
+    for name, accuracy in accuracies.items():
+        rows.append(Row(checkpoint, name, "accuracy_test", step, accuracy.test))
+        rows.append(Row(checkpoint, name, "accuracy_dev", step, accuracy.dev))
+    return rows
 
 
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's
     mean."""
-    early: dict[str, tuple[int, ...]]
-    early = {"untrained": (), "untrained_first_last": (1,), "untrained_last": (-1,)}
-    return [row for name in early for row in rows(scorer, Untrained(encoder, early[name]), name, 0)]
+    rows = accuracy_rows(scorer, Untrained(encoder), "untrained", 0)
+    rows += accuracy_rows(scorer, Untrained(encoder, (1,)), "untrained_first_last", 0)
+    rows += accuracy_rows(scorer, Untrained(encoder, (-1,)), "untrained_last", 0)
+    return rows
 
 
 def transfer_accuracies(
@@ -84,11 +85,14 @@ def transfer_accuracies(
     """Accuracies by task, and their plain means as `avg_transfer`; NaN where a vector is not
     finite. `encode` is called once with the distinct sentences of all tasks and returns (sentences,
     dim)."""
-    texts = list(dict.fromkeys(text for task in tasks for text in task.sentences()))
-    vectors = np.asarray(encode(texts), dtype=np.float64)  # (sentences, dim)
+    texts: dict[str, None] = {}
+    for task in tasks:
+        texts.update(dict.fromkeys(task.sentences()))
+    vectors = np.asarray(encode(list(texts)), dtype=np.float64)  # (sentences, dim)
     index = {text: place for place, text in enumerate(texts)}
     accuracies = {task.name: _accuracy(task, vectors, index) for task in tasks}
-    dev, test = (float(np.mean(column)) for column in zip(*accuracies.values(), strict=True))
+    dev = float(np.mean([accuracy.dev for accuracy in accuracies.values()]))
+    test = float(np.mean([accuracy.test for accuracy in accuracies.values()]))
     return accuracies | {"avg_transfer": Accuracy(dev, test)}
 
 
@@ -103,12 +107,14 @@ def features(part: Part, vectors: np.ndarray, index: dict[str, int]) -> np.ndarr
 
 
 def _accuracy(task: TransferTask, vectors: np.ndarray, index: dict[str, int]) -> Accuracy:
-    parts = task.parts.values()
-    examples = [(features(part, vectors, index), np.array(part.labels)) for part in parts]
-    if not all(np.isfinite(x).all() for x, _ in examples):
-        return Accuracy(float("nan"), float("nan"))
+    examples: list[np.ndarray] = []  # features and labels of each part in turn
+    for part in task.parts.values():
+        x = features(part, vectors, index)
+        if not np.isfinite(x).all():
+            return Accuracy(float("nan"), float("nan"))
+        examples += [x, np.array(part.labels)]
     fits: dict[int, Callable] = {1: cross_validated, 2: developed_on_folds, 3: developed_on_part}
-    return fits[len(parts)](*(part for example in examples for part in example))
+    return fits[len(task.parts)](*examples)
 
 
 def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
@@ -119,10 +125,10 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
         return np.concatenate([fold for k, fold in enumerate(folds) if k not in left_out])
 
     # [i, j]: accuracy on fold j of models without folds i and j
-    held_out = np.zeros((len(folds), len(folds), len(WIDE)))
+    held_out = np.zeros((len(folds), len(folds), len(WIDE_GRID)))
     for i, j in combinations(range(len(folds)), 2):
         kept = without(i, j)
-        for place, model in enumerate(path(x[kept], y[kept], WIDE)):
+        for place, model in enumerate(path(x[kept], y[kept], WIDE_GRID)):
             held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
             held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
     dev = []
@@ -132,7 +138,7 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
         scores = held_out[i].sum(0) / (len(folds) - 1)
         kept = without(i)
         dev.append(scores.max())
-        test.append(_fit(x[kept], y[kept], WIDE[int(scores.argmax())]).score(x[fold], y[fold]))
+        test.append(_fit(x[kept], y[kept], WIDE_GRID[int(scores.argmax())]).score(x[fold], y[fold]))
     return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
 
 
@@ -140,21 +146,19 @@ def developed_on_folds(
     x: np.ndarray, y: np.ndarray, test_x: np.ndarray, test_y: np.ndarray
 ) -> Accuracy:
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
-    scores = np.mean(
-        [
-            [model.score(x[out], y[out]) for model in path(x[kept], y[kept], HIGH)]
-            for kept, out in FOLDS.split(x, y)
-        ],
-        axis=0,
-    )  # (grid,)
-    test = _fit(x, y, HIGH[int(scores.argmax())]).score(test_x, test_y)
+    by_fold = []
+    for kept, out in FOLDS.split(x, y):
+        models = path(x[kept], y[kept], HIGH_GRID)
+        by_fold.append([model.score(x[out], y[out]) for model in models])
+    scores = np.mean(by_fold, axis=0)  # (grid,)
+    test = _fit(x, y, HIGH_GRID[int(scores.argmax())]).score(test_x, test_y)
     return Accuracy(100.0 * float(scores.max()), 100.0 * test)
 
 
 def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
     """C by the development part. x (n, features), y (n,)."""
     scores = [
-        (model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE)
+        (model.score(dev_x, dev_y), model.score(test_x, test_y)) for model in path(x, y, WIDE_GRID)
     ]
     dev, test = max(scores, key=lambda score: score[0])  # the smallest C of equals
     return Accuracy(100.0 * dev, 100.0 * test)
@@ -163,9 +167,10 @@ def developed_on_part(x, y, dev_x, dev_y, test_x, test_y) -> Accuracy:
 def path(x: np.ndarray, y: np.ndarray, grid: Sequence[float]) -> Iterator[LogisticRegression]:
     """Yield the regression fitted for each C of an ascending grid, one object that is fitted
     again."""
-    two = {"solver": "newton-cholesky", "tol": TOLERANCE}
-    many = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
-    model = LogisticRegression(warm_start=True, **(many if len(np.unique(y)) > 2 else two))
+    settings: dict[str, Any] = {"solver": "newton-cholesky", "tol": TOLERANCE}
+    if len(np.unique(y)) > 2:
+        settings = {"solver": "newton-cg", "tol": MANY_TOLERANCE, "max_iter": 1000}
+    model = LogisticRegression(warm_start=True, **settings)
     for c in grid:
         model.C = c
         with warnings.catch_warnings():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from core.engine.encoder.bert import Encoder
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Kept, Places, TrainingText, placed
+from core.methods.contrastive import Batcher, Batches, Kept, TrainingText, placed
 from core.methods.esimcse.repetition import repeated
 from core.methods.esimcse.settings import ESimCSERun, MomentumQueue
 from core.methods.heads import INITIAL_SPREAD
@@ -38,7 +39,9 @@ class VectorQueue(Kept):
         vectors = vectors.detach()
         size = self.config.size
         if self.entries is None:
-            self.entries = (vectors[-size:] if self.config.cut_first_batch else vectors).clone()
+            if self.config.cut_first_batch:
+                vectors = vectors[-size:]
+            self.entries = vectors.clone()
         else:
             self.entries = placed(torch.cat([self.entries, vectors])[-size:], self.entries)
 
@@ -56,18 +59,21 @@ class ESimCSE(TwoViews):
         self.momentum_head: nn.Module | None = None
         self.queue: Any = None
         self._waiting: Packed | None = None  # what after_update is to push (D69)
-        if (momentum := self.config.momentum) is not None:
+        momentum = self.config.momentum
+        if momentum is not None:
             self.momentum_encoder = copy.deepcopy(self.encoder)
             self.queue = VectorQueue(self.config.queue)
-            self.momentum_head = copy.deepcopy(self.head) if momentum.head == "ema" else None  # D68
+            if momentum.head == "ema":  # D68
+                self.momentum_head = copy.deepcopy(self.head)
             if momentum.init == "random":  # D60
-                randomise(
-                    self.momentum_encoder, torch_stream(self.config.seed.model, "momentum encoder")
-                )
+                stream = torch_stream(self.config.seed.model, "momentum encoder")
+                randomise(self.momentum_encoder, stream)
 
     def form(self) -> int:
         """How many vectors the queue holds."""
-        return 0 if self.queue is None or self.queue.entries is None else len(self.queue.entries)
+        if self.queue is None or self.queue.entries is None:
+            return 0
+        return len(self.queue.entries)
 
     def train(self, mode: bool = True) -> ESimCSE:
         """Training mode, with dropout in the momentum encoder as momentum.dropout says (D68)."""
@@ -91,23 +97,32 @@ class ESimCSE(TwoViews):
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
         settings = self.config.loss
         entries = None if self.queue is None else self.queue.entries
-        temperature = settings.temperature
-        in_batch = settings.in_batch_negatives
         return info_nce(
-            first, second, entries, temperature=temperature, in_batch_negatives=in_batch
+            first,
+            second,
+            entries,
+            temperature=settings.temperature,
+            in_batch_negatives=settings.in_batch_negatives,
         )
 
     @classmethod
     def batch(
-        cls, config: ESimCSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls,
+        config: ESimCSERun,
+        text: TrainingText,
+        pack: Batcher,
+        rng: Random,
+        places: Sequence[int],
     ) -> Batches:
         """Each sentence twice, the second time with repetitions; and what goes into the queue."""
         first = [text.table[i] for i in places]
         second = repeated(config, text, rng, places)
-        queued = (
-            () if config.queue is None else (second if config.queue.view == "repeated" else first,)
-        )
-        return tuple(map(pack, ([*first, *second], *queued)))
+        views = pack([*first, *second])
+        if config.queue is None:
+            return (views,)
+        if config.queue.view == "repeated":
+            return views, pack(second)
+        return views, pack(first)
 
     def after_update(self) -> None:
         if self._waiting is not None:
@@ -130,9 +145,8 @@ def randomise(encoder: Encoder, generator: torch.Generator) -> None:
         if isinstance(module, nn.LayerNorm):
             module.reset_parameters()
         elif isinstance(module, (nn.Linear, nn.Embedding)):
-            module.weight.copy_(
-                torch.randn(module.weight.shape, generator=generator) * INITIAL_SPREAD
-            )
+            drawn = torch.randn(module.weight.shape, generator=generator)
+            module.weight.copy_(drawn * INITIAL_SPREAD)
             if isinstance(module, nn.Linear):
                 module.bias.zero_()
             elif module.padding_idx is not None:

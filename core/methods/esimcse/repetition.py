@@ -28,7 +28,7 @@ STOP_WORDS = tuple(
 )
 
 
-def positions(dup: Repetition, length: int, stream: random.Random) -> list[int]:
+def repeated_places(dup: Repetition, length: int, stream: random.Random) -> list[int]:
     """Places, in order, of what is written twice: a uniform count, then distinct uniform places.
 
     With `protect_special`, sub-word repetition leaves out the first and last token ([CLS], [SEP])
@@ -46,7 +46,7 @@ def repeat_tokens(
     """Token ids with the drawn ones doubled, (N + count,); cut at max_length only with `recut`
     (D62)."""
     times = np.ones(len(tokens), np.intp)
-    times[positions(dup, len(tokens), stream)] = 2
+    times[repeated_places(dup, len(tokens), stream)] = 2
     doubled = np.repeat(tokens, times)
     if dup.recut and len(doubled) > max_length:
         doubled = np.concatenate([doubled[: max_length - 1], tokens[-1:]])
@@ -61,8 +61,11 @@ def repeat_words(
     words = sentence.split()
     if len(words) < 2:
         return sentence
-    for place in positions(dup, len(words), stream):
-        words[place] += f" {stream.choice(inserted) if inserted else words[place]}"
+    for place in repeated_places(dup, len(words), stream):
+        following = words[place]
+        if inserted:
+            following = stream.choice(inserted)
+        words[place] += f" {following}"
     return " ".join(words)
 
 
@@ -76,13 +79,15 @@ def repeated(
     longest = config.data.max_length
     if dup is None:
         return [text.table[i] for i in places]
-    drawn = dup.resample == "per_epoch"
-    streams = [(i, rng if drawn else random.Random(f"static/{i}")) for i in places]
+    streams = [rng] * len(places)
+    if dup.resample == "static":
+        streams = [random.Random(f"static/{i}") for i in places]
+    drawn = list(zip(places, streams, strict=True))
     if dup.unit == "subword":
-        return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in streams]
+        return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in drawn]
     assert text.sentences is not None, "such a run reads words"
     inserted = insertions(dup.unit, text.tokenizer)
-    written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in streams]
+    written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in drawn]
     encoded = text.tokenizer(written, truncation=True, max_length=longest)["input_ids"]
     return [np.array(ids, dtype=np.int32) for ids in encoded]
 
@@ -94,16 +99,16 @@ def insertions(unit: str, tokenizer) -> tuple[str, ...]:
     word."""
     if unit == "word":
         return ()
-    what = "a tokenizer with a mask token"
+    needed = "a tokenizer with a mask token"
     words = [tokenizer.mask_token]
     if unit == "stopword":
-        what = "English function words in the vocabulary"
+        needed = "English function words in the vocabulary"
         unknown = [tokenizer.unk_token]
         # with a blank for RoBERTa
         pieces = {word: tokenizer.tokenize(f" {word}") for word in STOP_WORDS}
         words = [word for word, tokens in pieces.items() if len(tokens) == 1 and tokens != unknown]
     if not any(words):
         raise UserError(
-            f"dup.unit={unit} needs {what}, but this encoder has none; take another unit."
+            f"dup.unit={unit} needs {needed}, but this encoder has none; take another unit."
         )
     return tuple(words)

@@ -65,7 +65,7 @@ class Repetition(Section):
         smallest is
         0. A length counts words, or tokens with [CLS] and [SEP]."""
         share = int(self.rate * length)
-        cap = self.cap if self.cap is not None else length
+        cap = length if self.cap is None else self.cap
         if self.range == "paper":
             return min(cap, max(2, share))
         if self.unit == "subword":
@@ -130,8 +130,12 @@ class ESimCSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        repeated = self.dup.rate / 2 if self.dup is not None else 0.0  # the mean of what is drawn
-        return 6.0 + 3.0 * repeated + (self.momentum is not None)
+        passes = 6.0
+        if self.dup is not None:
+            passes += 3.0 * self.dup.rate / 2  # the mean of what is drawn
+        if self.momentum is not None:
+            passes += 1.0
+        return passes
 
     @property
     def kept(self) -> int:
@@ -142,8 +146,10 @@ class ESimCSERun(RunConfig):
 
     @property
     def memory(self) -> float:
-        branch = 0.0 if self.momentum is None else 1.0 / (1.0 - self.momentum.lambda_)
-        return branch + self.kept / self.train.batch_size
+        queue = self.kept / self.train.batch_size
+        if self.momentum is None:
+            return queue
+        return 1.0 / (1.0 - self.momentum.lambda_) + queue
 
     @property
     def reads_words(self) -> bool:

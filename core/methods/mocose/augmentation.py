@@ -21,7 +21,9 @@ def shuffled_positions(
     """
     if aug.position_shuffle == "off":
         return packed.slot
-    width = max(padded, packed.width) if aug.position_shuffle_range == "padded" else packed.width
+    width = packed.width
+    if aug.position_shuffle_range == "padded":
+        width = max(padded, width)
     draws = 1 if aug.position_shuffle == "per_batch" else packed.batch
     noise = _noise(draws, width, generator, packed.slot.device).expand(packed.batch, width)
     if aug.position_shuffle_range == "real_tokens":

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from random import Random
 
 import numpy as np
@@ -17,15 +17,13 @@ from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.evaluation.metrics import cosines
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, Places, TrainingText
+from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, TrainingText
 from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.queue import KeyQueue, summarised
 from core.methods.mocose.settings import MoCoSERun, ema_decay, traceable_distance
 from core.spec.result import Row
-
-Drawing = Generator | None  # what augmentations are drawn from; None for none
 
 
 class StaleGradient(Kept):
@@ -64,20 +62,17 @@ class StaleGradient(Kept):
         assert self._watched is not None and self._watched[0].grad is not None, (
             "a backward pass has been"
         )
-        (words, batch), self._watched = self._watched, None
+        words, batch = self._watched
+        self._watched = None
         signs = words.grad.sign()  # type: ignore[union-attr]  # (T, hidden)
         if batch.bias is None:
             grid = words.new_zeros(batch.batch * batch.width, words.shape[1])
             grid[batch.row * batch.width + batch.slot] = signs
-            signs = grid
+            self.signs = grid.view(batch.batch, batch.width, -1)
+            return
         signs = signs.view(batch.batch, batch.width, -1)
         held = self.signs
-        if (
-            batch.bias is None
-            or held is None
-            or len(held) != len(signs)
-            or held.shape[1] < batch.width
-        ):
+        if held is None or len(held) != len(signs) or held.shape[1] < batch.width:
             self.signs = signs
             return
         # in the memory of earlier ones, where a CUDA graph finds them
@@ -106,8 +101,9 @@ class MoCoSE(Contrastive, Kept):
         self.pooler = pooler(encoder, weights)
         self.projection = projection(config.heads, encoder, weights)
         self.predictor = predictor(config.heads, encoder, weights)
-        own = config.target.embeddings == "ema"  # else the online branch's (D8)
-        self.target_embeddings = copy.deepcopy(encoder.embeddings) if own else None
+        self.target_embeddings: Embeddings | None = None  # the online branch's (D8)
+        if config.target.embeddings == "ema":
+            self.target_embeddings = copy.deepcopy(encoder.embeddings)
         online = (encoder.stack, self.pooler, self.projection)
         self.target_stack, self.target_pooler, self.target_projection = map(copy.deepcopy, online)
         self.to(device)
@@ -126,7 +122,7 @@ class MoCoSE(Contrastive, Kept):
         self.stale = StaleGradient()
         self.changed_share: float | None = None
         # moving before the first forward changes nothing, but counts: so both timings agree (D5)
-        self.updates = 0 if config.ema.when == "before_forward" else 1
+        self.updates = int(config.ema.when != "before_forward")
         # whose first centres are drawn on the CPU
         self.capturable = config.queue.negatives != "kmeans"
         self.scored_by_slot = config.fgsm.at_eval
@@ -136,7 +132,8 @@ class MoCoSE(Contrastive, Kept):
         """How full the queue is, the size of the stored gradient, and whether FGSM's share is
         counted."""
         signs = self.stale.signs
-        return self.queue.form(), None if signs is None else signs.shape, self.changed_share is None
+        shape = None if signs is None else signs.shape
+        return self.queue.form(), shape, self.changed_share is None
 
     def train(self, mode: bool = True) -> MoCoSE:
         """Training mode, with dropout in the target branch as target.dropout says (D9)."""
@@ -148,13 +145,20 @@ class MoCoSE(Contrastive, Kept):
 
     @classmethod
     def batch(
-        cls, config: MoCoSERun, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls,
+        config: MoCoSERun,
+        text: TrainingText,
+        pack: Batcher,
+        rng: Random,
+        places: Sequence[int],
     ) -> Batches:
         """Each sentence once, and beside it the target branch's own text if there is one.
         Augmentations depend on the longest sentence where padding is dynamic (D22, D24)."""
         exact = config.aug.active() and config.data.padding == "dynamic"
-        tables = [table for table in (text.table, text.rewritten) if table is not None]
-        return tuple(pack([table[i] for i in places], exact) for table in tables)
+        batch = pack([text.table[i] for i in places], exact)
+        if text.rewritten is None:
+            return (batch,)
+        return batch, pack([text.rewritten[i] for i in places], exact)
 
     def before_step(self) -> None:
         if self.config.ema.when == "before_forward":
@@ -163,9 +167,9 @@ class MoCoSE(Contrastive, Kept):
     def loss(self, batch: Packed, rewritten: Packed | None = None) -> Tensor:
         """The loss of one training step against the queue as it was before this batch, whose keys
         are then pushed. `rewritten` is the target branch's own text where it has one (Table 5)."""
-        other = rewritten or batch
+        other = batch if rewritten is None else rewritten
         fgsm = self.config.fgsm
-        both = self.config.fgsm.views == "both_same"
+        both = fgsm.views == "both_same"
         # (width, out_size)
         negatives = summarised(self.config.queue, self.queue.visible(), self.clustering)
         # (T, hidden), (B, out_size)
@@ -206,16 +210,21 @@ class MoCoSE(Contrastive, Kept):
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden) or (B, out_size) (D10, D20, D21)."""
-        # None before the first step
-        sign = self.stale.sign_for(batch) if self.config.fgsm.at_eval else None
-        drawing = self.augmenting_tests if self.draws_when_scored else None
+        sign = None
+        if self.config.fgsm.at_eval:
+            sign = self.stale.sign_for(batch)  # None before the first step
+        drawing = None
+        if self.draws_when_scored:
+            drawing = self.augmenting_tests
         embeddings = self.encoder.embeddings
         x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
         cls = self.encoder.stack(x, batch)
         if self.config.eval.vector == "cls_before_pooler":
             return cls
         pooled = self.pooler(cls)
-        return pooled if self.config.eval.vector == "pooler" else self.projection(pooled)
+        if self.config.eval.vector == "pooler":
+            return pooled
+        return self.projection(pooled)
 
     def scored_parts(self) -> nn.ModuleDict:
         return nn.ModuleDict(
@@ -224,8 +233,10 @@ class MoCoSE(Contrastive, Kept):
 
     def new_layers(self) -> list[nn.Module]:
         """The trained layers that start at random; a checkpoint's own pooler does not."""
-        pooler = [] if self.encoder.pretrained_pooler[0] is not None else [self.pooler]
-        return [*pooler, self.projection, self.predictor, self.target_projection]
+        heads = [self.projection, self.predictor, self.target_projection]
+        if self.encoder.pretrained_pooler[0] is not None:
+            return heads
+        return [self.pooler, *heads]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
         """Numbers about FGSM that a run keeps, as far as they are finite (core/spec/result.py).
@@ -241,16 +252,18 @@ class MoCoSE(Contrastive, Kept):
         negatives = summarised(
             self.config.queue, self.queue.visible(), self.clustering.clone_state()
         )
-        current = fgsm.gradient == "current"
-        sign = self._sign(batch, None, negatives, None) if current else self.stale.sign_for(batch)
+        sign: Tensor | None
+        if fgsm.gradient == "current":
+            sign = self._sign(batch, None, negatives, None)
+        else:
+            sign = self.stale.sign_for(batch)
         with torch.no_grad():
             words = embeddings.lookup(batch)  # (T, hidden)
             online = self._perturbed(words, sign)
             target = words if fgsm.views == "online_only" else online
-            views = [embeddings.finish(view, batch.slot) for view in (online, target, words)]
-            first, second, plain = (
-                self.encoder.stack(x, batch).float().cpu().numpy() for x in views
-            )
+            first = self._plainly_encoded(online, batch)
+            second = self._plainly_encoded(target, batch)
+            plain = self._plainly_encoded(words, batch)
             relative = (online - target).norm(dim=1) / target.norm(dim=1)  # (T,)
         self.train(mode)
         differences = {
@@ -258,8 +271,16 @@ class MoCoSE(Contrastive, Kept):
             "view_cosine_plain": float(cosines(plain, plain).mean(dtype=np.float64)),
             "view_input_difference": float(relative[batch.mask[batch.row, batch.slot]].mean()),
         }
-        finite = {name: value for name, value in differences.items() if math.isfinite(value)}
-        return {"fgsm_changed_fraction": self.changed_share, **finite}
+        numbers = {"fgsm_changed_fraction": self.changed_share}
+        for name, value in differences.items():
+            if math.isfinite(value):
+                numbers[name] = value
+        return numbers
+
+    def _plainly_encoded(self, words: Tensor, batch: Packed) -> np.ndarray:
+        """[CLS] of word embeddings (T, hidden) without augmentation, (B, hidden)."""
+        x = self.encoder.embeddings.finish(words, batch.slot)
+        return self.encoder.stack(x, batch).float().cpu().numpy()
 
     def method_rows(self, selected_step: int) -> list[Row]:
         """Maximum traceable distance: nominal, mean over the run, and at the selected step (D3)."""
@@ -271,27 +292,19 @@ class MoCoSE(Contrastive, Kept):
             traceable_distance(decay, queue, self.config.train.batch_size) for decay in decays
         ]
         finite = [distance for distance in distances[1:] if distance != math.inf]
+        mean = math.inf
+        if finite:
+            mean = float(np.mean(finite))
+        at_selected = distances[selected_step]
         return [
             Row("last", "train", "mtd_nominal", steps, distances[0]),
             Row("last", "train", "mtd_at_start", 1, distances[1]),
-            Row(
-                "last",
-                "train",
-                "mtd_mean_over_run",
-                steps,
-                float(np.mean(finite)) if finite else math.inf,
-            ),
-            Row(
-                "selected",
-                "train",
-                "mtd_at_selected_checkpoint",
-                selected_step,
-                distances[selected_step],
-            ),
+            Row("last", "train", "mtd_mean_over_run", steps, mean),
+            Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at_selected),
         ]
 
     def _sign(
-        self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Drawing
+        self, batch: Packed, keys: Tensor | None, negatives: Tensor, drawing: Generator | None
     ) -> Tensor:
         """Sign (T, hidden) of the gradient, at a batch's word embeddings, of the very loss that the
         step has before FGSM: same dropout, same augmentations if `drawing` is a copy (D18). Without
@@ -300,7 +313,8 @@ class MoCoSE(Contrastive, Kept):
         for weight in self.trained:
             weight.requires_grad_(False)
         with self.dropping.ahead():
-            keys = self._keys(batch, None, drawing) if keys is None else keys
+            if keys is None:
+                keys = self._keys(batch, None, drawing)
             loss, words = self._contrast(batch, keys.detach(), negatives, None, drawing)
             with torch.autocast("cpu", enabled=False):  # as the step's own gradient
                 sign = torch.autograd.grad(loss, words)[0].sign()
@@ -308,16 +322,23 @@ class MoCoSE(Contrastive, Kept):
             weight.requires_grad_(True)
         return sign
 
-    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Drawing) -> Tensor:
+    def _keys(self, batch: Packed, sign: Tensor | None, drawing: Generator | None) -> Tensor:
         """The target branch's vectors of a batch, (B, out_size), perturbed by `sign` (T,
         hidden)."""
-        embeddings = self.target_embeddings or self.encoder.embeddings  # D8
+        embeddings = self.target_embeddings
+        if embeddings is None:  # D8
+            embeddings = self.encoder.embeddings
         with torch.set_grad_enabled(not self.config.target.stop_gradient):  # D6
             x = self._entering(embeddings, embeddings.lookup(batch), batch, sign, drawing)
             return self.target_projection(self.target_pooler(self.target_stack(x, batch)))
 
     def _contrast(
-        self, batch: Packed, keys: Tensor, negatives: Tensor, sign: Tensor | None, drawing: Drawing
+        self,
+        batch: Packed,
+        keys: Tensor,
+        negatives: Tensor,
+        sign: Tensor | None,
+        drawing: Generator | None,
     ) -> tuple[Tensor, Tensor]:
         """Loss against these keys (B, out_size), and the online view's word embeddings (T,
         hidden)."""
@@ -327,15 +348,20 @@ class MoCoSE(Contrastive, Kept):
         x = self._entering(self.encoder.embeddings, words, batch, sign, drawing)
         # (B, out_size)
         query = self.predictor(self.projection(self.pooler(self.encoder.stack(x, batch))))
-        temperature = self.config.loss.temperature
-        in_batch = self.config.loss.in_batch_negatives
+        settings = self.config.loss
         loss = info_nce(
-            query, keys, negatives, temperature=temperature, in_batch_negatives=in_batch
+            query,
+            keys,
+            negatives,
+            temperature=settings.temperature,
+            in_batch_negatives=settings.in_batch_negatives,
         )
         return loss, words
 
     def _perturbed(self, words: Tensor, sign: Tensor | None) -> Tensor:
-        return words if sign is None else words + self.config.fgsm.epsilon * sign
+        if sign is None:
+            return words
+        return words + self.config.fgsm.epsilon * sign
 
     def _entering(
         self,
@@ -343,7 +369,7 @@ class MoCoSE(Contrastive, Kept):
         words: Tensor,
         batch: Packed,
         sign: Tensor | None,
-        drawing: Drawing,
+        drawing: Generator | None,
     ) -> Tensor:
         """What enters the layers, (T, hidden), of word embeddings (T, hidden): perturbed by `sign`,
         augmented from `drawing`, or for a padded batch from its device's own generator, as its
@@ -352,11 +378,13 @@ class MoCoSE(Contrastive, Kept):
         words = self._perturbed(words, sign)
         positions = batch.slot
         if drawing is not None:
-            static = self.training and self.config.data.padding == "static"
-            padded = self.config.data.max_length if static else batch.width
+            padded = batch.width
+            if self.training and self.config.data.padding == "static":
+                padded = self.config.data.max_length
             generator = drawing if batch.bias is None else None
             mask = cutoff_mask(self.config.aug, batch, padded, self.encoder.hidden, generator)
-            words = words if mask is None else words * mask
+            if mask is not None:
+                words = words * mask
             positions = shuffled_positions(self.config.aug, batch, padded, generator)
         return embeddings.finish(words, positions)
 

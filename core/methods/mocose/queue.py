@@ -31,15 +31,18 @@ class KeyQueue(Kept):
         super().__init__()
         self.config = config
         self.counter = config.init_size
-        allocated = config.size if config.init == "released_2022" else config.init_size
+        allocated = config.init_size
+        if config.init == "released_2022":
+            allocated = config.size
         # on the unit sphere after scaling
         random = torch.randn(allocated, dim, generator=generator)
         self.entries = (random / random.norm(dim=1, keepdim=True)).to(device)  # (allocated, dim)
 
     def visible(self) -> Tensor:
         """The negatives that enter the loss now, (width, dim)."""
-        released = self.config.init == "released_2022"
-        width = self.counter + (self.config.init_size if released else 0)
+        width = self.counter
+        if self.config.init == "released_2022":
+            width += self.config.init_size
         if width < self.config.size:
             return self.entries[:width]
         if self.config.slice is None:
@@ -49,7 +52,10 @@ class KeyQueue(Kept):
     def push(self, keys: Tensor) -> None:
         """Put a batch of keys (batch, dim) in front, as they are, without gradient."""
         keys = keys.detach().to(self.entries.dtype)
-        entries = keys.clone() if self.counter == 0 else torch.cat([keys, self.entries])
+        if self.counter == 0:
+            entries = keys.clone()
+        else:
+            entries = torch.cat([keys, self.entries])
         self.counter += len(keys)
         if self.config.init == "paper_grow" or self.counter > self.config.size:
             entries = entries[: self.config.size]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from core.spec import run as common
-from core.spec.errors import UserError, refuse_any
+from core.spec.errors import UserError
 from core.spec.methods import Method
 from core.spec.run import Measure, RunConfig, Switch, TextView, scaled_count
 from core.spec.section import SHARE, Bound, Section, at_least
@@ -73,26 +73,25 @@ class NegativeQueue(Section):
     in_paths = "queue"
 
     def check(self):
-        refuse_any(
-            {
-                f"queue.init_size is {self.init_size}, more than queue.size={self.size}; lower "
-                "it.": self.init_size > self.size,
-                f"queue.clusters is {self.clusters}, more than queue.size={self.size}; lower it.": (
-                    self.clusters or 0
+        if self.init_size > self.size:
+            raise UserError(
+                f"queue.init_size is {self.init_size}, more than queue.size={self.size}; lower it."
+            )
+        if self.clusters is not None and self.clusters > self.size:
+            raise UserError(
+                f"queue.clusters is {self.clusters}, more than queue.size={self.size}; lower it."
+            )
+        for start, stop in self.slice or ():
+            if not 0 <= start < stop <= self.size:
+                raise UserError(
+                    f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower it."
                 )
-                > self.size,
-                **{
-                    f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower "
-                    "it.": not 0 <= start < stop <= self.size
-                    for start, stop in self.slice or ()
-                },
-                "queue.slice is empty; leave it none to use the whole queue.": self.slice == (),
-                "queue.clusters goes with queue.negatives=kmeans alone; set both or neither.": (
-                    self.negatives == "kmeans"
-                )
-                != (self.clusters is not None),
-            }
-        )
+        if self.slice == ():
+            raise UserError("queue.slice is empty; leave it none to use the whole queue.")
+        if (self.negatives == "kmeans") != (self.clusters is not None):
+            raise UserError(
+                "queue.clusters goes with queue.negatives=kmeans alone; set both or neither."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +107,8 @@ class Target(Section):
     dropout: Annotated[Switch, "dropout in the target branch (D9)"] = "on"
 
     def check(self):
-        why = "target.freeze_projection=false needs target.stop_gradient=false."
         if not self.freeze_projection and self.stop_gradient:
-            raise UserError(why)
+            raise UserError("target.freeze_projection=false needs target.stop_gradient=false.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,14 +217,19 @@ def ema_decay(ema: EMA, update: int, steps: int) -> float:
     """
     if ema.end is None:
         return ema.start
-    progress = min(1.0, update / steps) if ema.total_updates is None else update / ema.total_updates
+    if ema.total_updates is None:
+        progress = min(1.0, update / steps)
+    else:
+        progress = update / ema.total_updates
     return ema.end - (ema.end - ema.start) * (math.cos(math.pi * progress) + 1.0) / 2.0
 
 
 def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
     """Maximum traceable distance 1 / (1 - eta) + queue / batch (eq. 4) in steps; infinite at eta =
     1 (D4)."""
-    return math.inf if decay >= 1.0 else 1.0 / (1.0 - decay) + queue_size / batch_size
+    if decay >= 1.0:
+        return math.inf
+    return 1.0 / (1.0 - decay) + queue_size / batch_size
 
 
 def constant(decay: float) -> dict[str, object]:
@@ -304,12 +307,14 @@ class MoCoSERun(RunConfig):
             ("heads.out_size", heads.out_size, width),
             ("heads.predictor_hidden", heads.predictor_hidden, width),
             ("queue.size", queue.size, batches),
-            ("queue.init_size", queue.init_size if queue.init_size > 1 else None, batches),
             ("ema.total_updates", self.ema.total_updates, steps),
         ]
-        changes: dict[str, object] = {
-            path: scaled_count(count, factor) for path, count, factor in counts if count is not None
-        }
+        if queue.init_size > 1:
+            counts.append(("queue.init_size", queue.init_size, batches))
+        changes: dict[str, object] = {}
+        for path, count, factor in counts:
+            if count is not None:
+                changes[path] = scaled_count(count, factor)
         if queue.slice is not None:
             changes["queue.slice"] = tuple(
                 (round(a * batches), round(b * batches)) for a, b in queue.slice
@@ -320,9 +325,12 @@ class MoCoSERun(RunConfig):
 
     @property
     def passes(self) -> float:
-        # forward, and backward to the input (D18)
-        ahead = 2.0 if self.fgsm.gradient == "current" else 0.0
-        return 4.0 + ahead + (0.0 if self.target.stop_gradient else 2.0)  # D6
+        passes = 4.0
+        if self.fgsm.gradient == "current":  # forward, and backward to the input (D18)
+            passes += 2.0
+        if not self.target.stop_gradient:  # D6
+            passes += 2.0
+        return passes
 
     @property
     def kept(self) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,9 +19,9 @@ from core.engine.encoder.bert import Encoder
 from core.engine.encoder.dropout import dropping
 from core.engine.encoder.packing import Packed
 from core.engine.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Contrastive, Places, TrainingText
+from core.methods.contrastive import Batcher, Batches, Contrastive, TrainingText
 from core.methods.heads import new_linear
-from core.methods.losses import info_nce, whole
+from core.methods.losses import in_float32, info_nce
 from core.spec.errors import UserError, counted, place
 
 
@@ -68,22 +69,24 @@ class TwoViews(Contrastive, ABC):
         """The loss of one step. `views` holds the first views of a batch, then its second views."""
         first, second = self.pooled(views).chunk(2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
-            loss = self.contrast(whole(first), whole(second))
-        if not isinstance(loss, Tensor) or loss.numel() != 1:  # the shape alone: a GPU replays this
-            what = (
-                counted(loss.numel(), "number") if isinstance(loss, Tensor) else type(loss).__name__
-            )
-            where = place(Path(inspect.getfile(type(self))), "    def contrast")
-            raise UserError(
-                f"{where}: contrast returned {what}; return one number, such as their mean."
-            )
-        return loss
+            loss = self.contrast(in_float32(first), in_float32(second))
+        if isinstance(loss, Tensor) and loss.numel() == 1:  # the shape alone: a GPU replays this
+            return loss
+        returned = type(loss).__name__
+        if isinstance(loss, Tensor):
+            returned = counted(loss.numel(), "number")
+        where = place(Path(inspect.getfile(type(self))), "    def contrast")
+        raise UserError(
+            f"{where}: contrast returned {returned}; return one number, such as their mean."
+        )
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on
         (D65)."""
         cls = self.encoder(batch)
-        return self.head(cls) if self.config.eval.head == "on" else cls
+        if self.config.eval.head == "on":
+            return self.head(cls)
+        return cls
 
     def scored_parts(self) -> nn.ModuleDict:
         return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
@@ -95,11 +98,16 @@ class TwoViews(Contrastive, ABC):
 
     @classmethod
     def batch(
-        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Places
+        cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Sequence[int]
     ) -> Batches:
         """Both views of each sentence, as 2B sentences."""
-        first, second = zip(*(cls.views(text.table[i], rng) for i in places), strict=True)
-        return (pack([*first, *second]),)
+        first = []
+        second = []
+        for i in places:
+            view, other = cls.views(text.table[i], rng)
+            first.append(view)
+            second.append(other)
+        return (pack(first + second),)
 
 
 class SimCSE(TwoViews):
