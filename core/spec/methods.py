@@ -23,7 +23,7 @@ from typing import Any, Literal
 from core.spec.errors import UserError, fault, nearest, place
 from core.spec.run import RunConfig
 from core.spec.section import Section, Typed, public_names
-from core.spec.vary import over, read, unknown, vary
+from core.spec.vary import over, unknown_path, value_at, vary
 
 PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
@@ -243,7 +243,7 @@ def _check_paths(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
         section = getattr(run, path[1], run)  # None where the run leaves it out
         if section is not None and not hasattr(section, path[2]):
             where = place(file, "", node.lineno)
-            raise UserError(f"{where}: {unknown(run, f'{path[1]}.{path[2]}')}")
+            raise UserError(f"{where}: {unknown_path(run, f'{path[1]}.{path[2]}')}")
 
 
 def _check_hooks(file: Path, model: ast.ClassDef) -> None:
@@ -328,7 +328,7 @@ def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
             continue
         values[path] = value
         if isinstance(value, Mapping):
-            before = read(run, path)
+            before = value_at(run, path)
             values[path] = value.get(before, before)
     return values
 
@@ -342,5 +342,5 @@ def deviating(name: str) -> dict[str, dict[str, object]]:
     by_profile = {}
     for profile in PROFILES:
         run = base(name, profile)
-        by_profile[profile] = {path: read(run, path) for path in differing}
+        by_profile[profile] = {path: value_at(run, path) for path in differing}
     return by_profile
