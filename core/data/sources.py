@@ -18,7 +18,7 @@ from core.data.transfer import evaluation_digest
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
-from core.store.store import FIRST, Store
+from core.store.store import FIRST_DIGESTS, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 # A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest`
@@ -245,7 +245,7 @@ def first_digests(scale: Scale, results: Path) -> dict[str, str]:
 
 def digests(sources: Sources) -> dict[str, str]:
     """The digests of encoder, text and sets, as `Store.first` gives them."""
-    return {name: getattr(sources, name) for name in FIRST}
+    return {name: getattr(sources, name) for name in FIRST_DIGESTS}
 
 
 def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
