@@ -163,7 +163,7 @@ def at_scale(
         "data.digest": sources.corpus_digest,
         "data.rows": available,
         "encoder.digest": encoder.digest,
-        "eval.digest": evaluation_digest(run, sources),
+        "eval.digest": run_evaluation_digest(run, sources),
         "train.batch_size": batch,
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
@@ -182,7 +182,7 @@ def at_scale(
     return vary(run, {**changes, **run.scaled(measure)})
 
 
-def evaluation_digest(run: RunConfig, sources: Sources) -> str:
+def run_evaluation_digest(run: RunConfig, sources: Sources) -> str:
     """The digest of what this run is evaluated on. Raises UserError without its transfer tasks."""
     if not run.eval.transfer:
         return sources.evaluation_digest

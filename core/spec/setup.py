@@ -12,7 +12,7 @@ from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
-from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
+from core.spec.scale import Scale, Sources, at_scale, run_evaluation_digest
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study, short
 from core.spec.vary import has, parsed, vary, written
 
@@ -44,7 +44,7 @@ class Setup:
         if settings:
             run = vary(run, _values(run, settings))
             # of eval.transfer
-            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
+            run = vary(run, {"eval.digest": run_evaluation_digest(run, self.sources)})
         return run
 
     @cache  # noqa: B019  (scaling anew for each seed would double the time of a plan)

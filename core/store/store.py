@@ -99,12 +99,12 @@ class Store:
             self.note_first(config.scale, (encoder, config.data.digest, about["evaluation_digest"]))
 
     def note_first(self, scale: str, digests: Iterable[object]) -> None:
-        """Write down these FIRST_DIGESTS digests of a scale, unless there are some. Raises UserError."""
+        """Write down these digests of a scale (FIRST_DIGESTS), unless there are some. Raises
+        UserError."""
         path = self.root / "first" / scale
         if not path.exists():
-            files.write_whole(
-                path, json.dumps(dict(zip(FIRST_DIGESTS, digests, strict=True))).encode()
-            )
+            document = dict(zip(FIRST_DIGESTS, digests, strict=True))
+            files.write_whole(path, json.dumps(document).encode())
 
     def first(self, scale: str) -> dict[str, str]:
         """The digests of encoder, text and sets of the user's first run of a scale, which have
