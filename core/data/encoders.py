@@ -147,7 +147,7 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
                 f"{folder}/config.json has {name}, which means {meaning}; give another folder."
             )
 
-    # What transformers would pass over, or load in another way.
+    # Weights that transformers would pass over, or load in another way.
     if (folder / "adapter_config.json").is_file():  # it passes an adapter over without peft
         raise UserError(
             f"{folder} has an adapter (adapter_config.json); save it merged into its encoder."
@@ -159,6 +159,21 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
             f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with "
             "git lfs pull."
         )
+    pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
+    if pickled and not allow_pickle:
+        raise UserError(
+            f"{folder} has only pickled weights, which can run code when loaded; convert them to "
+            "safetensors, or give evaluate --allow-pickle if you trust their source."
+        )
+    _check_words(folder, config, words)
+    if (folder / "model.safetensors").is_file():
+        tensor_shapes(folder)
+    return config, words
+
+
+def _check_words(folder: Path, config: dict[str, Any], words: dict[str, int]) -> None:
+    """Raises UserError for a tokenizer that would cut or write sentences otherwise than the
+    encoder's own, or has words beyond the encoder's."""
     settings = json_object(folder / "tokenizer_config.json")
     longest = settings.get("model_max_length")
     if longest is not None and (type(longest) not in (int, float) or longest < 3):
@@ -172,23 +187,15 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
             f"{folder}/vocab.txt has words with capitals, and transformers writes all text in "
             "small letters; state do_lower_case in tokenizer_config.json there."
         )
-    pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
-    if pickled and not allow_pickle:
-        raise UserError(
-            f"{folder} has only pickled weights, which can run code when loaded; convert them to "
-            "safetensors, or give evaluate --allow-pickle if you trust their source."
-        )
     largest = max(words.values(), default=-1)
     table = config.get("vocab_size")
     if table is not None and largest >= table:
         problem = f"token ids up to {largest}, but config.json a vocab_size of {table}"
         raise UserError(_of_tokenizer(folder, problem))
-    if (folder / "model.safetensors").is_file():
-        tensor_shapes(folder)
-    return config, words
 
 
 def _of_tokenizer(folder: Path, problem: str) -> str:
+    """The sentence for a tokenizer that is not the encoder's own."""
     return f"The tokenizer in {folder} has {problem}; copy the encoder's own tokenizer there."
 
 

@@ -149,9 +149,11 @@ def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tupl
     """What `hf:…` names: in words, as arguments of `load_dataset`, and its columns if named. Raises
     UserError."""
     match = _PLACE.fullmatch(place)
-    options = _options(match["options"] or "") if match else None
     unclear = f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}."
-    if match is None or options is None:
+    if match is None:
+        raise UserError(unclear)
+    options = _options(match["options"] or "")
+    if options is None:
         raise UserError(unclear)
     columns = tuple(filter(None, options.get("columns", "").split(",")))
     config = options.get("config")
@@ -333,7 +335,9 @@ def with_own_pairs(scale: Scale, names: Sequence[str]) -> Scale:
     """The scale with the tests and the development set that these names of your own pairs
     replace."""
     tests = tuple(name for name in names if name != DEV)
-    return replace(scale, tests=tests or scale.tests, dev=DEV if DEV in names else scale.dev)
+    if DEV in names:
+        scale = replace(scale, dev=DEV)
+    return replace(scale, tests=tests or scale.tests)
 
 
 def scores_scale_sets(names: Sequence[str]) -> bool:

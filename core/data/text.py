@@ -19,7 +19,7 @@ from core.spec.run import Data
 from core.store.cache import kept
 from core.store.files import regular
 
-Line = TypeVar("Line")
+Numbered = TypeVar("Numbered")
 Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
 LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
@@ -191,7 +191,7 @@ def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]
 
 
 def parsed_rows(
-    where: str, rows: Iterable[tuple[int, Line]], read: Callable[[Line], Example]
+    where: str, rows: Iterable[tuple[int, Numbered]], read: Callable[[Numbered], Example]
 ) -> Iterator[Example]:
     """What `read` makes of each of these numbered rows or lines; `where` names them up to their
     number.

@@ -37,7 +37,7 @@ class Catalogue:
         """The study of that name; without the paper, the first that has it: `table7` is
         `mocose-table7`. Raises UserError: the study's fault, or the nearest name."""
         studies: dict[str, Study] = {}
-        for file, study in reversed(self.files.items()):
+        for file, study in reversed(list(self.files.items())):
             studies[study.name.removeprefix(f"{file.parent.name}-")] = study
         studies |= {study.name: study for study in self.studies}
         if name in studies:

@@ -27,7 +27,7 @@ def refuse_any(rules: Mapping[str, object]) -> None:
 
 
 @contextlib.contextmanager
-def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
+def refusing(problem: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
     """Within this context errors of these kinds, or of every kind, become a UserError of one
     sentence: what went wrong, the error's own words in brackets, and what to do. A UserError stays
     as it is."""
@@ -39,7 +39,7 @@ def refusing(what: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
         cause = error.__cause__ or error
         words = getattr(cause, "strerror", None) or next(iter(str(cause).splitlines()), "")
         raise UserError(
-            f"{what} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}."
+            f"{problem} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}."
         ) from error
 
 

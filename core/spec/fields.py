@@ -52,7 +52,9 @@ def fields() -> list[tuple[str, type[Section]]]:
     """Path and section class of every field, those of every method first; two sections may share a
     name (queue)."""
     listed: dict[tuple[str, type[Section]], None] = {}  # in order, each once
-    for run in (RunConfig, *(methods.method(name).run for name in methods.names())):
+    runs: list[type[RunConfig]] = [RunConfig]
+    runs += [methods.method(name).run for name in methods.names()]
+    for run in runs:
         for name, hint in field_types(run).items():
             for section in section_classes(hint):
                 for field in public_names(section):

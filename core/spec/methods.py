@@ -191,11 +191,12 @@ def _check_files(folder: Path, run: RunConfig) -> None:
 def _check_settings(settings: Path) -> None:
     """Refuse settings that import torch."""
     for node in ast.walk(ast.parse(settings.read_text(encoding="utf-8"))):
-        modules: list[str] = []
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             modules = [node.module or ""]
+        else:
+            continue
         for module in modules:
             if module.startswith(WITH_TORCH):
                 where = place(settings, "", node.lineno)

@@ -17,20 +17,20 @@ from typing import Any, TypeVar
 from core.spec.errors import UserError, say
 from core.store import files, locks
 
-Kept = TypeVar("Kept")
+Cached = TypeVar("Cached")
 Note = Callable[[str], object]  # takes a sentence for the user
 
 
 def kept(
     folder: Path,
     key: Any,
-    make: Callable[[], Kept],
+    make: Callable[[], Cached],
     *,
     note: Note = say,
-    load: Callable[[bytes], Kept] = json.loads,
-    dump: Callable[[Kept], bytes] = lambda value: json.dumps(value).encode(),
+    load: Callable[[bytes], Cached] = json.loads,
+    dump: Callable[[Cached], bytes] = lambda value: json.dumps(value).encode(),
     ending: str = "json",
-) -> Kept:
+) -> Cached:
     """The value that is kept under this key, else the value that `make` gives, which is then kept.
 
     `key` (JSON) names everything that the value depends on. Without a writable folder nothing is

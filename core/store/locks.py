@@ -64,15 +64,15 @@ def _locked(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def waiting(path: Path, what: str) -> Iterator[None]:
+def waiting(path: Path, work: str) -> Iterator[None]:
     """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints
-    `what` the holder is at. Raises UserError if the lock cannot be made."""
+    the `work` of the holder. Raises UserError if the lock cannot be made."""
     due = time.monotonic() + LOCK_PATIENCE
     while (descriptor := hold(path)) is None:
         if time.monotonic() > due:
             due = math.inf
             hint = "if it was suspended, let it go on or end it"
-            say(f"Waiting for another command to end with {what}; {hint}.")
+            say(f"Waiting for another command to end with {work}; {hint}.")
         time.sleep(LOCK_POLL)
     try:
         yield
