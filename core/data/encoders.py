@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data.text import DEMO_FOLDER, named_digest
-from core.spec.errors import UserError, refuse_any, refusing
+from core.spec.errors import UserError, refusing
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
@@ -58,47 +58,59 @@ def encoder_digest(folder: Path) -> str:
 def check_encoder(folder: Path) -> None:
     """Raises UserError for a folder that no run could train from."""
     config, words = check_files(folder, allow_pickle=False)
-    kind, width, layers = (
-        config.get(name) for name in ("model_type", "hidden_size", "num_hidden_layers")
-    )
-    trained = f"only {' and '.join(TRAINABLE)} encoders are trained"
+    kind = config.get("model_type")
     if kind not in TRAINABLE:
-        raise UserError(f"{folder}/config.json has model_type {kind!r}; {trained}.")
-    layers = 12 if layers is None else layers
+        raise UserError(
+            f"{folder}/config.json has model_type {kind!r}; only {' and '.join(TRAINABLE)} "
+            "encoders are trained."
+        )
+    _check_weights(folder, config)
+    _check_tokenizer(folder, config, words)
+
+
+def _check_weights(folder: Path, config: dict[str, Any]) -> None:
+    """Raises UserError for weights of other shapes than config.json says."""
+    kind = config["model_type"]
+    width = config.get("hidden_size")
+    layers = config.get("num_hidden_layers")
+    if layers is None:
+        layers = 12
+    shapes = {name.removeprefix(f"{kind}."): shape for name, shape in tensor_shapes(folder).items()}
     query = "encoder.layer.{}.attention.self.query.weight"
-    wanted = {
+    wanted: dict[str, Any] = {
         "embeddings.word_embeddings.weight": [config.get("vocab_size"), width],
         "embeddings.position_embeddings.weight": [config.get("max_position_embeddings"), width],
         query.format(layers - 1): [width, width],
         query.format(layers): "missing",
     }
-    shapes = {name.removeprefix(f"{kind}."): shape for name, shape in tensor_shapes(folder).items()}
     inner = f"encoder.layer.{layers - 1}.intermediate.dense.weight"
     if inner in shapes:
         wanted[inner] = [config.get("intermediate_size", 3072), width]
-    has = {name: shapes.get(name, "missing") for name in wanted}
-    for name, shape in wanted.items():
-        if has[name] != shape:
+    for name, expected in wanted.items():
+        shape = shapes.get(name, "missing")
+        if shape != expected:
             raise UserError(
-                f"The weights in {folder} do not fit its config.json ({name} is {has[name]}, not "
-                f"{shape}); give a "
-                f"whole checkpoint with the names that {kind} has."
+                f"The weights in {folder} do not fit its config.json ({name} is {shape}, not "
+                f"{expected}); give a whole checkpoint with the names that {kind} has."
             )
+
+
+def _check_tokenizer(folder: Path, config: dict[str, Any], words: dict[str, int]) -> None:
+    """Raises UserError for a tokenizer without what the encoder needs."""
+    kind = config["model_type"]
     settings = json_object(folder / "tokenizer_config.json")
-    padding = config.get("pad_token_id", 1)
     generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
-    bare = generic and json_object(folder / "tokenizer.json").get("post_processor") is None
+    if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
+        problem = "no post-processor, so it sets no [CLS] before a sentence"
+        raise UserError(_of_tokenizer(folder, problem))
     unknown = {_token(settings, "unk_token", "[UNK]"), "[UNK]", "<unk>"}  # <unk> is XLM-RoBERTa's
+    if kind == "bert" and words and unknown.isdisjoint(words):
+        raise UserError(_of_tokenizer(folder, "no token for unknown words"))
+    padding = config.get("pad_token_id", 1)
     pad = words.get(_token(settings, "pad_token", "<pad>"), padding)
-    problems = {
-        "no post-processor, so it sets no [CLS] before a sentence": bare,
-        "no token for unknown words": kind == "bert" and words and unknown.isdisjoint(words),
-        f"{pad} as id of its padding, not {padding} as config.json": kind == "roberta"
-        and pad != padding,
-    }
-    for problem, wrong in problems.items():
-        if wrong:
-            raise UserError(_of_tokenizer(folder, problem))
+    if kind == "roberta" and pad != padding:
+        problem = f"{pad} as id of its padding, not {padding} as config.json"
+        raise UserError(_of_tokenizer(folder, problem))
 
 
 def _check_config(folder: Path, config: dict[str, Any]) -> None:
@@ -129,61 +141,71 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
     words = _vocabulary(folder)
     if config.get("model_type") in TRAINABLE:
         _check_config(folder, config)
-    unfit = {
-        f"{folder}/config.json has {name}, which means {what}; give another folder.": config.get(
-            name
+    for name, meaning in UNFIT.items():
+        if config.get(name) not in (None, False, {}, "absolute", "rotary"):
+            raise UserError(
+                f"{folder}/config.json has {name}, which means {meaning}; give another folder."
+            )
+
+    # Weights that transformers would pass over, or load in another way.
+    if (folder / "adapter_config.json").is_file():  # it passes an adapter over without peft
+        raise UserError(
+            f"{folder} has an adapter (adapter_config.json); save it merged into its encoder."
         )
-        not in (None, False, {}, "absolute", "rotary")
-        for name, what in UNFIT.items()
-    }
-    pointers = [
-        file.name for file in folder.glob("*.safetensors") if file.open("rb").read(len(LFS)) == LFS
-    ]
-    pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
-    settings = json_object(folder / "tokenizer_config.json")
-    longest = settings.get("model_max_length")
-    without = "do_lower_case" not in settings and not (folder / "tokenizer.json").is_file()
-    lowered = without and (folder / "vocab.txt").is_file() and any(map(CAPITAL.match, words))
-    largest = max(words.values(), default=-1)
-    table = config.get("vocab_size")
-    refuse_any(
-        unfit
-        | {
-            # transformers passes an adapter over without peft
-            f"{folder} has an adapter (adapter_config.json); save it merged into its encoder.": (
-                folder / "adapter_config.json"
-            ).is_file(),
+    weights = folder.glob("*.safetensors")
+    pointers = [file.name for file in weights if file.open("rb").read(len(LFS)) == LFS]
+    if pointers:
+        raise UserError(
             f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with "
-            "git lfs pull.": pointers,
-            f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, "
-            "for [CLS], a "
-            "word and [SEP].": longest is not None
-            and (type(longest) not in (int, float) or longest < 3),
-            f"{folder}/vocab.txt has words with capitals, and transformers writes all text in "
-            "small letters; "
-            "state do_lower_case in tokenizer_config.json there.": lowered,
+            "git lfs pull."
+        )
+    pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
+    if pickled and not allow_pickle:
+        raise UserError(
             f"{folder} has only pickled weights, which can run code when loaded; convert them to "
-            "safetensors, or "
-            "give evaluate --allow-pickle if you trust their source.": pickled and not allow_pickle,
-            _of_tokenizer(
-                folder, f"token ids up to {largest}, but config.json a vocab_size of {table}"
-            ): table is not None and largest >= table,
-        }
-    )
+            "safetensors, or give evaluate --allow-pickle if you trust their source."
+        )
+    _check_words(folder, config, words)
     if (folder / "model.safetensors").is_file():
         tensor_shapes(folder)
     return config, words
 
 
+def _check_words(folder: Path, config: dict[str, Any], words: dict[str, int]) -> None:
+    """Raises UserError for a tokenizer that would cut or write sentences otherwise than the
+    encoder's own, or has words beyond the encoder's."""
+    settings = json_object(folder / "tokenizer_config.json")
+    longest = settings.get("model_max_length")
+    if longest is not None and (type(longest) not in (int, float) or longest < 3):
+        raise UserError(
+            f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, "
+            "for [CLS], a word and [SEP]."
+        )
+    by_word = (folder / "vocab.txt").is_file() and not (folder / "tokenizer.json").is_file()
+    if by_word and "do_lower_case" not in settings and any(map(CAPITAL.match, words)):
+        raise UserError(
+            f"{folder}/vocab.txt has words with capitals, and transformers writes all text in "
+            "small letters; state do_lower_case in tokenizer_config.json there."
+        )
+    largest = max(words.values(), default=-1)
+    table = config.get("vocab_size")
+    if table is not None and largest >= table:
+        problem = f"token ids up to {largest}, but config.json a vocab_size of {table}"
+        raise UserError(_of_tokenizer(folder, problem))
+
+
 def _of_tokenizer(folder: Path, problem: str) -> str:
+    """The sentence for a tokenizer that is not the encoder's own."""
     return f"The tokenizer in {folder} has {problem}; copy the encoder's own tokenizer there."
 
 
 def json_object(path: Path) -> dict[str, Any]:
     """A JSON object; empty if the file is missing. Raises UserError."""
     kinds = OSError, ValueError, TypeError, RecursionError
+    if not path.is_file():
+        return {}
     with refusing(f"{path} cannot be read", "copy it there again", *kinds):
-        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+        return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def configuration(folder: Path) -> dict[str, Any]:
@@ -199,8 +221,10 @@ def positions(folder: Path) -> int:
     """The tokens that a trainable encoder has positions for; RoBERTa counts them from its padding's
     id."""
     config = configuration(folder)
-    behind = config.get("pad_token_id", 1) + 1 if config["model_type"] == "roberta" else 0
-    return config["max_position_embeddings"] - behind
+    places = config["max_position_embeddings"]
+    if config["model_type"] == "roberta":
+        return places - config.get("pad_token_id", 1) - 1
+    return places
 
 
 def has_masked_words(folder: Path) -> bool:
@@ -240,28 +264,33 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     from safetensors import SafetensorError, safe_open
 
     weights = folder / "model.safetensors"
-    what = f"{weights} is no whole safetensors file"
+    problem = f"{weights} is no whole safetensors file"
     hint = "save all weights there as one file"
+    shapes = {}
+    odd = set()
     with (
-        refusing(what, hint, OSError, SafetensorError),
+        refusing(problem, hint, OSError, SafetensorError),
         safe_open(weights, framework="numpy") as tensors,
     ):
-        parts = {name: tensors.get_slice(name) for name in list(tensors.keys())}
-        kinds = {
-            parts[name].get_dtype() for name in parts if name.endswith(("weight", "bias"))
-        } - FLOATS
-        odd = ", ".join(sorted(kinds))
-        if odd:
-            raise UserError(
-                f"{weights} has weights of type {odd}, as quantised ones are; save them as float32."
-            )
-        return {name: part.get_shape() for name, part in parts.items()}
+        for name in list(tensors.keys()):
+            part = tensors.get_slice(name)
+            shapes[name] = part.get_shape()
+            if name.endswith(("weight", "bias")) and part.get_dtype() not in FLOATS:
+                odd.add(part.get_dtype())
+    if odd:
+        raise UserError(
+            f"{weights} has weights of type {', '.join(sorted(odd))}, as quantised ones are; save "
+            "them as float32."
+        )
+    return shapes
 
 
 def _token(settings: dict[str, Any], role: str, default: str) -> str:
     """The token of this role in tokenizer_config.json."""
     token = settings.get(role) or default
-    return str(token.get("content") if isinstance(token, dict) else token)
+    if isinstance(token, dict):
+        token = token.get("content")
+    return str(token)
 
 
 def _vocabulary(folder: Path) -> dict[str, int]:

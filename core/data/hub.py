@@ -54,7 +54,7 @@ CORPUS_FILE = "wiki1m_for_simcse.txt"
 EVALUATION_FILE = "senteval.tar"
 _DATA_FILES = dict.fromkeys((CORPUS_FILE, EVALUATION_FILE))
 DATA = Repository("princeton-nlp/datasets-for-simcse", None, _DATA_FILES, "dataset")
-ENCODERS = {  # by their names in the papers
+ENCODER_REPOSITORIES = {  # by their names in the papers
     "bert-base": Repository(
         "google-bert/bert-base-uncased",
         "86b5e0934494bd15c9632b12f734a8a67f723594",
@@ -100,7 +100,7 @@ _XLNET = "config.json pytorch_model.bin spiece.model tokenizer.json".split()
 # Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the
 # first and back through the second.
 TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
-    "roberta-base": (ENCODERS["roberta-base"],),
+    "roberta-base": (ENCODER_REPOSITORIES["roberta-base"],),
     "xlnet-base-cased": (Repository("xlnet/xlnet-base-cased", None, dict.fromkeys(_XLNET)),),
     "wmt19-en-de-en": (
         Repository("facebook/wmt19-en-de", None, dict.fromkeys(_FSMT)),
@@ -111,29 +111,31 @@ TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
 
 def missing_parts(places: Places) -> list[str]:
     """The parts of a scale that `fetch_parts` would fetch: of text, sets and encoder."""
-    missing = {
-        "text": places.corpus is None,
-        "sets": places.evaluation is None and places.needs_sets(),
-        "encoder": places.encoder is None,
-    }
-    return [part for part, is_missing in missing.items() if is_missing]
+    missing = []
+    if places.corpus is None:
+        missing.append("text")
+    if places.evaluation is None and places.needs_sets():
+        missing.append("sets")
+    if places.encoder is None:
+        missing.append("encoder")
+    return missing
 
 
 def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
     """`places` with what is missing, and with these other encoders, from the hub. Raises
     UserError."""
-    new = {
-        name: fetch_folder(ENCODERS[name], cache_dir)
-        for name in others
-        if name not in places.others
-    }
-    places, missing = replace(places, others={**places.others, **new}), missing_parts(places)
+    encoders = dict(places.others)
+    for name in others:
+        if name not in encoders:
+            encoders[name] = fetch_folder(ENCODER_REPOSITORIES[name], cache_dir)
+    places = replace(places, others=encoders)
+    missing = missing_parts(places)
     if "text" in missing:
         places = replace(places, corpus=fetch(DATA, CORPUS_FILE, cache_dir))
     if "sets" in missing:
         places = replace(places, evaluation=unpack(fetch(DATA, EVALUATION_FILE, cache_dir)))
     if "encoder" in missing:
-        places = replace(places, encoder=fetch_folder(ENCODERS["bert-base"], cache_dir))
+        places = replace(places, encoder=fetch_folder(ENCODER_REPOSITORIES["bert-base"], cache_dir))
     return places
 
 
@@ -154,9 +156,8 @@ def model_folders(name: str, cache_dir: Path, *, offline: bool = True) -> list[P
 
 def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = False) -> Path:
     """The folder with all files of a repository. Raises UserError."""
-    return [fetch(repository, name, cache_dir, offline=offline) for name in repository.files][
-        -1
-    ].parent
+    files = [fetch(repository, name, cache_dir, offline=offline) for name in repository.files]
+    return files[-1].parent
 
 
 def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool = False) -> Path:
@@ -183,27 +184,36 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
         """The file's digest if it is not the one that is pinned or, for a large file, named by the
         client."""
         wanted = repository.files[name] or path.resolve().name
+        if len(wanted) not in (SHA1, SHA256):
+            return None
         digest = git_digest(path) if len(wanted) == SHA1 else file_digest(path)
-        return digest if len(wanted) in (SHA1, SHA256) and digest != wanted else None
+        if digest == wanted:
+            return None
+        return digest
 
     with contextlib.suppress(FileNotFoundError):
         path = Path(client(local_files_only=True))
         if other_digest(path) is None:
             return path
         damaged = True
+
     where = f"{name} of {repository.name}"
-    hint = "which only a command that trains fetches; train with a network first, or give a folder"
     if offline:
-        raise UserError(f"{cache_dir} does not hold {where}, {hint}.")
+        raise UserError(
+            f"{cache_dir} does not hold {where}, which only a command that trains fetches; train "
+            "with a network first, or give a folder."
+        )
     check_hub()
     logging.set_verbosity_error()  # it warns at each of its attempts
     print(f"Fetching {where}.", flush=True)
     with refusing(f"{where} cannot be fetched", f"check the network and HF_ENDPOINT, {WITHOUT}"):
         path = Path(client(force_download=damaged))
-    if (other := other_digest(path)) is not None:
+    other = other_digest(path)
+    if other is not None:
         path.resolve().unlink()
-        hint = f"try again, {WITHOUT}"
-        raise UserError(f"{where} has the digest {other[:12]}…, which is not its own; {hint}.")
+        raise UserError(
+            f"{where} has the digest {other[:12]}…, which is not its own; try again, {WITHOUT}."
+        )
     return path
 
 
@@ -228,7 +238,7 @@ def is_unpacked(archive: Path, folder: Path) -> bool:
 def unpack(archive: Path) -> Path:
     """The folder of SentEval data, unpacked beside its archive; nothing in it leads outside."""
     target = archive.with_suffix("")
-    what = f"{archive} cannot be unpacked"
+    problem = f"{archive} cannot be unpacked"
     hint = f"delete it and fetch it again, {WITHOUT}"
     kinds = (tarfile.TarError, EOFError, shutil.ReadError)
     with locks.waiting(target.with_name(f".{target.name}.lock"), f"unpacking {archive}"):
@@ -237,7 +247,7 @@ def unpack(archive: Path) -> Path:
         if target.exists() and not unpacked:
             say(f"{target} is not as it was unpacked, so it is unpacked anew.")
         if not unpacked:
-            with whole(target, folder=True) as part, refusing(what, hint, *kinds):
+            with whole(target, folder=True) as part, refusing(problem, hint, *kinds):
                 shutil.unpack_archive(archive, part, filter="data")
                 senteval_root(part)
     return senteval_root(target)

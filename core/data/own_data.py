@@ -25,13 +25,13 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
-from core.data.text import HEADERS, expect, numbered_lines, parsed, text_digest
+from core.data.text import HEADERS, expect, numbered_lines, parsed_rows, text_digest
 from core.spec.errors import UserError, refusing, say
 from core.spec.result import TASKS
 from core.spec.scale import PAPER, Scale
 from core.store import cache as caching
 
-Kind = Literal["text", "pairs"]
+DataKind = Literal["text", "pairs"]
 DEV = "dev"  # the name that makes a file the development set
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,39}")
 # Tasks of a run's rows, and SentEval's sets: a set of your own would take their place.
@@ -61,7 +61,7 @@ READERS: dict[str, dict[str, Any]] = {
     ".txt": {"path": "text"},
 }
 BY_LINE = (".txt", ".tsv")  # files that are read by line without `hf:`
-COLUMNS: dict[Kind, tuple[str, ...]] = {
+TABLE_COLUMNS: dict[DataKind, tuple[str, ...]] = {
     "text": ("text",),
     "pairs": ("sentence1", "sentence2", "score"),
 }
@@ -69,10 +69,10 @@ _PLACE = re.compile(
     r"hf:(?P<name>.+?)(@(?P<revision>[0-9a-f]{40}))?#(?P<split>[^#?]+)(\?(?P<options>.*))?",
     re.DOTALL,
 )
+OPTIONS = {"columns", "config"}
 HOW = (
     "write hf:NAME@REVISION#SPLIT with the commit's 40 digits, or hf:FILE#SPLIT or hf:FOLDER#SPLIT "
-    "of this "
-    "machine, and behind it ?columns=sentence1,sentence2,score if need be"
+    "of this machine, and behind it ?columns=sentence1,sentence2,score if need be"
 )
 
 
@@ -81,16 +81,13 @@ def named_pairs(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if text.startswith("hf:") or not equals or Path(text).is_file():
         place = text
-        name = (
-            re.split("[@#]", text)[0]
-            .rstrip("/")
-            .rpartition("/")[2]
-            .partition(".")[0]
-            .partition("=")[0]
-        )
-    hint = "write --pairs NAME=FILE, with a name of letters and digits"
+        file = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2]
+        name = re.split("[.=]", file)[0]
     if not _NAME.fullmatch(name) or not place.strip():
-        raise UserError(f"--pairs {text[:80]!r} names no set or no file; {hint}.")
+        raise UserError(
+            f"--pairs {text[:80]!r} names no set or no file; write --pairs NAME=FILE, with a name "
+            "of letters and digits."
+        )
     check_name(name, _TAKEN)
     return name, place
 
@@ -104,7 +101,7 @@ def check_name(name: str, taken: Collection[str]) -> None:
         )
 
 
-def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Path:
+def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) -> Path:
     """The file of lines that `--text` or `--pairs` names. Rows of a table are written into the
     cache: of a data set at a commit once, unless its copy is damaged; of a table of this machine
     each time. Raises UserError, also for a data set at a commit that was not read yet, unless
@@ -116,20 +113,21 @@ def data_file(place: str, kind: Kind, cache: Path, *, fetch: bool = True) -> Pat
         if _ending(path) not in READERS or _ending(path) in BY_LINE:
             return path
         place = f"hf:{path}#train"
-    title, arguments, columns = _table(place, kind)
-    is_remote = arguments.get("revision") is not None
+    title, arguments, columns = _table_source(place, kind)
     key = text_digest([repr((arguments, columns))])[:16]
     stem = re.sub(r"\W", "-", title.rpartition("/")[2])[:60]
     ending = {"text": "txt", "pairs": "tsv"}[kind]
     folder = cache / "hf"
     name = f"{stem}.{key}"
-    if is_remote:
+    if arguments.get("revision") is not None:
         file = caching.find(folder, name, ending)
         if file is not None:
             return file
-        hint = "only a command that trains fetches it; train with a network first, or give a file"
         if not fetch:
-            raise UserError(f"{title} is not in {cache}, and {hint}.")
+            raise UserError(
+                f"{title} is not in {cache}, and only a command that trains fetches it; train with "
+                "a network first, or give a file."
+            )
         check_hub()
     print(f"Reading {title}, with the datasets library.", flush=True)
     lines = _lines(title, arguments, columns, kind)
@@ -147,37 +145,38 @@ def check_hub() -> None:
         get_session().head(endpoint, timeout=HUB_SECONDS)
 
 
-def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """What `hf:…` names: in words, as arguments of `load_dataset`, and its columns if named. Raises
     UserError."""
     match = _PLACE.fullmatch(place)
-    parts: dict[str, Any] = match.groupdict() if match else {}
-    written = parse_qsl(parts.get("options") or "", keep_blank_values=True)
-    options = dict(written)
-    unclear = len(options) < len(written) or not all(options.values())
-    columns = tuple(filter(None, options.pop("columns", "").split(",")))
-    config = options.pop("config", None)
-    unfit = match is None or unclear or options or len(columns) not in (0, len(COLUMNS[kind]))
-    if unfit:
-        raise UserError(f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}.")
-    name = parts["name"]
-    revision = parts["revision"]
-    split = parts["split"]
+    unclear = f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}."
+    if match is None:
+        raise UserError(unclear)
+    options = _options(match["options"] or "")
+    if options is None:
+        raise UserError(unclear)
+    columns = tuple(filter(None, options.get("columns", "").split(",")))
+    config = options.get("config")
+    if len(columns) not in (0, len(TABLE_COLUMNS[kind])):
+        raise UserError(unclear)
+
+    # A data set on the hub, or a folder here.
+    name, revision, split = match.group("name", "revision", "split")
     path = Path(os.path.expanduser(name)).absolute()
-    both = revision and path.exists()  # the library would read the folder
-    if both:
+    if revision is None:
+        name = str(path)
+    elif path.exists():  # the library would read the folder
         raise UserError(f"{name} is a folder here, too; run the command in another folder.")
-    name = name if revision else str(path)
-    pattern = path.is_dir() and re.search(r"[*?[]|::", str(path.resolve()))
-    if pattern:
+    if path.is_dir() and re.search(r"[*?[]|::", str(path.resolve())):
         raise UserError(
             f"The datasets library takes {name} for a pattern; give it a name without * ? [ and ::."
         )
     title = ", ".join(filter(None, (name, config, f"split {split}")))
     if revision or path.is_dir():
         return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
-    unread = not path.is_file() or _ending(path) not in READERS
-    if unread:
+
+    # A file here.
+    if not path.is_file() or _ending(path) not in READERS:
         raise UserError(
             f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}."
         )
@@ -189,8 +188,18 @@ def _table(place: str, kind: Kind) -> tuple[str, dict[str, Any], tuple[str, ...]
     return title, {**READERS[_ending(path)], "data_files": files, "split": split}, columns
 
 
+def _options(text: str) -> dict[str, str] | None:
+    """What stands behind the question mark of `hf:…`; None unless each option is known, has a value
+    and comes once."""
+    pairs = parse_qsl(text, keep_blank_values=True)
+    options = dict(pairs)
+    if len(options) < len(pairs) or not all(options.values()) or options.keys() - OPTIONS:
+        return None
+    return options
+
+
 def _lines(
-    title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: Kind
+    title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: DataKind
 ) -> list[str]:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises
     UserError."""
@@ -200,7 +209,8 @@ def _lines(
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what it cannot read is told below
     # the library's own cache knows a changed file by its time alone
     with tempfile.TemporaryDirectory() as scratch:
-        if files := arguments.get("data_files"):
+        files = arguments.get("data_files")
+        if files is not None:
             # the library takes names for patterns: a[1].csv for a1.csv
             link = Path(scratch) / "file"
             link.symlink_to(next(iter(files.values())))
@@ -210,38 +220,56 @@ def _lines(
         except Exception as error:  # the library has many kinds of its own, which hide the cause
             cause = error.__cause__ or error
             reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200] or 'no rows'}"
-            what = f"could not be read by the datasets library ({reason})"
-            raise UserError(f"{title} {what}; mend it.") from error
-        if rows.builder_name == "csv" and "__index_level_0__" in rows.column_names:
-            # pandas takes the first field for a name of the line, and moves the others to the left
-            hint = "put fields with commas in double quotes, or name every column in the first line"
-            raise UserError(f"Lines of {title} have more fields than its first line; {hint}.")
-        is_list = kind == "text" and len(rows.column_names) == 1
-        are_named = bool(columns)
-        headed = arguments["path"] != "csv" or rows.column_names[0].strip().lower() in HEADERS
-        if is_list and not columns and not headed:
-            hint = "write hf:FILE#train?columns=NAME for a column, or rename a text by line to .txt"
-            raise UserError(f"{title} begins with {rows.column_names[0][:80]!r}; {hint}.")
-        columns = columns or (tuple(rows.column_names) if is_list else COLUMNS[kind])
-        missing = [name for name in columns if name not in rows.column_names]
-        has = f"has the columns {', '.join(rows.column_names)}, and no {', '.join(missing)}"
-        if missing:
             raise UserError(
-                f"{title} {has}; name the columns behind the split, as in #test?columns=a,b,c."
-            )
-        twice = [name for name in columns if f"{name}.1" in rows.column_names]
-        if rows.builder_name == "csv" and twice and not are_named:
-            hint = f"rename the second, or name it behind the split as {twice[0]}.1"
-            raise UserError(f"{title} has two columns {twice[0]}; {hint}.")
+                f"{title} could not be read by the datasets library ({reason}); mend it."
+            ) from error
+        headed = arguments["path"] != "csv" or rows.column_names[0].strip().lower() in HEADERS
+        columns = _columns(title, rows, columns, kind, headed)
 
         def line(row: Mapping[str, Any]) -> str:
-            texts = [_text(row[column], column) for column in columns]
+            texts = [_field_text(row[column], column) for column in columns]
             if kind == "pairs":
                 _pair(texts)
             return "\t".join(texts) + "\n"
 
         numbered = enumerate(rows.select_columns(list(columns)), start=1)
-        return list(parsed(f"{title}, row", numbered, line))
+        return list(parsed_rows(f"{title}, row", numbered, line))
+
+
+def _columns(
+    title: str, rows: Any, named: tuple[str, ...], kind: DataKind, headed: bool
+) -> tuple[str, ...]:
+    """The columns to read of a table: those that the user named, the only column of a text with a
+    header, or the usual ones. Raises UserError for a table without them."""
+    names = rows.column_names
+    is_csv = rows.builder_name == "csv"
+    if is_csv and "__index_level_0__" in names:
+        # pandas takes the first field for a name of the line, and moves the others to the left
+        raise UserError(
+            f"Lines of {title} have more fields than its first line; put fields with commas in "
+            "double quotes, or name every column in the first line."
+        )
+    columns = named or TABLE_COLUMNS[kind]
+    if not named and kind == "text" and len(names) == 1:
+        if not headed:
+            raise UserError(
+                f"{title} begins with {names[0][:80]!r}; write hf:FILE#train?columns=NAME for a "
+                "column, or rename a text by line to .txt."
+            )
+        columns = tuple(names)
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise UserError(
+            f"{title} has the columns {', '.join(names)}, and no {', '.join(missing)}; name the "
+            "columns behind the split, as in #test?columns=a,b,c."
+        )
+    twice = [name for name in columns if f"{name}.1" in names]
+    if is_csv and twice and not named:
+        raise UserError(
+            f"{title} has two columns {twice[0]}; rename the second, or name it behind the split "
+            f"as {twice[0]}.1."
+        )
+    return columns
 
 
 def _ending(path: Path) -> str:
@@ -249,9 +277,10 @@ def _ending(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _text(value: Any, column: str) -> str:
+def _field_text(value: Any, column: str) -> str:
     """A text or number of a row as text. Raises ValueError."""
-    value = value.decode() if isinstance(value, bytes) else value  # as other programs write parquet
+    if isinstance(value, bytes):  # as other programs write parquet
+        value = value.decode()
     usable = isinstance(value, (str, int, float, Decimal)) and not isinstance(value, bool)
     is_nan = isinstance(value, (float, Decimal)) and math.isnan(value)
     expect(usable and not is_nan, f"a text or a number in {column}", value)
@@ -268,16 +297,17 @@ def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a file: two sentences and a score a line, separated by tabs. A first line whose
     third column names a score is a header. Raises UserError, naming file and line, for all else."""
     rows = [(number, line.split("\t")) for number, line in numbered_lines(path) if line.strip()]
-    has_header = (
-        rows and rows[0][0] == 1 and len(rows[0][1]) == 3 and _SCORE_TITLE.fullmatch(rows[0][1][2])
-    )
-    pairs = list(parsed(f"{path}, line", rows[1:] if has_header else rows, _pair))
-    few = len({score for _, _, score in pairs}) < 2
+    if rows:
+        number, fields = rows[0]
+        if number == 1 and len(fields) == 3 and _SCORE_TITLE.fullmatch(fields[2]):
+            del rows[0]
+    pairs = list(parsed_rows(f"{path}, line", rows, _pair))
     hint = "so nothing can be ranked; give more pairs"
-    if few:
+    if len({score for _, _, score in pairs}) < 2:
         raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
-    cosines = {frozenset((a, b)) if a != b else None for a, b, _ in pairs}  # those that can differ
-    if len(cosines) < 2:
+    different = {frozenset((a, b)) for a, b, _ in pairs if a != b}
+    equal = any(a == b for a, b, _ in pairs)  # all of these have the cosine 1
+    if len(different) + equal < 2:
         raise UserError(f"{path} has one cosine for all of its pairs under any encoder, {hint}.")
     return pairs
 
@@ -286,10 +316,12 @@ def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
     """The sets of these (name, file), each of one subset. Says how many fields look quoted."""
     sets = {name: set_of(name, read_pairs(path)) for name, path in files}
     for name, path in files:
-        quoted = sum(bool(_SPREADSHEET.fullmatch(text)) for text in (*sets[name].a, *sets[name].b))
+        quoted = list(filter(_SPREADSHEET.fullmatch, sets[name].a + sets[name].b))
         if quoted:
-            hint = "quotes are kept, so save it unquoted"
-            say(f"{path} has {quoted} fields as a spreadsheet quotes them; {hint}.")
+            say(
+                f"{path} has {len(quoted)} fields as a spreadsheet quotes them; quotes are kept, "
+                "so save it unquoted."
+            )
     return sets
 
 
@@ -303,7 +335,9 @@ def with_own_pairs(scale: Scale, names: Sequence[str]) -> Scale:
     """The scale with the tests and the development set that these names of your own pairs
     replace."""
     tests = tuple(name for name in names if name != DEV)
-    return replace(scale, tests=tests or scale.tests, dev=DEV if DEV in names else scale.dev)
+    if DEV in names:
+        scale = replace(scale, dev=DEV)
+    return replace(scale, tests=tests or scale.tests)
 
 
 def scores_scale_sets(names: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ from core.data.transfer import evaluation_digest
 from core.spec.errors import UserError
 from core.spec.run import PAPER_HIDDEN, RunConfig
 from core.spec.scale import SCALES, EncoderSource, Scale, Sources
-from core.store.store import FIRST, Store
+from core.store.store import FIRST_DIGESTS, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 # A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest`
@@ -28,20 +28,20 @@ DEMO_CORPUS_ROWS = 16_000
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
 DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
 
-NOTHING = "not fetched"  # a digest that nothing has
+NO_DIGEST = "not fetched"  # a digest that nothing has
 # of the papers' other encoders
 HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}
 NOT_FETCHED = Sources(
-    corpus_digest=NOTHING,
+    corpus_digest=NO_DIGEST,
     corpus_rows=1_000_000,
     corpus_name="",
-    encoder_digest=NOTHING,
+    encoder_digest=NO_DIGEST,
     encoder_name="",
     encoder_hidden=PAPER_HIDDEN,
     encoder_masked_words=True,
-    evaluation_digest=NOTHING,
+    evaluation_digest=NO_DIGEST,
     evaluation_name="",
-    transfer_digest=NOTHING,
+    transfer_digest=NO_DIGEST,
 )
 # What a result records under the name that Sources has, so that tables can be drawn without the
 # data.
@@ -93,8 +93,12 @@ class Found:
         names = "+".join(_word(name) for name, _ in self.places.pairs)
         text = _labelled("text", self.sources.corpus_name, self.sources.corpus_digest)
         pairs = f"pairs={names}~{self.sources.evaluation_digest[:8]}"
-        own = {text: self.places.own_text, pairs: bool(names)}
-        return ",".join(part for part, is_own in own.items() if is_own)
+        parts = []
+        if self.places.own_text:
+            parts.append(text)
+        if names:
+            parts.append(pairs)
+        return ",".join(parts)
 
 
 def demo_sources() -> Found:
@@ -155,20 +159,17 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
     if places.evaluation is not None:
         load_sts(places.evaluation)  # refused before anything is trained
         load_stsb(places.evaluation, "train")
-        complete = all((places.evaluation / file).is_file() for file in transfer_files())
         changes = {
             "evaluation_digest": evaluation_digest(places.evaluation),
-            "transfer_digest": evaluation_digest(places.evaluation, transfer=True)
-            if complete
-            else None,
+            "transfer_digest": None,
             "evaluation_name": "SentEval",
         }
+        if all((places.evaluation / file).is_file() for file in transfer_files()):
+            changes["transfer_digest"] = evaluation_digest(places.evaluation, transfer=True)
     if places.pairs:
-        rest = (
-            changes.get("evaluation_digest", sources.evaluation_digest)
-            if places.needs_sets()
-            else None
-        )
+        rest = None
+        if places.needs_sets():
+            rest = changes.get("evaluation_digest", sources.evaluation_digest)
         digest = own_digest(own_sets(places.pairs), rest)
         changes = {
             "evaluation_digest": digest,
@@ -182,7 +183,7 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
     if places.encoder is not None:
         changes |= _own_encoder(places.encoder)
     others = {encoder.stands_for: encoder for encoder in sources.others}
-    others |= {name: _encoder(name, folder) for name, folder in places.others.items()}
+    others |= {name: _encoder_in(name, folder) for name, folder in places.others.items()}
     return Found(sources=replace(sources, **changes, others=tuple(others.values())), places=places)
 
 
@@ -190,7 +191,7 @@ def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> 
     """`sources` with these other encoders before they are fetched: digests that no run has, so that
     every run is missing."""
     absent = [name for name in others if sources.encoder(name) is None]
-    new = [EncoderSource(name, f"{NOTHING}: {name}", HIDDEN[name], name) for name in absent]
+    new = [EncoderSource(name, f"{NO_DIGEST}: {name}", HIDDEN[name], name) for name in absent]
     return replace(sources, others=(*sources.others, *new))
 
 
@@ -239,50 +240,56 @@ def first_digests(scale: Scale, results: Path) -> dict[str, str]:
     without the note; empty without a run. Raises UserError."""
     store = Store(results, None)
     first = store.first(scale.name)
-    recorded = None if first else recorded_sources(scale, store)
-    return digests(recorded.sources) if recorded else first
+    if first:
+        return first
+    recorded = recorded_sources(scale, store)
+    if recorded is None:
+        return {}
+    return digests(recorded.sources)
 
 
 def digests(sources: Sources) -> dict[str, str]:
     """The digests of encoder, text and sets, as `Store.first` gives them."""
-    return {name: getattr(sources, name) for name in FIRST}
+    return {name: getattr(sources, name) for name in FIRST_DIGESTS}
 
 
 def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
     """The sources that a run's provenance records."""
-    own, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
+    first, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
     return Sources(
         corpus_digest=config.data.digest,
         corpus_name=about["corpus"],
         evaluation_name=about["evaluation"],
-        encoder_digest=own.digest,
-        encoder_name=own.name,
+        encoder_digest=first.digest,
+        encoder_name=first.name,
         others=tuple(others),
         **{name: about[name] for name in RECORDED},
     )
 
 
-def _encoder(stands_for: str, folder: Path) -> EncoderSource:
+def _encoder_in(stands_for: str, folder: Path) -> EncoderSource:
     """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the
     cache."""
     place = folder.resolve()
-    name = (
-        place.parents[1].name.rpartition("--")[2]
-        if place.parent.name == "snapshots"
-        else place.name
-    )
-    shipped = {shipped: f"{scale} encoder" for scale, shipped in encoders.SHIPPED_ENCODERS.items()}
+    name = place.name
+    if place.parent.name == "snapshots":
+        name = place.parents[1].name.rpartition("--")[2]
+    for scale, shipped in encoders.SHIPPED_ENCODERS.items():
+        if place == shipped:
+            name = f"{scale} encoder"
     hidden = encoders.configuration(folder)["hidden_size"]
-    return EncoderSource(
-        stands_for, encoders.encoder_digest(folder), hidden, shipped.get(place, name)
-    )
+    return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, name)
 
 
 def _own_encoder(folder: Path) -> dict[str, Any]:
     """The fields of Sources about the scale's own encoder."""
-    own = _encoder("bert-base", folder)
-    fields = {"encoder_digest": own.digest, "encoder_hidden": own.hidden, "encoder_name": own.name}
-    return fields | {"encoder_masked_words": encoders.has_masked_words(folder)}
+    encoder = _encoder_in("bert-base", folder)
+    return {
+        "encoder_digest": encoder.digest,
+        "encoder_hidden": encoder.hidden,
+        "encoder_name": encoder.name,
+        "encoder_masked_words": encoders.has_masked_words(folder),
+    }
 
 
 def _labelled(part: str, name: str, digest: str) -> str:

@@ -17,7 +17,7 @@ from core.data.text import (
     Example,
     expect,
     numbered_lines,
-    parsed,
+    parsed_rows,
     sentence,
     text_digest,
 )
@@ -26,7 +26,7 @@ from core.spec.scale import DEMO, TRANSFER
 from core.spec.section import decimal
 
 Pair = tuple[str, str, float]
-AGAIN = "fetch SentEval's data again"
+FETCH_AGAIN = "fetch SentEval's data again"
 # Pairs per subset, as published. STS13 lacks SMT, whose sentences are not redistributable.
 STS_YEARS: dict[str, dict[str, int]] = {
     "STS12": {
@@ -88,7 +88,7 @@ SPLITS: dict[str, dict[str, tuple[str, int]]] = {
         "test": ("MRPC/msr_paraphrase_test.txt", 1725),
     },
 }
-WIDE = 7  # columns of STS-B, of which some lines have more
+STSB_COLUMNS = 7  # columns of STS-B, of which some lines have more
 _PLACES = (
     "",
     "senteval",
@@ -103,13 +103,12 @@ _PLACES = (
 def senteval_root(path: Path) -> Path:
     """The folder that holds STS/ and SICK/: `path` or a usual place below it. Raises UserError."""
     for place in _PLACES:
-        if (Path(path) / place / "STS").is_dir() and (Path(path) / place / "SICK").is_dir():
-            return Path(path) / place
-    hint = (
-        "give the folder with STS/ and SICK/ in it, or one that holds senteval/ or data/downstream/"
-    )
+        root = Path(path) / place
+        if (root / "STS").is_dir() and (root / "SICK").is_dir():
+            return root
     raise UserError(
-        f"{path} holds no SentEval data; {hint}, or use --scale demo, which needs none."
+        f"{path} holds no SentEval data; give the folder with STS/ and SICK/ in it, or one that "
+        "holds senteval/ or data/downstream/, or use --scale demo, which needs none."
     )
 
 
@@ -121,19 +120,23 @@ def year_files(name: str, subset: str) -> tuple[str, str]:
 
 def used_files(transfer: bool = False) -> tuple[str, ...]:
     """The files that can move a run's number, sorted: seven tests, all of STS-B, transfer tasks."""
-    names = [
-        file
-        for name, parts in STS_YEARS.items()
-        for part in parts
-        for file in year_files(name, part)
-    ]
-    names += [*(file for file, _ in SPLITS["STS-B"].values()), SPLITS["SICK-R"]["test"][0]]
-    return tuple(sorted([*names, *(transfer_files() if transfer else ())]))
+    files: list[str] = []
+    for name, subsets in STS_YEARS.items():
+        for subset in subsets:
+            files += year_files(name, subset)
+    files += [file for file, _ in SPLITS["STS-B"].values()]
+    files.append(SPLITS["SICK-R"]["test"][0])
+    if transfer:
+        files += transfer_files()
+    return tuple(sorted(files))
 
 
-def transfer_files() -> tuple[str, ...]:
+def transfer_files() -> list[str]:
     """The files of the seven transfer tasks."""
-    return tuple(file for task in TRANSFER for file, _ in SPLITS[task].values())
+    files: list[str] = []
+    for task in TRANSFER:
+        files += [file for file, _ in SPLITS[task].values()]
+    return files
 
 
 @dataclass(frozen=True)
@@ -166,14 +169,15 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
     or of another count than published.
     """
     root = senteval_root(evaluation_path)
-    splits = load_stsb(root, "test"), load_sick(root, "test"), load_stsb(root, "dev")
-    return {one.name: one for one in (*(_year(root, name) for name in STS_YEARS), *splits)}
+    sets = [_year(root, name) for name in STS_YEARS]
+    sets += [load_stsb(root, "test"), load_sick(root, "test"), load_stsb(root, "dev")]
+    return {pairs.name: pairs for pairs in sets}
 
 
 def load_stsb(evaluation_path: Path, split: str) -> StsSet:
     """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and
     sentences."""
-    return _split(evaluation_path, "STS-B", split, (WIDE, 5, 6, 4))
+    return _split(evaluation_path, "STS-B", split, (STSB_COLUMNS, 5, 6, 4))
 
 
 def load_sick(evaluation_path: Path, split: str) -> StsSet:
@@ -187,18 +191,21 @@ def load_demo() -> dict[str, StsSet]:
     tabs."""
     sets = {}
     for name in (*DEMO.tests, DEMO.dev):
-        rows = (line.split("\t") for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"))
-        sets[name] = set_of(name, [(a, b, float(gold)) for a, b, gold in rows])
+        pairs = []
+        for _, line in numbered_lines(DEMO_FOLDER / f"{name}.tsv.gz"):
+            a, b, gold = line.split("\t")
+            pairs.append((a, b, float(gold)))
+        sets[name] = set_of(name, pairs)
     return sets
 
 
 def sets_digest(sets: Mapping[str, StsSet]) -> str:
     """SHA-256 of the sets' content: name, sentences and gold of every pair, in order of name."""
-    return text_digest(
-        f"{name}\t{a}\t{b}\t{float(gold)!r}\n"
-        for name in sorted(sets)
-        for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True)
-    )
+    lines = []
+    for name in sorted(sets):
+        for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True):
+            lines.append(f"{name}\t{a}\t{b}\t{float(gold)!r}\n")
+    return text_digest(lines)
 
 
 def _split(
@@ -209,7 +216,9 @@ def _split(
     place = senteval_root(path) / file
     lines = [row for row in numbered_lines(place)[header:] if row[1].strip()]  # a blank end
     pairs = examples(place, count, partial(_graded, columns), lines)
-    return set_of(name if split == "test" else f"{name} {split}", pairs)
+    if split != "test":
+        name = f"{name} {split}"
+    return set_of(name, pairs)
 
 
 def _year(root: Path, name: str) -> StsSet:
@@ -221,13 +230,15 @@ def _year(root: Path, name: str) -> StsSet:
         text, gold = (root / file for file in year_files(name, subset))
         lines = numbered_lines(text)
         scores = numbered_lines(gold)
-        what = f"{len(lines)} lines of text but {len(scores)} of gold scores"
         if len(lines) != len(scores):
-            raise UserError(f"{name} {subset} has {what} ({gold}); {AGAIN}.")
-        both = zip(lines, scores, strict=True)
-        scored = [
-            (number, f"{score}\t{line}") for (number, line), (_, score) in both if score.strip()
-        ]
+            raise UserError(
+                f"{name} {subset} has {len(lines)} lines of text but {len(scores)} of gold scores "
+                f"({gold}); {FETCH_AGAIN}."
+            )
+        scored = []
+        for (number, line), (_, score) in zip(lines, scores, strict=True):
+            if score.strip():
+                scored.append((number, f"{score}\t{line}"))
         pairs += examples(f"{text} with {gold.name}", count, partial(_graded, (3, 1, 2, 0)), scored)
         labels += [subset] * count
     return set_of(name, pairs, labels)
@@ -237,17 +248,20 @@ def examples(
     where: object, count: int, read: Callable[[str], Example], lines: Sequence[tuple[int, str]]
 ) -> list[Example]:
     """What `read` makes of these lines of a file, as many as were published. Raises UserError."""
-    rows = list(parsed(f"{where}, line", lines, read))
+    rows = list(parsed_rows(f"{where}, line", lines, read))
     if len(rows) != count:
-        raise UserError(f"{where} has {len(rows)} examples, but {count} are published; {AGAIN}.")
+        raise UserError(
+            f"{where} has {len(rows)} examples, but {count} are published; {FETCH_AGAIN}."
+        )
     return rows
 
 
 def _graded(columns: tuple[int, int, int, int], line: str) -> Pair:
     """The pair in a line: `columns` are the number of columns, and those of both sentences and of
     gold. Some lines of STS-B have more."""
-    fields, (count, *places) = line.split("\t"), columns
-    enough = len(fields) == count or len(fields) > count == WIDE
+    fields = line.split("\t")
+    count, *places = columns
+    enough = len(fields) == count or len(fields) > count == STSB_COLUMNS
     expect(enough, f"sentences and gold score in {count} columns between tabs", line)
     a, b, gold = pair(*(fields[place] for place in places))
     expect(0.0 <= gold <= 5.0, "a gold score from 0 to 5", gold)

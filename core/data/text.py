@@ -19,11 +19,11 @@ from core.spec.run import Data
 from core.store.cache import kept
 from core.store.files import regular
 
-Row = TypeVar("Row")
+Numbered = TypeVar("Numbered")
 Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
-LONGEST = 100_000  # characters of a line; no text has so long a sentence
-PAIRED = 10_000  # characters of a sentence in a pair or a task
+LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
+LONGEST_SENTENCE = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table
 # Columns of known training sets, which open a table and no text.
 HEADERS = set(
@@ -42,9 +42,8 @@ FOREIGN = {
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content, 64 hex digits. Raises UserError if the file cannot be read."""
-    what = f"{path} cannot be read"
     hint = "check --data-dir and --encoder"
-    with refusing(what, hint, OSError), open(regular(path), "rb") as file:
+    with refusing(f"{path} cannot be read", hint, OSError), open(regular(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -80,10 +79,9 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
     """The sentences of the training text, in file order; None is the demo's own text (scale demo).
     Raises UserError if the text is missing, is not UTF-8, or has another digest than the
     configuration."""
-    path = Path(corpus_path) if corpus_path is not None else DEMO_FOLDER / "sentences.txt.gz"
+    path = Path(corpus_path or DEMO_FOLDER / "sentences.txt.gz")
     content = text_bytes(path)
-    other = hashlib.sha256(content).hexdigest() != data.digest
-    if other:
+    if hashlib.sha256(content).hexdigest() != data.digest:
         raise UserError(
             f"The training text {path} is not the one that this run was planned with; plan it "
             "again."
@@ -97,7 +95,8 @@ def text_bytes(path: Path) -> bytes:
     kinds = OSError, EOFError, zlib.error
     with refusing(f"{path} cannot be read", "correct the file, or name another", *kinds):
         content = regular(path).read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
     for start, kind in FOREIGN.items():
         if content.startswith(start):
             raise UserError(f"{path} is {kind}.")
@@ -114,8 +113,8 @@ def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         text = ""
         wrong = error.start
-    line = content.count(b"\n", 0, wrong) + 1
     if wrong >= 0:
+        line = content.count(b"\n", 0, wrong) + 1
         raise UserError(
             f"{name}, line {line} is not {encoding.upper()}; save the file in that encoding."
         )
@@ -134,23 +133,36 @@ def sentences(content: bytes, reader: str, name: str) -> list[str]:
     """
     text = decoded(content, name)
     rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
-    longest = max(map(len, rows), default=0) if reader == "lines" else 0
-    lines = [line for line in text[: TABS * LONGEST].split("\n", TABS)[:TABS] if line.strip()]
-    first = next(iter(lines), "").rstrip()
-    words = [word.strip(' "\r').lower() for word in re.split("[,;\t]", first)]
-    problems = {
-        "has no sentences": not rows,
-        "begins as JSON does": first.startswith(("{", "["))
-        and first.endswith(("}", "},", "[", "{")),
-        f"begins with the columns {', '.join(words)}": len(words) > 1 and HEADERS.issuperset(words),
-        "has tabs in every line": len(lines) > 1 and all("\t" in line.strip() for line in lines),
-        f"has a line of {longest} characters": longest > LONGEST,
-    }
-    hint = "give one sentence a line, or a .jsonl or .parquet file"
-    for what, wrong in problems.items():
-        if wrong:
-            raise UserError(f"The training text {name} {what}; {hint}.")
+    problem = _problem(text)
+    if not rows:
+        problem = "has no sentences"
+    if not problem and reader == "lines":
+        longest = max(map(len, rows))
+        if longest > LONGEST_LINE:
+            problem = f"has a line of {longest} characters"
+    if problem:
+        raise UserError(
+            f"The training text {name} {problem}; give one sentence a line, or a .jsonl or "
+            ".parquet file."
+        )
     return rows
+
+
+def _problem(text: str) -> str:
+    """Why a text is a table and no list of sentences, by its first lines; else empty."""
+    head = text[: TABS * LONGEST_LINE].split("\n", TABS)[:TABS]
+    lines = [line for line in head if line.strip()]
+    if not lines:
+        return ""
+    first = lines[0].rstrip()
+    if first.startswith(("{", "[")) and first.endswith(("}", "},", "[", "{")):
+        return "begins as JSON does"
+    words = [word.strip(' "\r').lower() for word in re.split("[,;\t]", first)]
+    if len(words) > 1 and HEADERS.issuperset(words):
+        return f"begins with the columns {', '.join(words)}"
+    if len(lines) > 1 and all("\t" in line.strip() for line in lines):
+        return "has tabs in every line"
+    return ""
 
 
 def read_lines(text: str) -> list[str]:
@@ -178,8 +190,8 @@ def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]
     return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
 
 
-def parsed(
-    where: str, rows: Iterable[tuple[int, Row]], read: Callable[[Row], Example]
+def parsed_rows(
+    where: str, rows: Iterable[tuple[int, Numbered]], read: Callable[[Numbered], Example]
 ) -> Iterator[Example]:
     """What `read` makes of each of these numbered rows or lines; `where` names them up to their
     number.
@@ -196,16 +208,19 @@ def parsed(
             ) from error
 
 
-def expect(holds: object, what: str, found: object) -> None:
+def expect(holds: object, expected: str, value: object) -> None:
     """Raise ValueError that says what was expected and what was found, unless it holds."""
     if not holds:
-        raise ValueError(
-            f"expected {what}, but found {found[:60] if isinstance(found, str) else found!r}"
-        )
+        text = value[:60] if isinstance(value, str) else repr(value)
+        raise ValueError(f"expected {expected}, but found {text}")
 
 
 def sentence(text: str) -> str:
     """A sentence with white space runs made single blanks. Raises ValueError if there is none."""
     words = " ".join(text.split())  # as SentEval does; it matters to byte-level tokenizers
-    expect(0 < len(words) <= PAIRED, f"a sentence of 1 to {PAIRED} characters", words)
+    expect(
+        0 < len(words) <= LONGEST_SENTENCE,
+        f"a sentence of 1 to {LONGEST_SENTENCE} characters",
+        words,
+    )
     return words

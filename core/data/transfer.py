@@ -35,7 +35,7 @@ FORMATS = {
     ),
 }
 # A sentence, its label, and the second sentence of a pair.
-Row = tuple[str | int, ...]
+LabelledRow = tuple[str | int, ...]
 # another fit would be another number, and so another run
 _PROBES = (
     "logistic regression by Newton's method in float64, by conjugate gradients above two classes"
@@ -61,8 +61,10 @@ class TransferTask:
 
     def sentences(self) -> list[str]:
         """Its distinct sentences."""
-        parts = self.parts.values()
-        return list(dict.fromkeys(text for part in parts for text in (*part.first, *part.second)))
+        texts: list[str] = []
+        for part in self.parts.values():
+            texts += part.first + part.second
+        return list(dict.fromkeys(texts))
 
 
 def load_transfer(evaluation_path: Path) -> list[TransferTask]:
@@ -74,42 +76,43 @@ def load_transfer(evaluation_path: Path) -> list[TransferTask]:
     root = senteval_root(evaluation_path)
     tasks = []
     for name in TRANSFER:
-        rows: dict[str, list[Row]] = {}
+        rows: dict[str, list[LabelledRow]] = {}
         for split, (file, count) in SPLITS[name].items():
-            lines = numbered_lines(root / file, "latin-1" if name == "TREC" else "utf-8")
-            lines = lines[1:] if name == "MRPC" else lines  # its header
+            encoding = "latin-1" if name == "TREC" else "utf-8"
+            lines = numbered_lines(root / file, encoding)
+            if name == "MRPC":
+                del lines[0]  # its header
             part = "train" if split in LABELS else split  # class 1, then class 0, as SentEval does
-            rows[part] = rows.get(part, []) + examples(
-                root / file, count, partial(_row, name, split), lines
-            )
-        tasks.append(TransferTask(name, {part: _part(read) for part, read in rows.items()}))
+            read = partial(_row, name, split)
+            rows.setdefault(part, []).extend(examples(root / file, count, read, lines))
+        parts = {part: _part(labelled) for part, labelled in rows.items()}
+        tasks.append(TransferTask(name, parts))
     return tasks
 
 
 def load_probes() -> list[TransferTask]:
     """The demo's own tasks, each with train, dev and test. A line has task, part, label and
     sentence."""
-    rows: dict[tuple[str, str], list[Row]] = {}
+    rows: dict[tuple[str, str], list[LabelledRow]] = {}
     for _, line in numbered_lines(DEMO_FOLDER / "probes.tsv.gz"):
         task, part, label, text = line.split("\t")
         rows.setdefault((task, part), []).append((text, int(label)))
-    names = ("train", "dev", "test")
-    return [
-        TransferTask(task, {name: _part(rows[task, name]) for name in names})
-        for task in DEMO.probes
-    ]
+    tasks = []
+    for task in DEMO.probes:
+        parts = {part: _part(rows[task, part]) for part in ("train", "dev", "test")}
+        tasks.append(TransferTask(task, parts))
+    return tasks
 
 
 def probes_digest(sets_digest: str, tasks: Sequence[TransferTask]) -> str:
     """SHA-256 of the demo's graded pairs, by their digest, of every labelled sentence, one a line,
     and of how probes are fitted."""
-    lines = [
-        f"{task.name}\t{name}\t{label}\t{text}\n"
-        for task in tasks
-        for name, part in task.parts.items()
-        for text, label in zip(part.first, part.labels, strict=True)
-    ]
-    return _with_probes(text_digest([f"{sets_digest}\n", *lines]))
+    lines = [f"{sets_digest}\n"]
+    for task in tasks:
+        for name, part in task.parts.items():
+            for text, label in zip(part.first, part.labels, strict=True):
+                lines.append(f"{task.name}\t{name}\t{label}\t{text}\n")
+    return _with_probes(text_digest(lines))
 
 
 def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
@@ -119,7 +122,9 @@ def evaluation_digest(evaluation_path: Path, transfer: bool = False) -> str:
     missing file."""
     root = senteval_root(evaluation_path)
     digest = named_digest((name, root / name) for name in used_files(transfer))
-    return _with_probes(digest) if transfer else digest
+    if transfer:
+        return _with_probes(digest)
+    return digest
 
 
 def _with_probes(digest: str) -> str:
@@ -127,11 +132,11 @@ def _with_probes(digest: str) -> str:
     return text_digest((f"{digest}\n{_PROBES}\n",))
 
 
-def _part(rows: Sequence[Row]) -> Part:
+def _part(rows: Sequence[LabelledRow]) -> Part:
     return Part(*map(tuple, zip(*rows, strict=True)))
 
 
-def _row(name: str, split: str, line: str) -> Row:
+def _row(name: str, split: str, line: str) -> LabelledRow:
     """The example in a line of a task. An empty line of a class (CR has one) is read as a full
     stop: so do the papers' evaluations, before they encode. Raises ValueError."""
     pattern, expected = FORMATS.get(name, ("(?P<first>.*)", "a sentence"))

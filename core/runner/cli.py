@@ -16,7 +16,7 @@ from core.data.own_data import named_pairs
 from core.spec.errors import UserError
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
-from core.spec.section import whole
+from core.spec.section import whole_number
 from core.spec.study import ENCODERS
 
 MOST = 1000  # seeds, or runs at once
@@ -298,7 +298,7 @@ def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
 
 
 def _number(text: str) -> int:
-    if (number := whole(text)) is None or not 1 <= number <= MOST:
+    if (number := whole_number(text)) is None or not 1 <= number <= MOST:
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {MOST}")
     return number
 

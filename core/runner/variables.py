@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from core.spec.errors import say
-from core.spec.section import decimal, whole
+from core.spec.section import decimal, whole_number
 
 # Of joblib, huggingface_hub, scikit-learn, torch, datasets and tqdm.
 WHOLE = """LOKY_MAX_CPU_COUNT LOKY_MAX_DEPTH JOBLIB_MULTIPROCESSING HF_HUB_ETAG_TIMEOUT
@@ -18,7 +18,7 @@ def pass_over() -> None:
     """Take variables that are no number out of the environment, and name them. To be called before
     the libraries are imported."""
     for name in (*WHOLE, *REAL):
-        read = whole if name in WHOLE else decimal
+        read = whole_number if name in WHOLE else decimal
         if name in os.environ and read(os.environ[name]) is None:
             say(
                 f"The variable {name} is {os.environ.pop(name)[:40]!a}, which is no number; it is "

@@ -36,17 +36,19 @@ class Catalogue:
     def find(self, name: str) -> Study:
         """The study of that name; without the paper, the first that has it: `table7` is
         `mocose-table7`. Raises UserError: the study's fault, or the nearest name."""
-        files = reversed(list(self.files.items()))
-        short = {study.name.removeprefix(f"{file.parent.name}-"): study for file, study in files}
-        studies = {**short, **{study.name: study for study in self.studies}}
+        studies: dict[str, Study] = {}
+        for file, study in reversed(list(self.files.items())):
+            studies[study.name.removeprefix(f"{file.parent.name}-")] = study
+        studies |= {study.name: study for study in self.studies}
         if name in studies:
             return studies[name]
+        unread = ""
         for file, sentence in self.faults.items():
             stem = file.stem.replace("_", "-")
             if name in (stem, f"{file.parent.name}-{stem}"):
                 raise UserError(sentence)
+            unread += f" A file cannot be read: {sentence}"
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        unread = "".join(f" A file cannot be read: {sentence}" for sentence in self.faults.values())
         raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
 
     def check(self, study: Study) -> None:
@@ -65,14 +67,11 @@ def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
     files: dict[Path, Study] = {}
     faults: dict[Path, str] = {}
-    places = [
-        path
-        for folder in folders
-        for path in sorted(folder.iterdir())
-        if any(path.glob("[!_.]*.py"))
-    ]
-    taken = {f"name {path.name}": path.name for path in places}  # names and keys, with their owners
-    for folder in places:
+    papers: list[Path] = []
+    for folder in folders:
+        papers += [path for path in sorted(folder.iterdir()) if any(path.glob("[!_.]*.py"))]
+    taken = {f"name {path.name}": path.name for path in papers}  # names and keys, with their owners
+    for folder in papers:
         first = folder / "__init__.py"
         try:
             paper = _stated(first, "PAPER", Paper)
@@ -83,15 +82,14 @@ def catalogue(*folders: Path) -> Catalogue:
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
                 study = _stated(file, "STUDY", Study)
-                hint = f"this folder; it holds studies of {paper.key}"
                 if study.paper != paper.key:
-                    raise UserError(f"There is no paper {study.paper} in {hint}.")
+                    raise UserError(
+                        f"There is no paper {study.paper} in this folder; it holds studies of "
+                        f"{paper.key}."
+                    )
                 check_study(study)
-                _take(
-                    taken,
-                    [f"name {study.name}", *(f"key {claim.key}" for claim in study.claims)],
-                    file,
-                )
+                keys = [f"key {claim.key}" for claim in study.claims]
+                _take(taken, [f"name {study.name}", *keys], file)
                 files[file] = replace(study, source=paper)
             except Exception as error:  # whatever a file does when it is run, other studies go on
                 faults[file] = fault(file, error, "STUDY")
@@ -102,7 +100,7 @@ def _take(taken: dict[str, str], names: Sequence[str], owner: Path) -> None:
     """Note these names and keys as the owner's. Raises UserError for one that is another's."""
     for name in names:
         if name in taken:
-            raise UserError(f"The {name} is that of {taken.get(name)}, too; give each its own.")
+            raise UserError(f"The {name} is that of {taken[name]}, too; give each its own.")
     taken |= dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
 
 
@@ -115,8 +113,8 @@ def _stated(file: Path, name: str, kind: type) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     value = getattr(module, name, None)
-    hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
     if not isinstance(value, kind):
+        hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
         raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
     return value
 
@@ -127,5 +125,5 @@ def _order(item: tuple[Path, Study]) -> tuple:
     file, study = item
     kind = [not study.title.startswith(word) for word in ("Table", "Figure")]
     title = re.sub("[0-9]+", lambda number: number[0].zfill(9), study.title)
-    paper = study.source.order if study.source is not None else 0
-    return (paper, file.parent.name, study.order, kind, title, study.name)
+    assert study.source is not None, "`catalogue` puts it in"
+    return (study.source.order, file.parent.name, study.order, kind, title, study.name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Annotated, Literal
 
 from core.spec.errors import UserError
@@ -51,12 +51,8 @@ class Contrast(Typed):
     of: Literal["value", "scatter", "share"] = "value"
 
     def check(self):
-        one = (
-            len(self.terms) == 1
-            and abs(self.terms[0].weight) == 1.0
-            and None not in self.terms[0].cell
-        )
-        if self.of == "share" and not one:
+        cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
+        if self.of == "share" and (len(self.terms) != 1 or not cells or None in cells[0]):
             raise UserError("A share of runs is of one cell; use collapsed() or sound().")
 
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -72,13 +68,18 @@ class Joined(Typed):
     needed: int
 
     def check(self):
-        what = f"{self.needed} of {len(self.parts)} comparisons cannot be needed"
         if not 1 <= self.needed <= len(self.parts):
-            raise UserError(f"{what}; compare a cell with another.")
+            raise UserError(
+                f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell "
+                "with another."
+            )
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Every contrast below, in order."""
-        return tuple(contrast for part in self.parts for contrast in part.contrasts())
+        contrasts: tuple[Contrast, ...] = ()
+        for part in self.parts:
+            contrasts += part.contrasts()
+        return contrasts
 
 
 Predicate = Contrast | Joined
@@ -114,12 +115,16 @@ class Claim(Typed):
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """The contrasts of its predicate, then those on the untrained encoder."""
-        before = self.untrained.contrasts() if self.untrained is not None else ()
-        return self.predicate.contrasts() + before
+        if self.untrained is None:
+            return self.predicate.contrasts()
+        return self.predicate.contrasts() + self.untrained.contrasts()
 
     def cells(self) -> tuple[Labels, ...]:
         """The labels of its cells, in order."""
-        return tuple(term.cell for contrast in self.contrasts() for term in contrast.terms)
+        cells: list[Labels] = []
+        for contrast in self.contrasts():
+            cells += [term.cell for term in contrast.terms]
+        return tuple(cells)
 
 
 def weighted(cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0) -> Contrast:
@@ -166,12 +171,16 @@ def mean_above(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.
 
 def any_of(*parts: Predicate) -> Predicate:
     """At least one part holds."""
-    return parts[0] if len(parts) == 1 else Joined(parts, 1)
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(parts, 1)
 
 
 def all_of(*parts: Predicate) -> Predicate:
     """Every part holds."""
-    return parts[0] if len(parts) == 1 else Joined(parts, len(parts))
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(parts, len(parts))
 
 
 def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
@@ -186,7 +195,10 @@ def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
 
 def _both_ways(cells: Iterable[Labels], by: float) -> list[Contrast]:
     """Of each two cells, that the first is greater than the second, and the other way round."""
-    return [greater(a, b, by) for pair in combinations(cells, 2) for a, b in permutations(pair)]
+    contrasts = []
+    for a, b in combinations(cells, 2):
+        contrasts += [greater(a, b, by), greater(b, a, by)]
+    return contrasts
 
 
 def within(cells: Iterable[Labels], margin: float) -> Predicate:
@@ -245,7 +257,9 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
     parts = [truth(part, of) for part in predicate.parts]
     if parts.count(True) >= predicate.needed:
         return True
-    return False if len(parts) - parts.count(False) < predicate.needed else None
+    if len(parts) - parts.count(False) < predicate.needed:
+        return False
+    return None
 
 
 def matches(wanted: Labels, labels: Labels) -> bool:

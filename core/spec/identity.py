@@ -43,9 +43,10 @@ def to_plain(value):
     for the runs of every method), or under `section` where a field is called kind. Raises TypeError
     for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
-        plain = dict.fromkeys(NAMED_BY_ALL) if isinstance(value, RunConfig) else {}
         tag = "section" if "kind" in field_types(type(value)) else "kind"
-        plain[tag] = "RunConfig" if isinstance(value, RunConfig) else type(value).__name__
+        plain = {tag: type(value).__name__}
+        if isinstance(value, RunConfig):
+            plain = {**dict.fromkeys(NAMED_BY_ALL), tag: "RunConfig"}
         for field in dataclasses.fields(value):
             content = getattr(value, field.name)
             if "neutral" not in field.metadata or content != field.metadata["neutral"]:
@@ -72,13 +73,14 @@ def from_canonical_json(text: str) -> tuple[RunConfig, int]:
 def _from_plain(value, expected):
     """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
     if isinstance(value, list):
-        return tuple(tuple(item) if isinstance(item, list) else item for item in value)
+        return tuple(_from_plain(item, None) for item in value)
     section = next(iter(section_classes(expected)), None)
     if not isinstance(value, dict) or section is None:
         return value
     arguments = {}
     for field in dataclasses.fields(section):
-        if (name := public_name(field.name)) in value:
+        name = public_name(field.name)
+        if name in value:
             arguments[field.name] = _from_plain(value[name], field_types(section)[field.name])
         elif "neutral" in field.metadata:
             arguments[field.name] = field.metadata["neutral"]

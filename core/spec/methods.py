@@ -14,7 +14,6 @@ import functools
 import hashlib
 import importlib
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any, Literal
 from core.spec.errors import UserError, fault, nearest, place
 from core.spec.run import RunConfig
 from core.spec.section import Section, Typed, public_names
-from core.spec.vary import over, read, unknown, vary
+from core.spec.vary import over, unknown_path, value_at, vary
 
 PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
@@ -40,6 +39,7 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
 }
 # fields that the scale settles, unless a study or a cell names them
 UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
+WITH_TORCH = ("torch", "transformers", "core.engine")
 # What a Model may define (core.methods.contrastive, core.methods.simcse.model), with its
 # parameters.
 HOOKS: dict[str, tuple[str, ...]] = {
@@ -82,29 +82,44 @@ class Method(Typed):
         return type(self.paper)
 
 
-def derived(base: str, *, title: str, section: type[Section] | None = None) -> Method:
+@dataclass(frozen=True, eq=False, slots=True)
+class Derived:
+    """A method by what it takes over and adds; `method` makes the Method of it."""
+
+    base: str
+    title: str
+    section: type[Section] | None
+
+
+def derived(base: str, *, title: str, section: type[Section] | None = None) -> Derived:
     """A method that has the rules, profiles, fields and schedule of the method `base`, and a
-    section of its own. Call it in the `settings.py` of a method's folder, which names the method.
+    section of its own. State it in the `settings.py` of a method's folder, which names the method.
 
     A temperature that its `contrast` does not read cannot be changed.
     """
-    module = sys._getframe(1).f_globals  # namedtuple finds its module in the same way
-    name = module["__name__"].split(".")[-2]
-    model = Path(module["__file__"]).parent / "model.py"
-    parent = method(base)
-    reads = model.is_file() and ".temperature" in model.read_text(encoding="utf-8")
+    return Derived(base, title, section)
+
+
+@functools.cache  # one class of runs a method
+def _method_of(derived: Derived, name: str) -> Method:
+    """The method that a folder of this name states as derived."""
+    parent = method(derived.base)
+    section = derived.section
     usual = parent.paper.loss.temperature
-    mend = f"correct its spelling in contrast ({place(model, '    def contrast')})"
+    model = _folders()[name] / "model.py"
 
-    def check(self: RunConfig) -> None:
-        parent.run.check(self)
-        unread = not reads and self.loss.temperature != usual
-        if unread:
-            raise UserError(f"{name} reads no loss.temperature; leave it {usual}, or {mend}.")
+    def check(run: RunConfig) -> None:
+        parent.run.check(run)
+        if run.loss.temperature != usual and "temperature" not in _attributes(model):
+            contrast = place(model, "    def contrast")
+            raise UserError(
+                f"{name} reads no loss.temperature; leave it {usual}, or correct its spelling in "
+                f"contrast ({contrast})."
+            )
 
-    own = [section] if section is not None else []
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
-    fields += [(each.label(), each, dataclasses.field(default_factory=each)) for each in own]
+    if section is not None:
+        fields.append((section.label(), section, dataclasses.field(default_factory=section)))
     run: Any = dataclasses.make_dataclass(
         f"{name.title()}Run",
         fields,
@@ -112,13 +127,11 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> M
         frozen=True,
         slots=True,
         kw_only=True,
-        namespace={"check": check, "__module__": module["__name__"]},
+        namespace={"check": check},
     )
-    module[run.__name__] = run  # where pickle looks for it
-    shared = {
-        field.name: getattr(parent.paper, field.name) for field in dataclasses.fields(parent.run)
-    }
-    return dataclasses.replace(parent, title=title, paper=run(**{**shared, "method": name}))
+    values = {name: getattr(parent.paper, name) for name in public_names(parent.run).values()}
+    paper = run(**values | {"method": name})
+    return dataclasses.replace(parent, title=derived.title, paper=paper)
 
 
 def names() -> tuple[str, ...]:
@@ -129,17 +142,18 @@ def names() -> tuple[str, ...]:
 @functools.cache  # every configuration needs them
 def _folders() -> dict[str, Path]:
     """The folder of each method, by its name."""
-    places = importlib.import_module(PACKAGE).__path__
-    files = [file for path in places for file in Path(path).glob("*/*.py")]
-    folders = {
-        file.parent.name: file.parent for file in files if file.stem in ("settings", "model")
-    }
+    folders = {}
+    for root in importlib.import_module(PACKAGE).__path__:
+        for file in Path(root).glob("*/*.py"):
+            if file.stem in ("settings", "model"):
+                folders[file.parent.name] = file.parent
     return dict(sorted(folders.items()))
 
 
 def method(name: str) -> Method:
     """What a method's settings say. Raises UserError for an unknown name and unusable files."""
-    if name not in (folders := _folders()):
+    folders = _folders()
+    if name not in folders:
         hint = nearest(name, folders, f"choose one of {', '.join(folders)}.")
         raise UserError(f"There is no method {name}; {hint}")
     settings = folders[name] / "settings.py"
@@ -147,12 +161,13 @@ def method(name: str) -> Method:
         if not settings.is_file():
             raise UserError("There is no such file; write one, as CONTRIBUTING.md says.")
         stated: Any = getattr(importlib.import_module(f"{PACKAGE}.{name}.settings"), "METHOD", None)
-        # else its runs would be another method's
-        own = isinstance(stated, Method) and stated.name == name
-        if stated is not None and not own:
-            raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
-        if not own:
+        if stated is None:
             raise UserError("It states no METHOD; write METHOD = derived(…).")
+        if isinstance(stated, Derived):
+            stated = _method_of(stated, name)
+        # else its runs would be another method's
+        if not isinstance(stated, Method) or stated.name != name:
+            raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
     except Exception as error:  # the folder is being written, perhaps by somebody else
         raise UserError(fault(settings, error, "METHOD")) from error
     _check_files(folders[name], stated.paper)
@@ -162,64 +177,114 @@ def method(name: str) -> Method:
 @functools.cache
 def _check_files(folder: Path, run: RunConfig) -> None:
     """Refuse what is wrong with a method's files, by their text. Raises UserError with the line."""
-    sections = [type(getattr(run, field.name)) for field in dataclasses.fields(run)]
-    own = [kind for kind in sections if kind.__module__ == f"{PACKAGE}.{folder.name}.settings"]
-    file = folder / "model.py"
     settings = folder / "settings.py"
+    _check_settings(settings)
+    file = folder / "model.py"
+    tree = _model_tree(file)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            _check_paths(file, node, run)
+            _check_hooks(file, node)
+            _check_own_fields(settings, file, run)
+
+
+def _check_settings(settings: Path) -> None:
+    """Refuse settings that import torch."""
+    for node in ast.walk(ast.parse(settings.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or ""]
+        else:
+            continue
+        for module in modules:
+            if module.startswith(WITH_TORCH):
+                where = place(settings, "", node.lineno)
+                raise UserError(
+                    f"{where}: settings are read without torch; move what needs it to model.py."
+                )
+
+
+def _model_tree(file: Path) -> ast.Module:
+    """The syntax of a model.py, which states Model."""
+    start = place(file, "")
     write = "write one, as CONTRIBUTING.md says"
-    with_torch = r"\s*(import|from) (torch|transformers|core\.engine)\b"
-    wrong = any(
-        re.match(with_torch, line) for line in settings.read_text(encoding="utf-8").splitlines()
-    )
-    where = place(settings, with_torch)
-    if wrong:
-        raise UserError(
-            f"{where}: settings are read without torch; move what needs it to model.py."
-        )
     if not file.is_file():
-        raise UserError(f"{place(file, '')}: There is no such file; {write}.")
-    text = file.read_text(encoding="utf-8")
+        raise UserError(f"{start}: There is no such file; {write}.")
     try:
-        tree = ast.parse(text, str(file))
+        tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
     except SyntaxError as error:
         raise UserError(fault(file, error)) from error
-    stated = re.search(r"^(class Model\b|Model = |from .* import .*\bModel\b)", text, re.MULTILINE)
-    if not stated:
-        raise UserError(f"{place(file, '')}: It states no Model; {write}.")
-    for model in [
-        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Model"
-    ]:
-        for named in [node for node in ast.walk(model) if isinstance(node, ast.Attribute)]:
-            path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(named))
-            # None, too, where the run leaves it out
-            section = getattr(run, path[1], run) if path else None
-            if path and section is not None and not hasattr(section, path[2]):
-                raise UserError(
-                    f"{place(file, '', named.lineno)}: {unknown(run, f'{path[1]}.{path[2]}')}"
-                )
-        functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
-        for name, node in functions.items():
+    if "Model" not in _stated_names(tree):
+        raise UserError(f"{start}: It states no Model; {write}.")
+    return tree
+
+
+def _stated_names(tree: ast.Module) -> set[str]:
+    """The classes, values and imports at the top of a module."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(map(ast.unparse, node.targets))
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+    return names
+
+
+def _check_paths(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
+    """Refuse a field of `self.config` that the run has not."""
+    for node in ast.walk(model):
+        if not isinstance(node, ast.Attribute):
+            continue
+        path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(node))
+        if path is None:
+            continue
+        section = getattr(run, path[1], run)  # None where the run leaves it out
+        if section is not None and not hasattr(section, path[2]):
             where = place(file, "", node.lineno)
-            hook = HOOKS.get(name)
+            raise UserError(f"{where}: {unknown_path(run, f'{path[1]}.{path[2]}')}")
+
+
+def _check_hooks(file: Path, model: ast.ClassDef) -> None:
+    """Refuse a hook that is misspelt, has other parameters or is left out."""
+    functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
+    for name, node in functions.items():
+        where = place(file, "", node.lineno)
+        if name not in HOOKS:
             near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
-            if not hook and set(near) - functions.keys():
-                raise UserError(f"{where}: {name} is no hook; did you mean {''.join(near)}?")
-            arguments = len(node.args.args)
-            if hook and arguments != len(hook):
-                raise UserError(f"{where}: write def {name}({', '.join(hook or ())}).")
-        left_out = "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions
+            if near and near[0] not in functions:
+                raise UserError(f"{where}: {name} is no hook; did you mean {near[0]}?")
+        elif len(node.args.args) != len(HOOKS[name]):
+            raise UserError(f"{where}: write def {name}({', '.join(HOOKS[name])}).")
+    if "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions:
         where = place(file, "", model.lineno)
-        if left_out:
-            raise UserError(
-                f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
-            )
-        for field in (field for kind in own for field in public_names(kind)):
-            where = place(settings, rf"\s*{field}_?:")
-            is_read = re.search(rf"\.{field}_?\b", text)
-            if not is_read:
+        raise UserError(
+            f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
+        )
+
+
+def _check_own_fields(settings: Path, file: Path, run: RunConfig) -> None:
+    """Refuse a field of the method's own sections that its model does not read."""
+    attributes = _attributes(file)
+    for attribute in public_names(type(run)).values():
+        section = type(getattr(run, attribute))
+        if section.__module__ != f"{PACKAGE}.{run.method}.settings":
+            continue
+        for name, field in public_names(section).items():
+            if name not in attributes and field not in attributes:
+                where = place(settings, rf"\s*{field}:")
                 raise UserError(
-                    f"{where}: model.py does not read {field}; read it there, or leave it out."
+                    f"{where}: model.py does not read {name}; read it there, or leave it out."
                 )
+
+
+@functools.cache  # each change of a temperature asks for them
+def _attributes(file: Path) -> set[str]:
+    """The names that a Python file reads of objects."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def model(name: str) -> ModuleType:
@@ -253,26 +318,30 @@ def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
     if profile not in PROFILES:
         raise UserError(f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
     stated = method(run.method)
-    steps = {
-        "paper": {},
-        "repaired": stated.repaired,
-        "released": over(stated.repaired, stated.released),
-    }
-    return {
-        path: value.get(read(run, path), read(run, path)) if isinstance(value, Mapping) else value
-        for path, value in steps[profile].items()
-        if getattr(run, path.partition(".")[0]) is not None
-    }
+    changes: Mapping[str, object] = {}
+    if profile == "repaired":
+        changes = stated.repaired
+    elif profile == "released":
+        changes = over(stated.repaired, stated.released)
+    values: dict[str, object] = {}
+    for path, value in changes.items():
+        if getattr(run, path.partition(".")[0]) is None:
+            continue
+        values[path] = value
+        if isinstance(value, Mapping):
+            before = value_at(run, path)
+            values[path] = value.get(before, before)
+    return values
 
 
 def deviating(name: str) -> dict[str, dict[str, object]]:
     """By profile, the paths in which the profiles differ with the value of each, without the seed's
     (D35). A study whose base changes hold those of `paper` stays on the paper's side under every
     profile."""
-    differing = [
-        path for path in profile_changes(method(name).paper, "released") if path != "seed.data"
-    ]
-    return {
-        profile: {path: read(base(name, profile), path) for path in differing}
-        for profile in PROFILES
-    }
+    differing = profile_changes(method(name).paper, "released")
+    differing.pop("seed.data", None)
+    by_profile = {}
+    for profile in PROFILES:
+        run = base(name, profile)
+        by_profile[profile] = {path: value_at(run, path) for path in differing}
+    return by_profile

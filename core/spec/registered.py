@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.spec.claim import Claim, Contrast, Predicate
 from core.spec.errors import HOME
 
-FILE = HOME / "studies" / "reference" / "registered.csv"
+REGISTERED = HOME / "studies" / "reference" / "registered.csv"
 CHANGED = "rule changed after runs were seen"
 
 
@@ -48,7 +48,7 @@ def _plain(predicate: Predicate) -> list:
 def registered() -> dict[str, tuple[Rule, ...]]:
     """Every registered rule by claim, in the order of the file."""
     rules: dict[str, tuple[Rule, ...]] = {}
-    with FILE.open(encoding="utf-8", newline="") as file:
+    with REGISTERED.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             rule = Rule(
                 row["claim"], row["rule"], row["date"], after_runs=row["after_runs"] == "yes"

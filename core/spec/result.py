@@ -137,14 +137,20 @@ class Metric(Typed):
 
 def unit(metric: Metric) -> str:
     """What the metric's numbers are, for axes and headings."""
-    kinds = (kind for start, kind in UNITS.items() if metric.quantity.startswith(start))
-    return next(kinds, SCORE)
+    for start, kind in UNITS.items():
+        if metric.quantity.startswith(start):
+            return kind
+    return SCORE
 
 
 def decimals(metric: Metric) -> int:
     """Decimals that the metric is printed with."""
     kind = unit(metric)
-    return 0 if kind == "pairs" else 2 if kind.endswith("× 100") else 3
+    if kind == "pairs":
+        return 0
+    if kind.endswith("× 100"):
+        return 2
+    return 3
 
 
 class Row(NamedTuple):

@@ -50,21 +50,23 @@ class Sources:
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
-        quoted = self.corpus_rows_csv_quoted if reader == "csv_quoted" else None
-        return self.corpus_rows if quoted is None else quoted
+        if reader == "csv_quoted" and self.corpus_rows_csv_quoted is not None:
+            return self.corpus_rows_csv_quoted
+        return self.corpus_rows
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
-        own = EncoderSource(
+        first = EncoderSource(
             "bert-base", self.encoder_digest, self.encoder_hidden, self.encoder_name
         )
-        return (own, *self.others)
+        return (first, *self.others)
 
     def encoder(self, stands_for: str) -> EncoderSource | None:
         """The encoder that stands for one of the papers'; None if there is none here."""
-        return next(
-            (encoder for encoder in self.encoders() if encoder.stands_for == stands_for), None
-        )
+        for encoder in self.encoders():
+            if encoder.stands_for == stands_for:
+                return encoder
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +78,16 @@ class Scale:
     steps: int | None  # optimiser steps at this scale's batch size; None: one pass over the text
     checks: int | None  # development checks a run; None: the papers' own cadence
     batch_size: int  # stands for the papers' 64
-    learning_rate: (
-        float | None
-    )  # stands for the papers' 3e-5, to which other rates keep their ratio; None: that
+    # stands for the papers' 3e-5, to which other rates keep their ratio; None: that
+    learning_rate: float | None
     warmup_fraction: float
     precision: str
     dev: str  # the development set
     tests: tuple[str, ...]  # the test sets, in table order
     probes: tuple[str, ...]  # the transfer tasks, in table order
     hub_models: bool = False  # whether models that rewrite text are fetched from the hub
-    generated: bool = (
-        # whether text, encoder and pairs are the made-up language's, which the project brings
-        False
-    )
+    # whether text, encoder and pairs are the made-up language's, which the project brings
+    generated: bool = False
 
 
 STS_TESTS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
@@ -145,16 +144,26 @@ def at_scale(
     batches = scale.batch_size / PAPER_BATCH
     batch = scaled_count(run.train.batch_size, batches)
     available = sources.rows(run.data.reader)
-    # beyond the text: it is read again, in a new order
-    rows = available if scale.steps is None else scale.steps * scale.batch_size
+
+    # Steps here, and in batches of the paper's: a period is fixed, whatever the batch (D2).
     size = scale.batch_size if equal_updates else batch
-    steps = rows // size if run.data.drop_last or scale.steps is not None else -(-rows // size)
+    if scale.steps is not None:  # beyond the text: it is read again, in a new order
+        steps = scale.steps * scale.batch_size // size
+    elif run.data.drop_last:
+        steps = available // size
+    else:
+        steps = -(-available // size)
+    paper_steps: float = steps
+    if not equal_updates:
+        paper_steps = steps * run.train.batch_size / PAPER_BATCH
+
+    # What the scale settles, and what the method's own sections make of it.
     changes: dict[str, object] = {
         "scale": scale.name,
         "data.digest": sources.corpus_digest,
         "data.rows": available,
         "encoder.digest": encoder.digest,
-        "eval.digest": evaluation_digest(run, sources),
+        "eval.digest": run_evaluation_digest(run, sources),
         "train.batch_size": batch,
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
@@ -164,22 +173,23 @@ def at_scale(
         changes["train.learning_rate"] = run.train.learning_rate * scale.learning_rate / PAPER_RATE
     if scale.checks is not None:
         changes["eval.every"] = max(1, round(steps / scale.checks * run.eval.every / run.cadence))
-    # a period is fixed, whatever the batch (D2)
-    paper_steps = steps if equal_updates else steps * run.train.batch_size / PAPER_BATCH
-    width = encoder.hidden / PAPER_HIDDEN
     measure = Measure(
-        batches=batches, width=width, paper_steps=paper_steps, hub_models=scale.hub_models
+        batches=batches,
+        width=encoder.hidden / PAPER_HIDDEN,
+        paper_steps=paper_steps,
+        hub_models=scale.hub_models,
     )
     return vary(run, {**changes, **run.scaled(measure)})
 
 
-def evaluation_digest(run: RunConfig, sources: Sources) -> str:
+def run_evaluation_digest(run: RunConfig, sources: Sources) -> str:
     """The digest of what this run is evaluated on. Raises UserError without its transfer tasks."""
-    digest = sources.transfer_digest if run.eval.transfer else sources.evaluation_digest
-    if digest is None:
+    if not run.eval.transfer:
+        return sources.evaluation_digest
+    if sources.transfer_digest is None:
         raise UserError(
             "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, "
-            "MRPC), and "
-            "some are not there; fetch SentEval's whole data, or leave eval.transfer false."
+            "MRPC), and some are not there; fetch SentEval's whole data, or leave eval.transfer "
+            "false."
         )
-    return digest
+    return sources.transfer_digest

@@ -17,7 +17,7 @@ from core.spec.errors import UserError
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 UNIONS = (typing.Union, types.UnionType)
-WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
+LARGEST_WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 NAMES: dict[Any, str] = {
     int: "a whole number",
     float: "a finite number",
@@ -95,12 +95,12 @@ class Section(Typed):
         return f"{cls.label()}.{public_name(name)}"
 
 
-def kept(function: Callable[[Class], Value]) -> Callable[[Class], Value]:
+def cached_by_class(function: Callable[[Class], Value]) -> Callable[[Class], Value]:
     """functools.cache for a function of a class; its own types take no classes."""
     return functools.cache(function)
 
 
-@kept  # resolving annotations is most of what making a section costs
+@cached_by_class  # resolving annotations is most of what making a section costs
 def field_types(section: type) -> dict[str, Any]:
     """Resolved annotations of a section class, by field name."""
     return typing.get_type_hints(section)
@@ -109,20 +109,20 @@ def field_types(section: type) -> dict[str, Any]:
 def meanings(section: type) -> dict[str, str]:
     """What each field means, by its public name: the text beside its type in `Annotated[type,
     text]`."""
-    hints = typing.get_type_hints(section, include_extras=True).items()
-    return {
-        public_name(name): hint.__metadata__[0]
-        for name, hint in hints
-        if hasattr(hint, "__metadata__")
-    }
+    texts = {}
+    for name, hint in typing.get_type_hints(section, include_extras=True).items():
+        if hasattr(hint, "__metadata__"):
+            texts[public_name(name)] = hint.__metadata__[0]
+    return texts
 
 
-@kept
+@cached_by_class
 def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...], set[type]]]:
     """Name, annotation, place and bounds of each field, and the types of which every value fits."""
     declared = []
     annotations = typing.get_type_hints(typed, include_extras=True)
-    for name in (field.name for field in dataclasses.fields(typed)):
+    for field in dataclasses.fields(typed):
+        name = field.name
         hint = field_types(typed)[name]
         place = typed.place_of(name)
         bounds = getattr(annotations[name], "__metadata__", ())[1:]
@@ -131,18 +131,16 @@ def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...]
             if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
                 raise UserError(
                     f"{place} has the type {option}; give it int, float, str, bool, None, Literal, "
-                    "tuple or a "
-                    "section."
+                    "tuple or a section."
                 )
-        classes = {option for option in alternatives(hint) if isinstance(option, type)} - {
-            int,
-            float,
-        }
-        declared.append((name, hint, place, bounds, set() if bounds else classes))
+        plain: set[type] = set()
+        if not bounds:
+            plain = {option for option in alternatives(hint) if isinstance(option, type)}
+        declared.append((name, hint, place, bounds, plain - {int, float}))
     return declared
 
 
-@kept
+@cached_by_class
 def public_names(section: type[Section]) -> dict[str, str]:
     """The fields of a section class by their public names."""
     return {public_name(field.name): field.name for field in dataclasses.fields(section)}
@@ -158,14 +156,11 @@ def checked(value, expected, path: str, bounds: tuple[Bound, ...] = ()):
     """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
     if not fits(value, expected):
         raise UserError(f"{path} is {repr(value)[:80]}, but it must be {describe(expected)}.")
-    for bound in bounds if value is not None else ():
-        if not bound.holds(value):
+    for bound in bounds:
+        if value is not None and not bound.holds(value):
             raise UserError(f"{path} is {value}, but it must be {bound.words}.")
-    if (
-        type(value) in (int, float)
-        and float in alternatives(expected)
-        and int not in alternatives(expected)
-    ):
+    options = alternatives(expected)
+    if type(value) in (int, float) and float in options and int not in options:
         return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id
     return value
 
@@ -179,59 +174,65 @@ def fits(value, expected) -> bool:
     if origin is Literal:
         return any(value == option and type(value) is type(option) for option in inner)
     if origin is tuple:
-        each = (
-            inner[:1] * len(value)
-            if inner[1:] == (Ellipsis,) and isinstance(value, tuple)
-            else inner
-        )
-        return isinstance(value, tuple) and len(each) == len(value) and all(map(fits, value, each))
+        return isinstance(value, tuple) and _all_fit(value, inner)
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(
-            all(map(fits, pair, inner)) for pair in value.items()
-        )
+        return isinstance(value, Mapping) and all(_all_fit(pair, inner) for pair in value.items())
     if expected is int:
-        return type(value) is int and abs(value) < WHOLE
+        return type(value) is int and abs(value) < LARGEST_WHOLE
     if expected is float:
         return type(value) is int or (type(value) is float and math.isfinite(value))
     return isinstance(value, expected)
 
 
+def _all_fit(values: tuple, expected: tuple) -> bool:
+    """Whether each value may stand at its place of a tuple; an ellipsis repeats what it follows."""
+    if expected[1:] == (Ellipsis,):
+        expected = expected[:1] * len(values)
+    return len(values) == len(expected) and all(map(fits, values, expected))
+
+
 def alternatives(expected) -> tuple:
     """The members of a union, or the annotation itself."""
-    return typing.get_args(expected) if typing.get_origin(expected) in UNIONS else (expected,)
+    if typing.get_origin(expected) in UNIONS:
+        return typing.get_args(expected)
+    return (expected,)
 
 
 def section_classes(expected) -> list[type[Section]]:
     """The sections that an annotation allows."""
-    return [
-        each
-        for each in alternatives(expected)
-        if isinstance(each, type) and issubclass(each, Section)
-    ]
+    classes = [option for option in alternatives(expected) if isinstance(option, type)]
+    return [option for option in classes if issubclass(option, Section)]
 
 
 def describe(expected) -> str:
     """An annotation in words, for messages: `'on' or 'off'`, `a whole number`, `none`."""
     words: list[str] = []
     for option in alternatives(expected):
-        plain = (
-            option.__name__
-            if isinstance(option, type)
-            else re.sub(r"(\w+\.)+(?=\w)", "", str(option))
-        )
-        literal = map(repr, typing.get_args(option)) if typing.get_origin(option) is Literal else ()
-        words += literal or [NAMES.get(option, plain)]
+        if typing.get_origin(option) is Literal:
+            words += map(repr, typing.get_args(option))
+        elif option in NAMES:
+            words.append(NAMES[option])
+        elif isinstance(option, type):
+            words.append(option.__name__)
+        else:
+            words.append(re.sub(r"(\w+\.)+(?=\w)", "", str(option)))
     return " or ".join(words)
 
 
-def whole(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
     """The whole number that a text is, in the digits 0 to 9; None for any other text."""
-    return int(text) if re.fullmatch("[+-]?[0-9]{1,100}", text.strip()) else None
+    if re.fullmatch("[+-]?[0-9]{1,100}", text.strip()):
+        return int(text)
+    return None
 
 
 def decimal(text: str) -> float | None:
     """The finite number that a text is, such as `3`, `.5` or `1e-5`, in the digits 0 to 9. None for
     any other text, and for a number above 0 that is too small for a float."""
-    value = float(text) if len(text) <= 100 and DECIMAL.fullmatch(text.strip()) else math.nan
+    if len(text) > 100 or not DECIMAL.fullmatch(text.strip()):
+        return None
+    value = float(text)
     vanished = value == 0.0 and re.search("[1-9]", text.lower().partition("e")[0])
-    return value if math.isfinite(value) and not vanished else None
+    if vanished or not math.isfinite(value):
+        return None
+    return value

@@ -12,7 +12,7 @@ from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
-from core.spec.scale import Scale, Sources, at_scale, evaluation_digest
+from core.spec.scale import Scale, Sources, at_scale, run_evaluation_digest
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study, short
 from core.spec.vary import has, parsed, vary, written
 
@@ -36,12 +36,15 @@ class Setup:
         it."""
         run = self._unseeded(study, cell)
         named = study.named(cell, self.profile)
-        held = "seed.data" in named or "seed.data" in profile_changes(run, self.profile)
-        run = vary(run, {"seed.model": seed} if held else {"seed": Seed(model=seed, data=seed)})
-        if settings := {**study.settings, **study.varied_values(cell)}:
+        if "seed.data" in named or "seed.data" in profile_changes(run, self.profile):
+            run = vary(run, {"seed.model": seed})
+        else:
+            run = vary(run, {"seed": Seed(model=seed, data=seed)})
+        settings = {**study.settings, **study.varied_values(cell)}
+        if settings:
             run = vary(run, _values(run, settings))
             # of eval.transfer
-            run = vary(run, {"eval.digest": evaluation_digest(run, self.sources)})
+            run = vary(run, {"eval.digest": run_evaluation_digest(run, self.sources)})
         return run
 
     @cache  # noqa: B019  (scaling anew for each seed would double the time of a plan)
@@ -61,17 +64,21 @@ class Setup:
         run = study.paper_config(cell, "paper")
         if run.eval.transfer and self.sources.transfer_digest is None:
             return "the evaluation data has no transfer tasks"
-        if (why := unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)) is not None:
-            return why
+        reason = unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)
+        if reason is not None:
+            return reason
         # another one's model needs the hub, the run's own encoder a masked-word head
         text = self._unseeded(study, cell).rewriting
-        model = text.model if text is not None else None
-        if model == OWN_ENCODER and not self.sources.encoder_masked_words:
+        if text is None or text.model is None:
+            return None
+        if text.model == OWN_ENCODER:
+            if self.sources.encoder_masked_words:
+                return None
             name = shown(self.sources.encoder_name)
             return f"needs a masked-word head, which the encoder {name} does not have"
-        if model not in (None, OWN_ENCODER) and not self.scale.hub_models:
-            return f"needs {model}, which scale {self.scale.name} does not have"
-        return None
+        if self.scale.hub_models:
+            return None
+        return f"needs {text.model}, which scale {self.scale.name} does not have"
 
     def seeds_of(self, study: Study) -> int:
         """How many seeds each cell of a study has."""
@@ -96,7 +103,8 @@ class Setup:
                 raise UserError(
                     f"{study.name} has no cell for scale {self.scale.name}; choose another --scale."
                 )
-            study = make(study, texts, runs) if texts else study
+            if texts:
+                study = make(study, texts, runs)
         return study
 
     def check(self, study: Study) -> None:
@@ -105,11 +113,12 @@ class Setup:
         for cell, runs in self.asked(study):
             run = study.paper_config(cell, self.profile)
             other, same = kept.setdefault(run_id(runs[0]), (cell, run))
-            names = f"{'/'.join(other.labels)} and {'/'.join(cell.labels)} of {study.name}"
-            hint = "give them values further apart, or choose another --scale"
-            differ = (same, other.encoder) != (run, cell.encoder)
-            if differ:
-                raise UserError(f"{names} are one run at scale {self.scale.name}; {hint}.")
+            if (same, other.encoder) != (run, cell.encoder):
+                names = f"{'/'.join(other.labels)} and {'/'.join(cell.labels)}"
+                raise UserError(
+                    f"{names} of {study.name} are one run at scale {self.scale.name}; give them "
+                    "values further apart, or choose another --scale."
+                )
 
 
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
@@ -118,12 +127,15 @@ def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
     accuracy = metric.quantity.startswith("accuracy")
     if accuracy and not transfer:
         return "its runs score no transfer tasks (eval.transfer)"
-    tasks = ("avg_transfer", *scale.probes) if accuracy else ("avg", "dev", *scale.tests)
-    if metric.task in tasks or not metric.quantity.startswith(
-        ("accuracy", "spearman", "like_length")
-    ):
+    tasks = ("avg", "dev", *scale.tests)
+    kind = "test set"
+    if accuracy:
+        tasks = ("avg_transfer", *scale.probes)
+        kind = "transfer task"
+    scored = metric.quantity.startswith(("accuracy", "spearman", "like_length"))
+    if not scored or metric.task in tasks:
         return None
-    return f"scale {scale.name} has no {'transfer task' if accuracy else 'test set'} {metric.task}"
+    return f"scale {scale.name} has no {kind} {metric.task}"
 
 
 def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
@@ -155,15 +167,18 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
         if len(values) == 1:
             raise UserError(f"--vary {path}={values[0]} gives one value; use --set for one value.")
     fields = [f"{path}={','.join(values)}" for path, values in words.items()]
-    # labels of each place of the grid
+    places = list(product(*words.values()))  # the values at each place of the grid
     cells = []
-    places = list(product(*words.values()))
-    for place, cell in product(places, study.cells):
-        made = replace(cell, labels=(*cell.labels, *place))
-        run = runs.get(cell.labels)
-        if run is not None and vary(run, _values(run, dict(zip(words, place, strict=True)))) != run:
-            made = replace(made, published=None, published_runs=())
-        cells.append(made)
+    claims: list[Claim] = []
+    for place in places:
+        settings = dict(zip(words, place, strict=True))
+        for cell in study.cells:
+            run = runs.get(cell.labels)
+            if run is not None and vary(run, _values(run, settings)) != run:
+                cell = replace(cell, published=None, published_runs=())
+            cells.append(replace(cell, labels=cell.labels + place))
+        claims += [_claim_at(claim, place) for claim in study.claims]
+    new_axes = [Axis(name=path, title=path, labels=values) for path, values in words.items()]
     any_value = (None,) * len(words)
     return replace(
         study,
@@ -171,12 +186,9 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
         title=f"{study.title} by {', '.join(words)}",
         varied=tuple(words),
         cells=tuple(cells),
-        axes=(
-            *study.axes,
-            *(Axis(name=path, title=path, labels=each) for path, each in words.items()),
-        ),
+        axes=(*study.axes, *new_axes),
         figure=study.figure and _figure(study, study.figure, list(words)),
-        claims=tuple(_claim_at(claim, place) for place in places for claim in study.claims),
+        claims=tuple(claims),
         reference=study.reference and (*study.reference, *any_value),
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
         footnotes=(*study.footnotes, *_unchanged(words, runs)),
@@ -190,22 +202,20 @@ def parts(study: Study) -> tuple[Study, ...]:
         return (study,)
     studies = []
     count = len(study.varied)
-    for chosen in product(*(axis.labels for axis in study.axes[-count:])):
-        pairs = zip(study.axes[-count:], chosen, strict=True)
-        studies.append(
-            replace(
-                study,
-                axes=(
-                    *study.axes[:-count],
-                    *(replace(axis, labels=(label,)) for axis, label in pairs),
-                ),
-                cells=tuple(cell for cell in study.cells if cell.labels[-count:] == chosen),
-                claims=tuple(
-                    claim for claim in study.claims if claim.cells()[0][-count:] == chosen
-                ),
-                reference=study.reference and (*study.reference[:-count], *chosen),
-            )
+    varied_axes = study.axes[-count:]
+    for place in product(*(axis.labels for axis in varied_axes)):
+        axes = list(study.axes[:-count])
+        for axis, label in zip(varied_axes, place, strict=True):
+            axes.append(replace(axis, labels=(label,)))
+        cells = [cell for cell in study.cells if cell.labels[-count:] == place]
+        claims = [claim for claim in study.claims if claim.cells()[0][-count:] == place]
+        reference = study.reference
+        if reference is not None:
+            reference = (*reference[:-count], *place)
+        part = replace(
+            study, axes=tuple(axes), cells=tuple(cells), claims=tuple(claims), reference=reference
         )
+        studies.append(part)
     return tuple(studies)
 
 
@@ -225,47 +235,51 @@ def _words(
     """By field, the values that a user wrote. Raises UserError for a field that no run has, that
     the study varies, or that comes twice."""
     words: dict[str, tuple[str, ...]] = {}
-    changes = [each for cell in study.cells for each in (cell.changes, *cell.by_profile.values())]
-    several = option == "--vary"
-    example = (
-        "a,b,c, such as train.learning_rate=3e-4,1e-3"
-        if several
-        else "VALUE, such as loss.temperature=0.1"
-    )
     for text in texts:
-        path = text.partition("=")[0].strip()
-        typed = text.partition("=")[2]
-        section = path.partition(".")[0]
-        values = [word.strip() for word in (typed.split(",") if several else [typed])]
-        varied = any(
-            other == path
-            or other.startswith(f"{path}.")
-            or (other == section and value is not None)
-            for each in changes
-            for other, value in each.items()
-        )
+        path, _, typed = text.partition("=")
+        path = path.strip()
+        if option == "--vary":
+            example = "a,b,c, such as train.learning_rate=3e-4,1e-3"
+            values = [word.strip() for word in typed.split(",")]
+        else:
+            example = "VALUE, such as loss.temperature=0.1"
+            values = [typed.strip()]
         if not path or not all(values):
             raise UserError(f"{option} takes FIELD={example}, not {text[:80]!r}.")
         if path in words:
             raise UserError(f"{option} gives {path} twice; give it once.")
         if path in study.settings:
             raise UserError(f"--set and --vary both give {path}; leave one of them out.")
-        if varied:
+        if _varies(study, path):
             raise UserError(
                 f"{path} is what {study.name} varies; set another field, or run another study."
             )
         if path in SETTLED:
-            raise UserError(f"{path} cannot be set: {SETTLED.get(path)} settles it; change that.")
+            raise UserError(f"{path} cannot be set: {SETTLED[path]} settles it; change that.")
+        # A run that has the field, else one that has the section; `parsed` refuses other fields.
+        section = path.partition(".")[0]
         run = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
-        # raises for a field of no run
         words[path] = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
     return words
+
+
+def _varies(study: Study, path: str) -> bool:
+    """Whether some cell changes this field, a field in it, or its whole section."""
+    section = path.partition(".")[0]
+    for cell in study.cells:
+        for changes in (cell.changes, *cell.by_profile.values()):
+            if changes.get(section) is not None:
+                return True
+            if any(field == path or field.startswith(f"{path}.") for field in changes):
+                return True
+    return False
 
 
 def _unchanged(paths: Iterable[str], runs: Runs) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
-        if names := ["/".join(labels) for labels, run in runs.items() if not has(run, path)]:
+        names = ["/".join(labels) for labels, run in runs.items() if not has(run, path)]
+        if names:
             yield f"No field {path}, and so unchanged: {', '.join(names)}."
 
 
@@ -273,14 +287,17 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
     """A claim at one place of the grid."""
 
     def at(contrast: Contrast) -> Contrast:
-        terms = (Term(term.weight, (*term.cell, *place)) for term in contrast.terms)
+        terms = [Term(term.weight, (*term.cell, *place)) for term in contrast.terms]
         return replace(contrast, terms=tuple(terms))
 
+    untrained = claim.untrained
+    if untrained is not None:
+        untrained = changed(untrained, at)
     return replace(
         claim,
         key=f"{claim.key} ({'/'.join(place)})",
         predicate=changed(claim.predicate, at),
-        untrained=changed(claim.untrained, at) if claim.untrained is not None else None,
+        untrained=untrained,
     )
 
 
@@ -290,8 +307,9 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
     figure = replace(figure, base=figure.base and (*figure.base, *(None for _ in varied)))
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={})
-    alone = figure.series is None and figure.x != "task" and len(varied) == 1
-    return replace(figure, x=figure.x if alone else None, series=varied[0])
+    if figure.series is not None or figure.x == "task" or len(varied) > 1:
+        figure = replace(figure, x=None)
+    return replace(figure, series=varied[0])
 
 
 def check_device(run: RunConfig, places: int, device: str) -> None:
@@ -300,7 +318,6 @@ def check_device(run: RunConfig, places: int, device: str) -> None:
     make."""
     precision = run.train.precision
     length = run.data.max_length
-    more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
     if precision == "fp16":
         raise UserError(
             "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or fp32."
@@ -309,7 +326,9 @@ def check_device(run: RunConfig, places: int, device: str) -> None:
         raise UserError(
             "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
         )
-    if (run.longest if device == "cuda" else length) > places:
+    padded = run.longest if device == "cuda" else length
+    if padded > places:
+        more = f" and repetition makes it up to {run.longest}," if run.longest > length else ""
         raise UserError(
             f"data.max_length is {length}{more} but the encoder has only {places} positions; lower "
             "it."

@@ -141,7 +141,9 @@ class Study(Typed):
     @property
     def paper_name(self) -> str:
         """What tables call the paper."""
-        return self.source.name if self.source is not None else self.paper
+        if self.source is None:
+            return self.paper
+        return self.source.name
 
     def axis(self, name: str) -> Axis:
         """The axis of that name."""
@@ -153,10 +155,11 @@ class Study(Typed):
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
-        terms = [term.cell for contrast in contrasts for term in contrast.terms]
-        return tuple(
-            cell for cell in self.cells if any(matches(labels, cell.labels) for labels in terms)
-        )
+        wanted: set[Cell] = set()
+        for contrast in contrasts:
+            for term in contrast.terms:
+                wanted.update(self.matching(term.cell))
+        return tuple(cell for cell in self.cells if cell in wanted)
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""
@@ -172,28 +175,33 @@ class Study(Typed):
         they are the paper's. What the paper printed stays where a task has the same name; claims on
         other tasks go."""
         tasks = scale.tests if self.tasks == "tests" else scale.probes
-        if self.tasks is None or {*tasks, "avg"} >= set(self.axis("task").labels):
+        if self.tasks is None:
             return self
-        place = self.axes.index(self.axis("task"))
-        labels = (*tasks, *(label for label in self.axis("task").labels if label == "avg"))
+        axis = self.axis("task")
+        if {*tasks, "avg"} >= set(axis.labels):
+            return self
+        if "avg" in axis.labels:
+            tasks = (*tasks, "avg")
+        place = self.axes.index(axis)
+
+        # The paper's cells where they are, else a cell made from the first of its row.
         cells: dict[tuple[str, ...], Cell] = {}
-        for cell, label in product(self.cells, labels):
-            wanted = (*cell.labels[:place], label, *cell.labels[place + 1 :])
-            metric = replace(
-                self.metric_of(cell), task=self.metric.task if label == "avg" else label
+        for cell, task in product(self.cells, tasks):
+            labels = (*cell.labels[:place], task, *cell.labels[place + 1 :])
+            if labels in cells:
+                continue
+            metric = self.metric_of(cell)
+            metric = replace(metric, task=self.metric.task if task == "avg" else task)
+            cells[labels] = replace(
+                cell, labels=labels, published=None, published_runs=(), metric=metric
             )
-            made = replace(cell, labels=wanted, published=None, published_runs=(), metric=metric)
-            cells.setdefault(wanted, made)  # each row is made from its first cell
         cells |= {cell.labels: cell for cell in self.cells if cell.labels in cells}
-        axes = (
-            *self.axes[:place],
-            replace(self.axes[place], labels=labels),
-            *self.axes[place + 1 :],
-        )
-        study = replace(self, axes=axes, cells=tuple(cells.values()), claims=())
-        return replace(
-            study, claims=tuple(c for c in self.claims if all(map(study.matching, c.cells())))
-        )
+
+        axes = list(self.axes)
+        axes[place] = replace(axis, labels=tasks)
+        study = replace(self, axes=tuple(axes), cells=tuple(cells.values()), claims=())
+        claims = [claim for claim in self.claims if all(map(study.matching, claim.cells()))]
+        return replace(study, claims=tuple(claims))
 
     @cache  # noqa: B019  (a report needs the same configurations many times)
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
@@ -207,51 +215,50 @@ class Study(Typed):
         run = vary(start, named)
         # sections named whole
         whole = {path for path in named if getattr(start, path, None) is not None}
-        return vary(
-            run,
-            {
-                path: value
-                for path, value in profile_changes(run, profile).items()
-                if path not in named and path.partition(".")[0] not in whole
-            },
-        )
+        changes = {}
+        for path, value in profile_changes(run, profile).items():
+            if path not in named and path.partition(".")[0] not in whole:
+                changes[path] = value
+        return vary(run, changes)
 
     def named(self, cell: Cell, profile: str) -> dict[str, object]:
         """The fields that study and cell name; a cell of another method has its own alone."""
-        own = over(cell.changes, cell.by_profile.get(profile, {}))
-        base = self.by_profile.get(profile, {})
-        return (
-            over(over(self.base_changes, base), own) if cell.method in (None, self.method) else own
-        )
+        changes = over(cell.changes, cell.by_profile.get(profile, {}))
+        if cell.method not in (None, self.method):
+            return changes
+        base = over(self.base_changes, self.by_profile.get(profile, {}))
+        return over(base, changes)
 
     def on(self, data: str, own: bool) -> Study:
         """The same cells with another encoder or on other data, which `data` names, under a name of
         its own. On a text or pairs of the user's `own` it has no numbers and no claims of the
         paper's."""
-        study = replace(self.without_paper(), claims=(), must_learn=()) if own else self
+        study = self
+        if own:
+            study = replace(self.without_paper(), claims=(), must_learn=())
         return replace(study, name=f"{self.name}@{short(data)}", title=f"{self.title} on {data}")
 
     def without_paper(self) -> Study:
         """The study without the paper's numbers and the rows that the paper copied."""
-        cells = tuple(
-            replace(cell, published=None, published_runs=())
-            for cell in self.cells
-            if not cell.copied
-        )
+        cells = []
+        for cell in self.cells:
+            if not cell.copied:
+                cells.append(replace(cell, published=None, published_runs=()))
         axes = []
         for place, axis in enumerate(self.axes):
             used = {cell.labels[place] for cell in cells}
-            axes.append(
-                replace(axis, labels=tuple(label for label in axis.labels if label in used))
-            )
-        return replace(self, axes=tuple(axes), cells=cells)
+            labels = tuple(label for label in axis.labels if label in used)
+            axes.append(replace(axis, labels=labels))
+        return replace(self, axes=tuple(axes), cells=tuple(cells))
 
 
 def short(suffix: str) -> str:
     """A suffix of a study's name, which becomes a file's name."""
     word = suffix.replace(" ", "").replace("/", "-")
+    if len(word) <= LONGEST_SUFFIX:
+        return word
     digest = hashlib.sha256(word.encode()).hexdigest()[:8]
-    return word if len(word) <= LONGEST_SUFFIX else f"{word[:LONGEST_SUFFIX]}~{digest}"
+    return f"{word[:LONGEST_SUFFIX]}~{digest}"
 
 
 # the baseline of both papers: what it gains over the untrained encoder is the bar for other methods

@@ -15,7 +15,14 @@ from typing import Any
 
 from core.spec.errors import UserError, place
 from core.spec.run import RunConfig
-from core.spec.section import Section, alternatives, decimal, field_types, public_names, whole
+from core.spec.section import (
+    Section,
+    alternatives,
+    decimal,
+    field_types,
+    public_names,
+    whole_number,
+)
 
 RANGES = re.compile("[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*")
 
@@ -42,13 +49,12 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
 
 def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, Any]) -> Any:
     """A section of the run, or the run itself, with these values of its fields."""
-    names = _names(section)
+    names = _field_names(section)
     for field in values.keys() - names:
-        raise unknown(run, f"{prefix}{field}")
+        raise unknown_path(run, f"{prefix}{field}")
+    changes = {names[field]: value for field, value in values.items()}
     try:
-        return dataclasses.replace(
-            section, **{names[field]: value for field, value in values.items()}
-        )
+        return dataclasses.replace(section, **changes)
     except ValueError as error:  # of a method's own check
         frame = extract_tb(error.__traceback__)[-1]
         raise UserError(f"{error} ({place(Path(frame.filename), '', frame.lineno)}).") from error
@@ -59,9 +65,11 @@ def _section(run: RunConfig, name: str) -> Any:
     return getattr(run, public_names(type(run)).get(name, ""), None)
 
 
-def _names(section: Any) -> dict[str, str]:
+def _field_names(section: Any) -> dict[str, str]:
     """The fields of a section by their public names; of anything else none."""
-    return public_names(type(section)) if isinstance(section, Section) else {}
+    if isinstance(section, Section):
+        return public_names(type(section))
+    return {}
 
 
 def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
@@ -72,11 +80,18 @@ def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[s
 
 def has(run: RunConfig, path: str) -> bool:
     """Whether a run has a field at a dotted path; not in a section that it leaves out."""
-    head, dot, field = path.rpartition(".")
-    return field in _names(_section(run, head) if dot else run)
+    return path.rpartition(".")[2] in _field_names(_owner(run, path))
 
 
-def read(run: RunConfig, path: str) -> Any:
+def _owner(run: RunConfig, path: str) -> Any:
+    """The section that a path names, or the run itself; None without such a section."""
+    head, dot, _ = path.rpartition(".")
+    if not dot:
+        return run
+    return _section(run, head)
+
+
+def value_at(run: RunConfig, path: str) -> Any:
     """The value at a dotted path. Raises UserError if there is none."""
     owner, field = _place(run, path)
     return getattr(owner, field)
@@ -85,17 +100,16 @@ def read(run: RunConfig, path: str) -> Any:
 def _place(run: RunConfig, path: str) -> tuple[Section, str]:
     """The section that a path names, or the run itself, and the field in it. Raises UserError."""
     if not has(run, path):
-        raise unknown(run, path)
-    head, dot, field = path.rpartition(".")
-    owner = _section(run, head) if dot else run
-    return owner, _names(owner)[field]
+        raise unknown_path(run, path)
+    owner = _owner(run, path)
+    return owner, _field_names(owner)[path.rpartition(".")[2]]
 
 
 def paths(run: RunConfig) -> list[str]:
     """Every path of the run's leaf fields, as `--set` takes them."""
     leaves = []
-    for name in _names(run):
-        leaves += [f"{name}.{field}" for field in _names(_section(run, name))] or [name]
+    for name in _field_names(run):
+        leaves += [f"{name}.{field}" for field in _field_names(_section(run, name))] or [name]
     return leaves
 
 
@@ -106,12 +120,16 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
     options = alternatives(field_types(type(owner))[field])
     if text.lower() == "none" and type(None) in options:
         return None
-    if name := next(iter(_names(getattr(owner, field))), ""):
-        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{name}.")
+    fields = list(_field_names(getattr(owner, field)))
+    if fields:
+        raise UserError(
+            f"{path} is a section of fields; set one of them, such as {path}.{fields[0]}."
+        )
     if text.lower() in ("true", "false") and bool in options:
         return text.lower() == "true"
-    for kind, read_as in ((int, whole), (float, decimal)):
-        if kind in options and (number := read_as(text)) is not None:
+    for kind, read_as in ((int, whole_number), (float, decimal)):
+        number = read_as(text)
+        if kind in options and number is not None:
             return number
     if tuple[tuple[int, int], ...] in options and RANGES.fullmatch(text):
         # in another order they would be another run
@@ -136,17 +154,20 @@ def written(value: Any) -> str:
     return str(value)
 
 
-def unknown(run: RunConfig, path: str) -> UserError:
+def unknown_path(run: RunConfig, path: str) -> UserError:
     """What to say of a path that a run does not have: the nearest path, or those that there are."""
     head, dot, _ = path.partition(".")
     by_name: dict[str, list[str]] = {}
     for candidate in paths(run):
-        by_name.setdefault(candidate if dot else candidate.rpartition(".")[2], []).append(candidate)
-    if near := difflib.get_close_matches(path, by_name, n=1, cutoff=0.75):
+        name = candidate if dot else candidate.rpartition(".")[2]
+        by_name.setdefault(name, []).append(candidate)
+    near = difflib.get_close_matches(path, by_name, n=1, cutoff=0.75)
+    names = _field_names(_section(run, head))
+    if near:
         hint = f"did you mean {' or '.join(by_name[near[0]])}?"
-    elif names := _names(_section(run, head)):
+    elif names:
         hint = f"known: {', '.join(sorted(names))}."
     else:
-        sections = sorted(name for name in _names(run) if _names(_section(run, name)))
+        sections = sorted(name for name in _field_names(run) if _field_names(_section(run, name)))
         hint = f"method {run.method} has no section {head}; it has {', '.join(sections)}."
     return UserError(f"There is no field {path}; {hint}")

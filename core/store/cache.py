@@ -17,20 +17,20 @@ from typing import Any, TypeVar
 from core.spec.errors import UserError, say
 from core.store import files, locks
 
-Value = TypeVar("Value")
+Cached = TypeVar("Cached")
 Note = Callable[[str], object]  # takes a sentence for the user
 
 
 def kept(
     folder: Path,
     key: Any,
-    make: Callable[[], Value],
+    make: Callable[[], Cached],
     *,
     note: Note = say,
-    load: Callable[[bytes], Value] = json.loads,
-    dump: Callable[[Value], bytes] = lambda value: json.dumps(value).encode(),
+    load: Callable[[bytes], Cached] = json.loads,
+    dump: Callable[[Cached], bytes] = lambda value: json.dumps(value).encode(),
     ending: str = "json",
-) -> Value:
+) -> Cached:
     """The value that is kept under this key, else the value that `make` gives, which is then kept.
 
     `key` (JSON) names everything that the value depends on. Without a writable folder nothing is
@@ -58,7 +58,7 @@ def find(folder: Path, name: str, ending: str, note: Note = say) -> Path | None:
     removed, and `note` gets a sentence."""
     for path in sorted(folder.glob(f"{name}.*.{ending}")):
         with contextlib.suppress(OSError):
-            if path.is_file() and path == _path(folder, name, ending, path.read_bytes()):
+            if path.is_file() and path == _content_path(folder, name, ending, path.read_bytes()):
                 return path
         _reject(path, note)
     return None
@@ -66,18 +66,20 @@ def find(folder: Path, name: str, ending: str, note: Note = say) -> Path | None:
 
 def keep(folder: Path, name: str, ending: str, content: bytes) -> Path:
     """Keep this content under this name. Removes what killed writers left. Raises UserError."""
-    path = _path(folder, name, ending, content)
+    path = _content_path(folder, name, ending, content)
     with locks.waiting(folder / ".lock", f"writing into {folder}"):
         files.sweep(folder / "*")
         files.write_whole(path, content)
     return path
 
 
-def _path(folder: Path, name: str, ending: str, content: bytes) -> Path:
+def _content_path(folder: Path, name: str, ending: str, content: bytes) -> Path:
+    """Where this content lies under this name."""
     return folder / f"{name}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
 
 
 def _reject(path: Path, note: Note) -> None:
+    """Remove a damaged file, and say so."""
     note(f"{path} is not as it was written, so it is made anew.")
     with contextlib.suppress(OSError):
         path.unlink()

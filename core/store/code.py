@@ -29,10 +29,14 @@ def digest() -> str:
 def current_commit() -> str:
     """The commit of the code, with `+` if files differ from it; `unknown` outside a checkout."""
     words = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", ".")
-    if not (lines := _git(CORE, *words).splitlines()):
+    lines = _git(CORE, *words).splitlines()
+    if not lines:
         return "unknown"
     first, *rest = lines  # "# branch.oid COMMIT", more about the branch, changed files
-    return first.split()[-1][:12] + "+" * any(not line.startswith("#") for line in rest)
+    commit = first.split()[-1][:12]
+    if all(line.startswith("#") for line in rest):
+        return commit
+    return f"{commit}+"
 
 
 def commit_of(provenance: Mapping[str, object], repository: Path) -> str:
@@ -42,12 +46,18 @@ def commit_of(provenance: Mapping[str, object], repository: Path) -> str:
     Runs older than the digest are believed if they name a clean commit.
     """
     named = str(provenance.get("commit"))
+    code = provenance.get("code")
     ancestors = {commit[:12] for commit in _commits(repository)}
-    known = [named[:12]] if CLEAN.fullmatch(named) and named[:12] in ancestors else []
-    if (code := provenance.get("code")) is None:
-        return "".join(known)
-    commits = (*known, *_commits(repository)[:1], *_commits(repository, "--", "core"))
-    return next((commit[:12] for commit in commits if _digest_at(repository, commit) == code), "")
+    is_ancestor = CLEAN.fullmatch(named) is not None and named[:12] in ancestors
+    if code is None:
+        return named[:12] if is_ancestor else ""
+    commits = [*_commits(repository)[:1], *_commits(repository, "--", "core")]
+    if is_ancestor:
+        commits.insert(0, named)
+    for commit in commits:
+        if _digest_at(repository, commit) == code:
+            return commit[:12]
+    return ""
 
 
 @functools.cache

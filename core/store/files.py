@@ -33,17 +33,21 @@ def whole(path: Path, folder: bool = False) -> Iterator[Path]:
     """A name beside `path` to write a file to, or with `folder` an empty folder to fill; on leaving
     it is synced and takes the place of `path`. Raises UserError if there is no space or no
     permission; nothing is left behind then."""
-    temporary, old = (path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    old = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        (temporary if folder else path.parent).mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if folder:
+            temporary.mkdir()
         yield temporary
         for written in (*temporary.rglob("*"), temporary):
             sync(written)
         if folder and path.exists():
             os.replace(path, old)  # no folder can be renamed over a full one
         os.replace(temporary, path)
-        for name in {*os.listdir(old)} - {*os.listdir(path)} if old.exists() else ():
-            os.replace(old / name, path / name)  # a user's own file
+        if old.exists():
+            for name in {*os.listdir(old)} - {*os.listdir(path)}:
+                os.replace(old / name, path / name)  # a user's own file
         with contextlib.suppress(OSError):
             # some file systems cannot sync a folder; the rename stands all the same
             sync(path.parent)
@@ -57,7 +61,10 @@ def _remove(*paths: Path) -> None:
     """Remove files and folders that may not be there."""
     for path in paths:
         with contextlib.suppress(OSError):
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
 
 
 def regular(path: Path) -> Path:

@@ -22,8 +22,8 @@ from core.store.files import regular
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go
 # on.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
-POLL = 0.05  # seconds between two tries for a lock that is waited for
-PATIENCE = 10.0  # seconds of waiting before a line is printed
+LOCK_POLL = 0.05  # seconds between two tries for a lock that is waited for
+LOCK_PATIENCE = 10.0  # seconds of waiting before a line is printed
 
 
 def hold(path: Path) -> int | None:
@@ -38,7 +38,9 @@ def hold(path: Path) -> int | None:
         if locked and os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     os.close(descriptor)
-    return hold(path) if locked else None
+    if locked:
+        return hold(path)
+    return None
 
 
 def held(path: Path) -> bool:
@@ -62,16 +64,16 @@ def _locked(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def waiting(path: Path, what: str) -> Iterator[None]:
+def waiting(path: Path, work: str) -> Iterator[None]:
     """Hold the lock at `path` within this context, after a wait for its holder; a long wait prints
-    `what` the holder is at. Raises UserError if the lock cannot be made."""
-    due = time.monotonic() + PATIENCE
+    the `work` of the holder. Raises UserError if the lock cannot be made."""
+    due = time.monotonic() + LOCK_PATIENCE
     while (descriptor := hold(path)) is None:
         if time.monotonic() > due:
             due = math.inf
             hint = "if it was suspended, let it go on or end it"
-            say(f"Waiting for another command to end with {what}; {hint}.")
-        time.sleep(POLL)
+            say(f"Waiting for another command to end with {work}; {hint}.")
+        time.sleep(LOCK_POLL)
     try:
         yield
     finally:

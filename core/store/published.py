@@ -36,7 +36,7 @@ from core.store.records import (
     seal,
 )
 
-NAME = "runs.parquet"
+PACK_NAME = "runs.parquet"
 MOST_RUNS = 16  # times the bytes of a run that a pack may have: 3,055 runs have 91 MB
 SCHEMA = pa.schema([("run_id", pa.string()), *RUN_SCHEMA])
 
@@ -84,10 +84,13 @@ class Pack:
 def packs(folder: Path | None) -> dict[str, Pack]:
     """The packs of a folder by scale; a damaged pack is named, and its runs count as missing."""
     opened: dict[str, Pack] = {}
-    for path in (folder / scale / NAME for scale in SCALES if folder is not None):
+    if folder is None:
+        return opened
+    for scale in SCALES:
+        path = folder / scale / PACK_NAME
         try:
             if path.is_file():
-                opened[path.parent.name] = Pack(path)
+                opened[scale] = Pack(path)
         except CorruptRun as error:
             say(str(error))
     return opened
@@ -103,23 +106,31 @@ def publish(folder: Path, new: Mapping[str, Mapping[str, Run]], replace: bool = 
         packs: dict[Path, dict[str, Run]] = {}
         differing: list[str] = []
         for scale, runs in new.items():
-            path = folder / scale / NAME
+            path = folder / scale / PACK_NAME
             files.sweep(path)
-            old = Pack(path) if path.exists() else None
-            kept = {run: old.read(run) for run in old.footers} if old is not None else {}
-            differing += [run for run in runs if run in kept and not _same(runs[run], kept[run])]
-            packs[path] = {**kept, **runs} if replace else {**runs, **kept}
+            kept: dict[str, Run] = {}
+            if path.exists():
+                pack = Pack(path)
+                kept = {run: pack.read(run) for run in pack.footers}
+            shared = runs.keys() & kept.keys()
+            differing += [run for run in runs if run in shared and not _same(runs[run], kept[run])]
+            if replace:
+                packs[path] = {**kept, **runs}
+            else:
+                packs[path] = {**runs, **kept}
         if differing and not replace:
-            which = f"Published runs have other numbers than yours: {', '.join(differing)}"
-            raise UserError(f"{which}; add --replace-published, or leave --publish out.")
+            raise UserError(
+                f"Published runs have other numbers than yours: {', '.join(differing)}; add "
+                "--replace-published, or leave --publish out."
+            )
         for path, content in packs.items():
             files.write_changed(path, _packed(content))  # git sees no change where there is none
 
 
-def _same(one: Run, other: Run) -> bool:
-    """Whether two runs have the same status and the same numbers to the last bit."""
-    numbers = {seal(table, {"status": footer["status"]}) for table, footer in (one, other)}
-    return len(numbers) == 1
+def _same(*runs: Run) -> bool:
+    """Whether runs have the same status and the same numbers to the last bit."""
+    seals = {seal(table, {"status": footer["status"]}) for table, footer in runs}
+    return len(seals) == 1
 
 
 def _packed(runs: Mapping[str, Run]) -> bytes:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -108,9 +108,10 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     """Every test pair of a run. Raises ValueError if a block's columns differ in length."""
     rows: list[tuple] = []
     for block in blocks:
-        words = [[min(int(x), MOST_WORDS) for x in side] for side in (block.words_a, block.words_b)]
-        names = ([name] * len(block.gold) for name in (block.task, block.subset))
-        rows += zip(*names, map(float, block.gold), map(float, block.cosine), *words, strict=True)
+        columns = zip(block.gold, block.cosine, block.words_a, block.words_b, strict=True)
+        for gold, cosine, *words in columns:
+            counts = [min(int(count), MOST_WORDS) for count in words]
+            rows.append((block.task, block.subset, float(gold), float(cosine), *counts))
     return table(rows, PAIR_SCHEMA)
 
 
@@ -177,8 +178,10 @@ def inflated(file: pq.ParquetFile, schema: pa.Schema, times: int = 1) -> pa.Tabl
     allows."""
     table = file.read(use_threads=times > 1).replace_schema_metadata(None)
     for column in table.columns:
+        if not pa.types.is_dictionary(column.type):
+            continue
         size = 0
-        for part in column.chunks if pa.types.is_dictionary(column.type) else ():
+        for part in column.chunks:
             size += len(part) * max(map(len, part.dictionary.drop_null().to_pylist()), default=0)
             check_bounds(0, size, times)
     return table.cast(schema)
@@ -199,7 +202,7 @@ def _content(path: Path) -> bytes:
     raise CorruptRun(f"{path} is damaged ({problem}); {MEND['own']}.")
 
 
-def read(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
+def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
     """Table, footer and SHA-256 of a run's file, as they were written. Raises MissingRun or
     CorruptRun."""
     content = _content(path)
@@ -223,13 +226,19 @@ def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: o
         numerics = json.loads(footer["config"])["numerics"]
         # a configuration of another version may have fields that are unknown here
         if numerics != NUMERICS:
-            what = f"another version of the code (NUMERICS {numerics}, here {NUMERICS})"
             raise OtherVersion(
-                f"{where} was written by {what}; use that version or another --results-dir."
+                f"{where} was written by another version of the code (NUMERICS {numerics}, here "
+                f"{NUMERICS}); use that version or another --results-dir."
             )
         config, _ = from_canonical_json(footer["config"])
         if run_id(config) != footer["run_id"] or footer["status"] not in get_args(Status):
             raise ValueError(f"it holds run {run_id(config)}, {footer['status']}")
-        about = {"status": footer["status"], "provenance": json.loads(footer["provenance"])}
-        about |= {"run_id": footer["run_id"], "table": table, "footer": footer, "source": source}
-        return StoredRun(config=config, **about)
+        return StoredRun(
+            run_id=footer["run_id"],
+            config=config,
+            status=cast(Status, footer["status"]),
+            table=table,
+            provenance=json.loads(footer["provenance"]),
+            footer=footer,
+            source=source,
+        )

@@ -39,9 +39,9 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
-FIRST = ("encoder_digest", "corpus_digest", "evaluation_digest")
-Kind = Literal["runs", "pairs", "failures", "logs", "checkpoints", ".locks", "models"]
-SUFFIXES: dict[Kind, str] = {
+FIRST_DIGESTS = ("encoder_digest", "corpus_digest", "evaluation_digest")
+FileKind = Literal["runs", "pairs", "failures", "logs", "checkpoints", ".locks", "models"]
+SUFFIXES: dict[FileKind, str] = {
     "runs": ".parquet",
     "pairs": ".parquet",
     "failures": ".txt",
@@ -66,7 +66,7 @@ class Store:
         """The published runs by scale."""
         return published.packs(self.published)
 
-    def path(self, kind: Kind, run: str) -> Path:
+    def path(self, kind: FileKind, run: str) -> Path:
         """Where a file of a run lies, or its model. Only the holder of the claim may change it."""
         return self.root / kind / f"{run}{SUFFIXES[kind]}"
 
@@ -99,10 +99,12 @@ class Store:
             self.note_first(config.scale, (encoder, config.data.digest, about["evaluation_digest"]))
 
     def note_first(self, scale: str, digests: Iterable[object]) -> None:
-        """Write down these FIRST digests of a scale, unless there are some. Raises UserError."""
+        """Write down these digests of a scale (FIRST_DIGESTS), unless there are some. Raises
+        UserError."""
         path = self.root / "first" / scale
         if not path.exists():
-            files.write_whole(path, json.dumps(dict(zip(FIRST, digests, strict=True))).encode())
+            document = dict(zip(FIRST_DIGESTS, digests, strict=True))
+            files.write_whole(path, json.dumps(document).encode())
 
     def first(self, scale: str) -> dict[str, str]:
         """The digests of encoder, text and sets of the user's first run of a scale, which have
@@ -114,16 +116,18 @@ class Store:
         hint = "delete it, and the encoder and data of a stored run have the plain names of tables"
         with refusing(f"{path} cannot be read", hint):
             digests = json.loads(files.regular(path).read_bytes())
-            return {name: str(digests[name]) for name in FIRST}
+            return {name: str(digests[name]) for name in FIRST_DIGESTS}
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or
         OtherVersion."""
         path = self.path("runs", run)
-        if not path.exists() and (scale := self.scale_of_pack(run)) is not None:
-            pack = self.packs[scale]
-            return records.stored_run(*pack.read(run), "published", f"Run {run} in {pack.path}")
-        table, footer, _ = records.read(path, records.RUN_SCHEMA)
+        if not path.exists():
+            for pack in self.packs.values():
+                if run in pack.footers:
+                    where = f"Run {run} in {pack.path}"
+                    return records.stored_run(*pack.read(run), "published", where)
+        table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
         stored = records.stored_run(table, footer, "own", path)
         self.codes[run] = stored.provenance.get("method_code")
         return stored
@@ -131,21 +135,23 @@ class Store:
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
         path = self.path("pairs", run)
-        own = self.path("runs", run)
+        numbers = self.path("runs", run)
         if not path.exists():
             return None
-        table, _, digest = records.read(path, records.PAIR_SCHEMA)
-        if own.exists() and records.read(own, records.RUN_SCHEMA)[1].get("pairs") != digest:
-            raise CorruptRun(
-                f"{path} is damaged (it belongs to another attempt at the run); {MEND['own']}."
-            )
+        table, _, digest = records.read_file(path, records.PAIR_SCHEMA)
+        if numbers.exists():
+            _, footer, _ = records.read_file(numbers, records.RUN_SCHEMA)
+            if footer.get("pairs") != digest:
+                raise CorruptRun(
+                    f"{path} is damaged (it belongs to another attempt at the run); {MEND['own']}."
+                )
         return table.to_pandas()
 
     def verified(self, run: str, claimed: bool = False) -> bool:
         """Whether the user's own run exists and can be believed. A damaged file that nobody is
         writing is set aside with a printed sentence; a run without its pairs stays done. `claimed`:
         the caller holds the claim."""
-        kind: Kind = "runs"
+        kind: FileKind = "runs"
         try:
             if self.has(run):
                 self.load(run)
@@ -156,25 +162,31 @@ class Store:
         except CorruptRun as error:
             if claimed:
                 say(f"{error} The file was set aside as {self.set_aside(self.path(kind, run))}.")
-            elif (claim := self.claim(run)) is not None:
+                return self.has(run)
+            claim = self.claim(run)
+            if claim is not None:
                 try:
                     return self.verified(run, claimed=True)
                 finally:
                     os.close(claim)
-            elif kind == "runs":
+            if kind == "runs":
                 return False  # somebody is training it anew at this moment
         return self.has(run)
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
-        ids = {
-            path.stem for path in (self.root / "runs").glob("*.parquet") if _ID.fullmatch(path.stem)
-        }
-        return tuple(sorted(ids.union(*(pack.footers for pack in self.packs.values()))))
+        stems = {path.stem for path in (self.root / "runs").glob("*.parquet")}
+        ids = set(filter(_ID.fullmatch, stems))
+        for pack in self.packs.values():
+            ids |= pack.footers.keys()
+        return tuple(sorted(ids))
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, without reading the run; None if it is not published."""
-        return next((scale for scale, pack in self.packs.items() if run in pack.footers), None)
+        for scale, pack in self.packs.items():
+            if run in pack.footers:
+                return scale
+        return None
 
     def publish(
         self,
@@ -217,8 +229,9 @@ class Store:
         """A descriptor that holds the claim on a run, or None. What killed writers left is
         swept."""
         descriptor = locks.hold(self.path(".locks", run))
-        for kind in SUFFIXES if descriptor is not None else ():
-            files.sweep(self.path(kind, run))
+        if descriptor is not None:
+            for kind in SUFFIXES:
+                files.sweep(self.path(kind, run))
         return descriptor
 
     def claimed(self, run: str) -> bool:
@@ -241,9 +254,9 @@ class Store:
 
     def prepare(self) -> None:
         """Make the folders. Raises UserError if one of them cannot be written."""
-        for folder in (self.root / kind for kind in SUFFIXES):
-            with refusing(
-                f"{folder} may not be written", "choose a folder of yours with --results-dir"
-            ):
+        hint = "choose a folder of yours with --results-dir"
+        for kind in SUFFIXES:
+            folder = self.root / kind
+            with refusing(f"{folder} may not be written", hint):
                 folder.mkdir(parents=True, exist_ok=True)
                 tempfile.TemporaryFile(dir=folder).close()

@@ -167,7 +167,7 @@ def served(contents, monkeypatch):
 
 @pytest.fixture
 def tiny_default(monkeypatch):
-    monkeypatch.setitem(hub.ENCODERS, "bert-base", TINY)
+    monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-base", TINY)
 
 
 def test_everything_once_then_offline(served, tiny_default, tmp_path):
@@ -175,7 +175,7 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
     assert places.corpus.read_bytes() == TEXT and len(load_sts(places.evaluation)) == 8
     assert places.encoder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
     assert places.corpus.name == "wiki1m_for_simcse.txt"
-    assert sources._encoder("bert-base", places.encoder).name == "bert"
+    assert sources._encoder_in("bert-base", places.encoder).name == "bert"
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     # nothing is asked again
@@ -210,7 +210,7 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
         parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
-    monkeypatch.setitem(hub.ENCODERS, "bert-large", TINY)
+    monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-large", TINY)
     at_hand = Places(
         corpus=Path("t"),
         evaluation=Path("s"),

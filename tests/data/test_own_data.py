@@ -438,9 +438,9 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
         ["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)]
     )
     found = inputs.sources(options, PAPER, [], desk.store)
-    assert found.sources.encoder_digest == sources.NOTHING and found.sources.corpus_rows == 16_384
+    assert found.sources.encoder_digest == sources.NO_DIGEST and found.sources.corpus_rows == 16_384
     assert found.sources.evaluation_digest == own_digest(
-        own_sets([("news", pairs)]), sources.NOTHING
+        own_sets([("news", pairs)]), sources.NO_DIGEST
     )
     assert found.own_data().startswith("text=mine.txt~") and "pairs=news~" in found.own_data()
     alone = cli.parse(

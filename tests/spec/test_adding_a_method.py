@@ -175,6 +175,21 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
     assert vary(base("dcl", "paper"), {"loss.temperature": 0.1}).loss.temperature == 0.1
 
 
+def test_a_comment_neither_reads_a_field_nor_imports_torch(added):
+    comment = "class Model"
+    added(
+        EXAMPLES / "barlow",
+        "remarks",
+        model=(comment, f"# unlike loss.temperature\n{comment}"),
+        settings=(
+            'of different dimensions."""',
+            'of different dimensions.\n\n    import torch\n    """',
+        ),
+    )
+    with pytest.raises(UserError, match=r"^remarks reads no loss.temperature; leave it 0.05"):
+        vary(base("remarks", "paper"), {"loss.temperature": 0.1})
+
+
 def test_a_value_that_a_method_s_own_check_refuses_is_one_sentence_with_its_line(added):
     check = "= 0.0051\n\n    def check(self):\n        if self.redundancy > 1:\n            raise ValueError('too large')\n"
     added(EXAMPLES / "barlow", "wrong", settings=("= 0.0051\n", check))

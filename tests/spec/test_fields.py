@@ -14,7 +14,7 @@ from core.spec.identity import run_id
 from core.spec.methods import base
 from core.spec.run import TextView
 from core.spec.setup import parts, values
-from core.spec.vary import paths, read, vary, written
+from core.spec.vary import paths, value_at, vary, written
 from studies import find
 
 RATES = "train.learning_rate=3e-4,1e-3"
@@ -69,7 +69,7 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
         assert all(place.cells_of(claim.predicate.contrasts()) for claim in place.claims)
         assert parts(place) == (place,)
         run = made_setup().config(place, place.cells[0], 0)
-        assert (read(run, "train.learning_rate"), read(run, "loss.temperature")) == tuple(
+        assert (value_at(run, "train.learning_rate"), value_at(run, "loss.temperature")) == tuple(
             map(float, values(place).split("/"))
         )
     assert parts(study) == (study,)

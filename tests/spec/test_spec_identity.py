@@ -24,7 +24,7 @@ from core.spec.run import TextView
 from core.spec.scale import MINI, PAPER
 from core.spec.section import Section, alternatives, field_types
 from core.spec.setup import Setup
-from core.spec.vary import read, vary
+from core.spec.vary import value_at, vary
 from core.store.store import Store
 from studies import STUDIES, find
 
@@ -251,12 +251,12 @@ SAID_OF_CELLS = [  # study, labels, and what the papers say of that table
 
 def test_bases_and_cells_have_what_the_papers_say():
     for method, values in SAID.items():
-        assert {path: read(base(method, "paper"), path) for path in values} == values, method
+        assert {path: value_at(base(method, "paper"), path) for path in values} == values, method
     for name, labels, values in SAID_OF_CELLS:
         study = find(name)
         (cell,) = study.matching(labels)
         run = study.paper_config(cell, "paper")
-        assert {path: read(run, path) for path in values} == values, (name, labels)
+        assert {path: value_at(run, path) for path in values} == values, (name, labels)
 
 
 # By paper study, the digest of its trained cells' run ids under paper, repaired and released, at

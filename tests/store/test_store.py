@@ -33,7 +33,7 @@ from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store import files, locks
 from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion
-from core.store.store import FIRST, Store
+from core.store.store import FIRST_DIGESTS, Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
@@ -92,7 +92,7 @@ def saved_with(store: Store, config, **changes) -> sources.Sources:
     return found.sources
 
 
-@pytest.mark.parametrize("part", FIRST)
+@pytest.mark.parametrize("part", FIRST_DIGESTS)
 def test_plain_names_stay_those_of_the_first_runs_encoder_and_data(store, tmp_path, part):
     """A copied folder, or no run of the first encoder and data any more: those of a later run take
     no plain names."""
@@ -272,7 +272,7 @@ def test_a_long_wait_is_said_once_and_a_short_one_is_not(tmp_path, monkeypatch, 
             ),
         ),
     ):
-        monkeypatch.setattr(locks, "PATIENCE", patience)
+        monkeypatch.setattr(locks, "LOCK_PATIENCE", patience)
         held = locks.hold(tmp_path / "a.lock")
         threading.Timer(0.4, os.close, [held]).start()
         with locks.waiting(tmp_path / "a.lock", "the files of x"):

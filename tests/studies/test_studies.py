@@ -13,7 +13,7 @@ from core.spec.identity import run_id, to_plain
 from core.spec.methods import PROFILES, deviating
 from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS
 from core.spec.setup import Setup
-from core.spec.vary import read
+from core.spec.vary import value_at
 from studies import STUDIES, find
 
 PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
@@ -199,7 +199,7 @@ def test_a_deviation_differs_from_the_paper_s_configuration_in_what_it_names_alo
     for study in LISTS:
         paper = run_of(study, "paper", profile=profile)
         for cell in study.cells:
-            moved = {path for path, value in cell.changes.items() if read(paper, path) != value}
+            moved = {path for path, value in cell.changes.items() if value_at(paper, path) != value}
             same = (
                 cell.labels == ("paper",)
                 or cell.metric is not None
