@@ -29,6 +29,11 @@ class Reading(NamedTuple):
         """How many seeds, from 0 on, all cells of the contrast have."""
         return self.values.shape[1]
 
+    @property
+    def begun(self) -> bool:
+        """Whether any run of each cell is stored."""
+        return all(cell.begun for cell in self.cells)
+
     def under(self, n: int) -> np.ndarray | None:
         """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them. A
         contrast of scatters reads each cell's absolute deviations from its median over these n

@@ -50,7 +50,9 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     name = result.setup.sources.encoder_name
     if cell is not None:
         encoder = setup.sources.encoder(cell.cell.encoder)
-        name = "" if cell.unavailable or encoder is None else encoder.name
+        name = ""
+        if cell.unavailable is None and encoder is not None:
+            name = encoder.name
     return {"scale": setup.scale.name, "profile": setup.profile, "encoder": shown(name)}
 
 
@@ -83,7 +85,7 @@ def cell_frame(result: Judged) -> pd.DataFrame:
         like = {
             labels: cell.by_seed
             for labels, cell in group.items()
-            if not cell.unavailable and _alike(cell, cells[place])
+            if cell.unavailable is None and _alike(cell, cells[place])
         }
         tested |= comparisons(like, place, study.claims) if cells[place].by_seed else {}
     rows = []
@@ -122,7 +124,7 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row
         "status": cell.status,
         "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
         "unit": unit(cell.metric),
-        "unavailable": cell.unavailable,
+        "unavailable": "" if cell.unavailable is None else cell.unavailable.words,
         "source": "+".join(sorted({run.source for run in runs} - {""})),
         "run_ids": " ".join(run.run_id for run in runs),
     }
@@ -137,7 +139,8 @@ def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Ro
     of_base = None
     if base is not None and _alike(cell, base):
         theirs = base.by_seed
-        of_base = None if cell.unavailable and cell.metric != base.metric else base.cell.published
+        if cell.unavailable is None or cell.metric == base.metric:
+            of_base = base.cell.published
     paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
     return {
         "paired_difference": paired.mean,
@@ -383,7 +386,7 @@ def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
             check.value,
             check.limit,
             known[check.met],
-            check.words,
+            check.reason.words,
         )
         for result in results
         for check in result.checks

@@ -188,9 +188,8 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
     costs = []
     for verdict in result.verdicts:
         cells = _cells(verdict)
-        if verdict.outcome == "no verdict" or any(cell.unavailable for cell in cells):
-            continue
-        if _printed_scores(verdict):
+        runnable = all(cell.unavailable is None for cell in cells)
+        if verdict.outcome != "no verdict" and runnable and _printed_scores(verdict):
             every = spreads(cell.cell for cell in cells)
             prices = tuple(_price(verdict, spread, result, seconds) for spread in every)
             costs.append(Cost(verdict.claim.key, verdict.printed_effect or 0.0, prices))

@@ -182,31 +182,27 @@ def meanings(result: Judged) -> tuple[str, ...]:
 
 def _checks(result: Judged) -> Iterator[str]:
     """Which claims have no verdict or a provisional one, and how far the method learns."""
-    barred = reasons(result)
-    yield from barred
+    yield from reasons(result)
+    given_reasons = set()
+    for verdict in result.verdicts:
+        given_reasons |= {*verdict.barred, *verdict.provisional}
     for part in result.parts:
         for check in part.checks:
-            if (
-                check.kind == "passes"
-                and abs(check.value - check.limit) > LIKE
-                and part is result.parts[0]
-            ):
-                yield f"{check.words[:1].upper()}{check.words[1:]}."
-            if (
-                check.kind == "gain"
-                and check.met is not False
-                and check.words not in " ".join(barred)
-            ):
-                yield (
-                    f"{values(part.study)}: {check.words}."
-                    if result.study.varied
-                    else f"{check.words}."
-                )
+            words = check.reason.words
+            far = abs(check.value - check.limit) > LIKE
+            if check.kind == "passes" and far and part is result.parts[0]:
+                yield f"{words[:1].upper()}{words[1:]}."
+            learns = check.kind == "gain" and check.met is not False
+            if learns and check.reason not in given_reasons:
+                where = ""
+                if result.study.varied:
+                    where = f"{values(part.study)}: "
+                yield f"{where}{words}."
 
 
 def _failed(result: StudyResult) -> Iterator[str]:
     """Runs that are missing, diverged or collapsed, and what they count for."""
-    counts_for = worst_values(cell for cell in result.cells if not cell.unavailable)
+    counts_for = worst_values(cell for cell in result.cells if cell.unavailable is None)
     worst = {worst_value(metric) for metric in counts_for}
     numbers = " or ".join(
         f"{value:g}" for value in sorted(value for value in worst if value is not None)
@@ -233,8 +229,10 @@ def _failed(result: StudyResult) -> Iterator[str]:
 
 
 def _unavailable(result: StudyResult) -> Iterator[str]:
-    whys = dict.fromkeys(cell.unavailable for cell in result.cells if not cell.cell.copied)
-    yield from (f"Unavailable (n/a): {why}." for why in whys if why)
+    unavailable = [cell.unavailable for cell in result.cells if cell.unavailable is not None]
+    for reason in dict.fromkeys(unavailable):
+        if reason.kind != "copied":
+            yield f"Unavailable (n/a): {reason.words}."
     if any(cell.cell.copied for cell in result.cells):
         yield "Entries without a number of ours are the paper's copies from elsewhere, never run."
 
