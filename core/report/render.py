@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
-from core.report.page import ENDINGS, Results, Seconds, page_files
+from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -134,6 +134,13 @@ def _images(pictures: Mapping[str, Figure], kinds: Sequence[str]) -> dict[str, b
         for kind in kinds:
             images[f"{name}.{kind}"] = image(figure, kind)
     return images
+
+
+def is_ours(page: Path) -> bool:
+    """Whether a file is the page that `render_index` writes."""
+    if not page.is_file():
+        return False
+    return f"<title>{TITLE}" in page.read_text(encoding="utf-8", errors="replace")[:1000]
 
 
 def render_index(
