@@ -25,12 +25,8 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
     `<!-- results E7.1 T3.2 -->` lists claims, `<!-- time demo -->` names a scale; `<!-- end -->`
     ends both.
     """
-    claims, comparisons = (
-        table[(table["scale"] == "mini") & (table["profile"] == "paper")]
-        for table in (
-            pd.read_csv(folder / f"{name}.csv", keep_default_na=True) for name in CLAIM_FILES
-        )
-    )
+    claims = _at_mini(folder / "claims.csv")
+    comparisons = _at_mini(folder / "comparisons.csv")
     claims = claims.fillna({"points": "", "within_margin": "", "right": ""})
 
     def table(marks: re.Match) -> str:
@@ -38,8 +34,8 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
         for key in marks[2].split():
             name = key.replace("_", " ")
             row = next(claims[claims["claim"] == name].itertuples())
-            own = comparisons[comparisons["claim"] == name].fillna({"points": "", "right": ""})
-            lines += _readme_rows(row, own)
+            of_claim = comparisons[comparisons["claim"] == name]
+            lines += _readme_rows(row, of_claim.fillna({"points": "", "right": ""}))
         return "\n".join([marks[1], *lines, marks[3]])
 
     readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
@@ -50,17 +46,24 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
     )
 
 
+def _at_mini(file: Path) -> pd.DataFrame:
+    """The rows of a CSV file that are of scale mini and profile paper."""
+    table = pd.read_csv(file, keep_default_na=True)
+    return table[(table["scale"] == "mini") & (table["profile"] == "paper")]
+
+
 def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
     """The rows of a claim in README's table: the claim, and below it its comparisons, if it has
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
-    numbers = [_readme_numbers(each) for each in comparisons.itertuples()]
     if not lists(comparisons):
-        return [f"| {row.text} | {numbers[0]} | {verdict}{seeds} |"]
+        numbers = _readme_numbers(next(comparisons.itertuples()))
+        return [f"| {row.text} | {numbers} | {verdict}{seeds} |"]
     lines = [f"| {row.text} | | | {verdict}{seeds} |"]
-    for each, own in zip(comparisons.itertuples(), numbers, strict=True):
-        lines.append(f"| · {md(comparison_words(each))} | {own} | {each.points} |")
+    for comparison in comparisons.itertuples():
+        words = md(comparison_words(comparison))
+        lines.append(f"| · {words} | {_readme_numbers(comparison)} | {comparison.points} |")
     return lines
 
 
