@@ -97,7 +97,9 @@ def comparison_words(row) -> str:
 def required_words(row) -> str:
     """What a comparison is required to be; empty for above 0."""
     if np.isnan(row.below):
-        return "" if row.above == 0 else f"above {number(row.above, 3)}"
+        if row.above == 0:
+            return ""
+        return f"above {number(row.above, 3)}"
     if np.isnan(row.above):
         return f"below {row.below:g}"
     if row.above < row.below:

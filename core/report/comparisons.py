@@ -60,8 +60,12 @@ def comparisons_of(
     compared = []
     for contrast, sup, con in leaves(claim.predicate):
         reading = readings[contrast]
-        low = level / (sup if outcome == "supported" else count)
-        high = level / (con if outcome == "contradicted" else count)
+        low = level / count
+        high = level / count
+        if outcome == "supported":
+            low = level / sup
+        if outcome == "contradicted":
+            high = level / con
         share = contrast.of == "share"
         compared.append(
             Comparison(
@@ -135,32 +139,42 @@ def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Li
     contrast = comparison.contrast
     positive = [term for term in contrast.terms if term.weight > 0]
     negative = [term for term in contrast.terms if term.weight < 0]
-    sign = 1 if positive else -1  # a number alone that has to lie below something
-    left, right = (positive, negative) if positive else (negative, positive)
-    required = sign * contrast.above + 0.0  # + 0.0: no minus zero
-    above = required if positive else None
-    below = None if positive else required
     points = comparison.points
     outcome = comparison.outcome
+    printed = comparison.printed
+    estimate = comparison.estimate
+    above: float | None = None
+    below: float | None = None
+    if positive:
+        sign = 1
+        left = _side(positive, study)
+        right = _side(negative, study)
+        required = above = contrast.above + 0.0  # + 0.0: no minus zero
+    else:  # a number alone that has to lie below something
+        sign = -1
+        left = _side(negative, study)
+        right = _side(positive, study)
+        required = below = -contrast.above + 0.0
     if mirror is not None:
         other = -sign * mirror.contrast.above + 0.0
-        above, below = (required, other) if positive else (other, required)
+        above = required if positive else other
+        below = other if positive else required
         pick = max if above >= below else min  # one of both is enough, or both are needed
         points = pick(points, mirror.points, key=POINTS_ORDER.index)
         outcome = pick(outcome, mirror.outcome, key=OUTCOMES.index)
-    name = _side(left, study)
     if contrast.of == "scatter":
-        name = f"scatter over seeds: {name}"
+        left = f"scatter over seeds: {left}"
     if contrast.metric is not None:
-        name = f"{contrast.metric.title.lower()}: {name}"
-    estimate = comparison.estimate
+        left = f"{contrast.metric.title.lower()}: {left}"
+    if printed is not None:
+        printed = required + sign * printed
     low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
     return Line(
-        left=name,
-        right=_side(right, study),
+        left=left,
+        right=right,
         above=above,
         below=below,
-        printed=None if comparison.printed is None else required + sign * comparison.printed,
+        printed=printed,
         estimate=estimate._replace(mean=required + sign * estimate.mean, low=low, high=high),
         points=points,
         outcome=outcome,

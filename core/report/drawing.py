@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-OURS = "#0072B2"
+BLUE = "#0072B2"
 DIFFERENT = "#D55E00"
 GREY = "#555555"
 PALE = "#DDDDDD"
 # Okabe and Ito's
-COLOURS = (OURS, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", DIFFERENT)
+COLOURS = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", DIFFERENT)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 RC = {
     "font.size": 8,

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.report.drawing import (
+    BLUE,
     DIFFERENT,
     GREY,
-    OURS,
     as_numbers,
     legend,
     number_axis,
@@ -44,8 +44,8 @@ class Style(NamedTuple):
 STYLES = {  # by a row's column `different`
     "yes": Style(DIFFERENT, "D", "ours, significant", "tested interval", "tested"),
     "no verdict": Style(GREY, "o", "ours, no verdict", "95 % interval", "paired_ci95"),
-    "no": Style(OURS, "o", "ours", "tested interval", "tested"),
-    "": Style(OURS, "o", "ours", "95 % interval", "paired_ci95"),
+    "no": Style(BLUE, "o", "ours", "tested interval", "tested"),
+    "": Style(BLUE, "o", "ours", "95 % interval", "paired_ci95"),
 }
 SCORE = "average score, Spearman × 100"
 
@@ -131,7 +131,7 @@ def _numbers(texts: pd.Series) -> pd.DataFrame:
     return texts.str.split(expand=True).apply(as_numbers)
 
 
-def _setting(study: Study, rows: pd.DataFrame) -> str:
+def _runs_shown(study: Study, rows: pd.DataFrame) -> str:
     """Table, scale, encoder, profile and seeds."""
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
@@ -227,10 +227,10 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
     figure, panels = sheet(title, len(units), 2.7)
     for panel, (unit, of_unit) in zip(panels, units, strict=True):
         for name, line, style in styled(of_unit.groupby("line", sort=False)):
-            _line(panel, line, axis, name, style)
+            _draw_line(panel, line, axis, name, style)
         number_axis(panel, axis.labels, axis.title)
         panel.set_ylabel(unit)
-    legend(figure, panels, _setting(study, rows))
+    legend(figure, panels, _runs_shown(study, rows))
     return figure
 
 
@@ -254,7 +254,9 @@ def _line_names(study: Study, spec: FigureSpec, rows: pd.DataFrame, axis: Axis) 
     return lines
 
 
-def _line(panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[str, Any]) -> None:
+def _draw_line(
+    panel: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[str, Any]
+) -> None:
     """Our line with its band and every seed, and the paper's points; a cell off the axis is a level
     line."""
     off = line[line["x"].isna()].set_index(axis.name)
@@ -322,7 +324,7 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         x_title = f"{points} above {_base(study)}"
     lowest = min(reversed(sheet_axes), key=lambda panel: panel.get_position().x0)
     lowest.set_xlabel(x_title, loc="left")
-    legend(figure, sheet_axes, _setting(study, rows))
+    legend(figure, sheet_axes, _runs_shown(study, rows))
     return figure
 
 
@@ -383,7 +385,7 @@ def _row_panel(panel: Axes, rows: pd.DataFrame, numbers: Differences) -> None:
 
     paper = rows[rows[numbers.printed].notna()]
     if len(paper):
-        look = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}
+        look: dict[str, Any] = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}
         panel.plot(paper[numbers.printed], paper["y"] + 0.22, "o", **look)
 
 
@@ -413,7 +415,7 @@ def _curves(
         printed = {share * width: y for share, y in spec.curves.get(name, ())}
         paper = pd.Series(printed, dtype=float)
         if len(paper):
-            look = {"mfc": "white", "lw": 0.8, "ms": 3, "label": f"{name}, paper"}
+            look: dict[str, Any] = {"mfc": "white", "lw": 0.8, "ms": 3, "label": f"{name}, paper"}
             panel.plot(paper[paper.index <= most], "--", **look, **style)
     if spectrum:
         panel.set_xlabel("index of the singular value")
@@ -425,7 +427,9 @@ def _curves(
         panel.set_xlabel("optimiser step")
         panel.set_ylabel("development score, Spearman × 100")
     panel.grid(axis="y")
-    legend(figure, [panel], f"{_setting(study, rows)} · bands: range and middle half of the seeds")
+    legend(
+        figure, [panel], f"{_runs_shown(study, rows)} · bands: range and middle half of the seeds"
+    )
     return figure
 
 

@@ -130,7 +130,7 @@ def _reasons(
     claims: pd.DataFrame, results: Results, costs: Mapping[tuple[str, str], list[prospects.Cost]]
 ) -> list[str]:
     """Each claim's reason, else what is left to run, or what settling the claim takes."""
-    words = {}
+    words = dict[tuple[str, ...], str]()
     for (scale, profile), judged in results.items():
         for result in judged:
             key = scale, profile, result.study.name
@@ -142,8 +142,8 @@ def _reasons(
             words[PAPER.name, profile, study, cost.claim] = cost.words
     reasons = []
     for row in claims.itertuples():
-        key = row.scale, row.profile, row.study, row.claim
-        reasons.append(row.reason or words.get(key, ""))
+        place = row.scale, row.profile, row.study, row.claim
+        reasons.append(row.reason or words.get(place, ""))
     return reasons
 
 
@@ -186,7 +186,7 @@ def _scatters(
 
 def _without_run(verdict: Verdict) -> str:
     """How many rows of a claim have no run, where others have one."""
-    begun = {}
+    begun = dict[str, bool]()
     for compared in verdict.readings.values():
         begun |= {cell.name: cell.begun for cell in compared.cells}
     absent = list(begun.values()).count(False)
@@ -199,7 +199,7 @@ def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     """Claims as cards show them, English first; profiles with the same numbers share a row."""
     estimates = [_estimate(row) for row in claims.itertuples()]
     tested = list(map(interval, claims["tested_low"], claims["tested_high"]))
-    labels = [_label(row) for row in claims.itertuples()]
+    labels = [_badge(row) for row in claims.itertuples()]
     shown = claims.assign(estimate=estimates, tested=tested, label=labels)
     shown = shown.sort_values(
         "scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable"
@@ -218,7 +218,7 @@ def _estimate(row) -> str:
     return f"{signed(row.estimate)} {row.unit} {bounds}".rstrip()
 
 
-def _label(row) -> str:
+def _badge(row) -> str:
     words = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     if not row.n:
         return words

@@ -65,7 +65,7 @@ class Rows:
     def spectrum(self, checkpoint: str = "selected") -> np.ndarray:
         """Singular values of the development sentences' vectors, largest first; empty if none were
         kept."""
-        values = []
+        values = list[float]()
         for (at, metric), numbers in self._numbers.items():
             if at == checkpoint and metric.startswith(SPECTRUM):
                 values += numbers.values()

@@ -69,6 +69,10 @@ def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
 
 def _readme_numbers(row) -> str:
     """The printed number and the estimate of a comparison, as two columns."""
-    printed = signed(row.printed) if np.isfinite(row.printed) else ""
-    here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}" if row.n else ""
+    printed = ""
+    if np.isfinite(row.printed):
+        printed = signed(row.printed)
+    here = ""
+    if row.n:
+        here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}"
     return f"{printed} | {here}"

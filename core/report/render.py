@@ -13,6 +13,7 @@ from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
+from core.report.results import RunResult
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -75,7 +76,7 @@ def render(
         _write_all(pictures, drawn)
         remove(name, tables, pictures, but=(*files, *drawn))
 
-    runs = {}
+    runs = dict[str, RunResult]()
     for result in results:
         runs |= {run.run_id: run for run in result.runs}
     missing = sum(run.status == "missing" for run in runs.values())

@@ -85,7 +85,8 @@ class CellResult:
         number (some runs have none) or ok."""
         if self.unavailable is not None:
             return "copied" if self.unavailable.kind == "copied" else "unavailable"
-        if absent := self.count("missing"):
+        absent = self.count("missing")
+        if absent:
             return "missing" if absent == len(self.runs) else "partial"
         for status in ("diverged", "collapsed", "no number"):
             if self.count(status):

@@ -26,7 +26,7 @@ PAPER = "paper"
 PAIRED = "ours − reference (paired)"
 PRINTED = "paper − reference"
 LINES = {OURS: "mean", PAPER: "printed", PAIRED: "paired_difference", PRINTED: "printed_difference"}
-MARKS = {
+MARK_MEANINGS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
     "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
     "†": "the reference",
@@ -67,12 +67,14 @@ def grid(study: Study, cells: pd.DataFrame) -> Grid:
             texts = [_entry(members[0], line, usual) for line in lines]
             body.append([*names, *texts])
             continue
-        copied = all(entry["status"] == "copied" for entry in members)
-        for line in [PAPER] if copied else lines:
+        shown = lines
+        if all(entry["status"] == "copied" for entry in members):
+            shown = [PAPER]
+        by_column = [_members(members, [columns], [label]) for label in columns.labels]
+        for line in shown:
             texts = []
-            for label in columns.labels:
-                at_label = _members(members, [columns], [label])
-                texts.append(_entry(at_label[0], line, usual) if at_label else "")
+            for in_column in by_column:
+                texts.append(_entry(in_column[0], line, usual) if in_column else "")
             body.append([*names, line, *texts])
             names = [""] * len(names)  # a group's labels stand on its first line
 
@@ -157,8 +159,11 @@ def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
     if line in (PAPER, PRINTED):
         return text
 
-    count = "paired_n" if line == PAIRED else "n"
-    high = row["paired_ci95_high" if line == PAIRED else "ci95_high"]
+    count = "n"
+    high = row["ci95_high"]
+    if line == PAIRED:
+        count = "paired_n"
+        high = row["paired_ci95_high"]
     n = row[count]
     if high is not None and high - value > LAST_BIT:
         text += f" ± {number(high - value, places)}"
@@ -194,7 +199,9 @@ def _marked(row: dict, line: str) -> str:
 def marks(table: Grid) -> list[str]:
     """The meaning of each mark that the table uses, one sentence each."""
     text = "".join(map("".join, table.rows))
-    return [f"{mark.strip('(=')}: {meaning}." for mark, meaning in MARKS.items() if mark in text]
+    return [
+        f"{mark.strip('(=')}: {meaning}." for mark, meaning in MARK_MEANINGS.items() if mark in text
+    ]
 
 
 def _laid_out(table: Grid, escape, style: str) -> str:

@@ -274,9 +274,12 @@ def _origin(result: Judged) -> Iterator[str]:
     published = sum(run.source == "published" for run in runs)
     if published:
         here = len(runs) - published
-        rest = f", {here} from this machine." if here else "."
-        shown_runs = f"{counted(published, 'run')} of those shown"
-        yield f"From the project's published results: {shown_runs}{rest}"
+        sentence = (
+            f"From the project's published results: {counted(published, 'run')} of those shown"
+        )
+        if here:
+            sentence += f", {here} from this machine"
+        yield f"{sentence}."
     environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
     differing = []
     for name in ENVIRONMENT:
