@@ -30,19 +30,20 @@ def verdict_sentences(result: Judged) -> list[Sentence]:
     comparisons = comparison_frame([result])
     sentences = []
     for row in claim_frame([result]).itertuples():
-        own = comparisons[comparisons["claim"] == row.claim]
-        listed = lists(own)
-        words = verdict_sentence(row, own["needed"].iloc[0], listed)
+        of_claim = comparisons[comparisons["claim"] == row.claim]
+        listed = lists(of_claim)
+        words = verdict_sentence(row, of_claim["needed"].iloc[0], listed)
         sentences.append(Sentence(f"{mark(row.verdict, row.points)} {words}"))
         if listed:
-            sentences += [Sentence(text, depth=1) for text in comparison_sentences(own)]
+            sentences += [Sentence(text, depth=1) for text in comparison_sentences(of_claim)]
     return sentences
 
 
 def lists(comparisons: pd.DataFrame) -> bool:
     """Whether a claim's comparisons are listed below it: several, or one that has to be more than
     above 0, of which one has run."""
-    plain = len(comparisons) == 1 and not required_words(next(comparisons.itertuples()))
+    first = next(comparisons.itertuples())
+    plain = len(comparisons) == 1 and first.above == 0 and np.isnan(first.below)
     return bool(comparisons["n"].any()) and not plain
 
 
@@ -51,26 +52,29 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
     what is not judged has its estimate, too, and the reason. Where its comparisons are `listed`
     below, it says how many of them are `needed` in the place of the estimate."""
     words = outcome_words(row.verdict, row.points, row.within_margin == "yes")
-    text = f"{row.claim} {words}{' in full' if row.n and row.verdict == 'not run' else ''}"
-    if row.n:
-        seeds = (
-            f"at {row.tested_n} of {row.n} seeds"
-            if 0 < row.tested_n < row.n
-            else counted(row.n, "seed")
-        )
-        text += f" ({seeds})"
-    estimate = f"{signed(row.estimate)} {row.unit}".rstrip() if row.n and not listed else ""
-    if estimate and np.isfinite(row.ci95_low):
-        estimate += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
-    notes = [
-        estimate,
-        f"printed {signed(row.printed)}" if estimate and np.isfinite(row.printed) else "",
-        f"{needed} of these comparisons needed" if needed and listed else "",
-        row.reason.rstrip("."),
-        f"rule changed {row.rule_changed}" if row.rule_changed and row.n else "",
-    ]
-    told = "; ".join(note for note in notes if note)
-    return f"{text}: {told}." if told else f"{text}."
+    text = f"{row.claim} {words}"
+    if row.n and row.verdict == "not run":
+        text += " in full"
+    if 0 < row.tested_n < row.n:
+        text += f" (at {row.tested_n} of {row.n} seeds)"
+    elif row.n:
+        text += f" ({counted(row.n, 'seed')})"
+
+    notes = []
+    if row.n and not listed:
+        estimate = f"{signed(row.estimate)} {row.unit}".rstrip()
+        if np.isfinite(row.ci95_low):
+            estimate += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
+        notes.append(estimate)
+        if np.isfinite(row.printed):
+            notes.append(f"printed {signed(row.printed)}")
+    if needed and listed:
+        notes.append(f"{needed} of these comparisons needed")
+    if row.reason:
+        notes.append(row.reason.rstrip("."))
+    if row.rule_changed and row.n:
+        notes.append(f"rule changed {row.rule_changed}")
+    return f"{text}: {'; '.join(notes)}." if notes else f"{text}."
 
 
 def comparison_sentences(rows: pd.DataFrame) -> list[str]:
@@ -93,7 +97,9 @@ def comparison_words(row) -> str:
 def required_words(row) -> str:
     """What a comparison is required to be; empty for above 0."""
     if np.isnan(row.below):
-        return "" if row.above == 0 else f"above {number(row.above, 3)}"
+        if row.above == 0:
+            return ""
+        return f"above {number(row.above, 3)}"
     if np.isnan(row.above):
         return f"below {row.below:g}"
     if row.above < row.below:

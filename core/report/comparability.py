@@ -21,6 +21,7 @@ from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import Estimate, over_seeds
 from core.spec.claim import ROUNDING, Claim, Contrast, matches, truth
+from core.spec.reason import Reason
 from core.spec.run import RunConfig
 from core.spec.setup import Setup
 from core.spec.study import SIMCSE, Metric, Study
@@ -29,68 +30,87 @@ LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_SENTENCES = 1_000_000  # that a run of the papers reads
 PAPER_PASSES = 1.0  # over these
 SCORED = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
-TOO_SHORT = "too short to judge"
-SHOWN_UNTRAINED = "the untrained encoder shows it"
-COLLAPSED_UNTRAINED = "the untrained encoder's vectors count as collapsed, too"
 ALL = "spearman_all"
+AFTER_TRAINING = ("selected", "last", "curve")  # checkpoints
 
-Kind = Literal["turnover", "initial weights", "lag", "length", "passes", "gain"]
+CheckKind = Literal["turnover", "initial weights", "lag", "length", "passes", "gain"]
 Method = tuple[str, str]  # a method and its encoder
+Reasons = tuple[Reason, ...]
 
 
 class Check(NamedTuple):
     """One condition: its number, in words too, and whether it is met.
 
-    None: without a run (the number is NaN), or too close to call; a verdict is provisional then.
+    `met` is None without a run (the number is NaN), or too close to call; a verdict is provisional
+    then. `reason` says why there is no verdict where the condition is not met.
     """
 
-    kind: Kind
+    kind: CheckKind
     value: float
     limit: float
     met: bool | None
-    words: str
+    reason: Reason
 
 
 def gate(
-    claim: Claim, own: Sequence[Reading], learns: Mapping[Method, Check], result: StudyResult
-) -> tuple[str, str]:
+    claim: Claim,
+    claim_readings: Sequence[Reading],
+    learns: Mapping[Method, Check],
+    result: StudyResult,
+) -> tuple[Reasons, Reasons]:
     """Why a claim has no verdict, and why its verdict is provisional; empty where it is neither.
 
-    `own` are the claim's readings, `learns` comes from `learning`. A claim on collapse does not
-    require its method to learn. A claim on one model's property requires that the untrained encoder
-    does not show it.
+    `learns` comes from `learning`. A claim on collapse does not require its method to learn. A
+    claim on one model's property requires that the untrained encoder does not show it.
     """
-    scored = [each for each in own if each.contrast.of != "share" and claim.gate != "none"]
-    methods = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
-    failing = [check for check in configurations(trained(result, own), result) if not check.met]
-    checks = [*failing[:1], *(learns[method] for method in methods if method in learns)]
-    begun = all(cell.begun for each in own for cell in each.cells)
-    ran = [check for check in checks if begun or not math.isnan(check.value)]
-    failed = [check.words for check in ran if check.met is False or math.isnan(check.value)]
-    if words := before_training(claim, begun, result):
-        failed.append(words)
-    close = [check.words for check in ran if check.met is None and not failed]
-    return "; ".join(dict.fromkeys(failed)), "; ".join(dict.fromkeys(close))
+    configured = configurations(trained(result, claim_readings), result)
+    checks = [check for check in configured if not check.met][:1]
+    if claim.gate != "none":
+        scored = [reading for reading in claim_readings if reading.contrast.of != "share"]
+        methods = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
+        checks += [learns[method] for method in methods if method in learns]
+
+    begun = all(reading.begun for reading in claim_readings)
+    failed = []
+    close = []
+    for check in checks:
+        has_number = not math.isnan(check.value)
+        if check.met is False or (begun and not has_number):
+            failed.append(check.reason)
+        elif check.met is None and has_number:
+            close.append(check.reason)
+    untrained = before_training(claim, begun, result)
+    if untrained is not None:
+        failed.append(untrained)
+    if failed:
+        close = []
+    return tuple(dict.fromkeys(failed)), tuple(dict.fromkeys(close))
 
 
-def before_training(claim: Claim, begun: bool, result: StudyResult) -> str:
-    """Why what a claim says is not owed to training, by the untrained encoder's numbers; empty if
+def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | None:
+    """Why what a claim says is not owed to training, by the untrained encoder's numbers; None if
     it may be. Where these are missing, a claim whose runs have `begun` waits for them."""
     if claim.untrained is None:
-        return ""
+        return None
     untrained = readings(result, claim.untrained.contrasts())
 
     def holds(contrast: Contrast) -> bool | None:
         values = untrained[contrast].under(untrained[contrast].seeds)
-        return None if values is None else float(values.mean()) > ROUNDING
+        if values is None:
+            return None
+        return float(values.mean()) > ROUNDING
 
     shown = truth(claim.untrained, holds)
     if shown is None and begun:
-        return f"measure the untrained encoder first: {_command(result.study.name, result.setup)}"
+        command = _command(result.study.name, result.setup)
+        words = f"measure the untrained encoder first: {command}"
+        return Reason("untrained unmeasured", words)
     if not shown:
-        return ""
-    shares = all(contrast.of == "share" for contrast in untrained)
-    return COLLAPSED_UNTRAINED if shares else SHOWN_UNTRAINED
+        return None
+    words = "the untrained encoder shows it"
+    if all(contrast.of == "share" for contrast in untrained):
+        words = "the untrained encoder's vectors count as collapsed, too"
+    return Reason("untrained shows it", words)
 
 
 def turnover(run: RunConfig) -> float:
@@ -106,9 +126,15 @@ def initial_share(run: RunConfig) -> float:
 
 def lag(run: RunConfig, paper: RunConfig) -> float:
     """Lag of slow branch and queue over the paper's: rate x (1 / (1 - decay) + queue / batch)."""
-    rates = [one.train.learning_rate * max(1.0, one.train.new_layer_factor) for one in (run, paper)]
-    memory = 1.0 if paper.memory in (0.0, run.memory) else run.memory / paper.memory
-    return rates[0] / rates[1] * memory
+    memory = 1.0
+    if paper.memory not in (0.0, run.memory):
+        memory = run.memory / paper.memory
+    return _fastest(run) / _fastest(paper) * memory
+
+
+def _fastest(run: RunConfig) -> float:
+    """The learning rate of the layers that learn fastest."""
+    return run.train.learning_rate * max(1.0, run.train.new_layer_factor)
 
 
 def length(run: RunConfig, paper: RunConfig) -> float:
@@ -122,31 +148,47 @@ def passes(run: RunConfig) -> float:
     return run.train.steps * run.train.batch_size / run.data.rows
 
 
-LENGTH = (
-    "learning rate × sentences read is {:.2g} times that of the paper's million sentences, at "
-    "least a third "
-    "required"
-)
-# at most, but for the length
-LIMITS: tuple[tuple[Kind, Callable[[RunConfig, RunConfig], float], float, str], ...] = (
-    (
+class Limit(NamedTuple):
+    """A limit of a run's number, given the paper's run: at most, or with `least` at least, the
+    limit. `words` give the number, `allowed` the limit."""
+
+    kind: CheckKind
+    number: Callable[[RunConfig, RunConfig], float]
+    limit: float
+    words: str
+    allowed: str
+    least: bool = False
+
+
+LIMITS = (
+    Limit(
         "lag",
         lag,
         3.0,
-        "queue and slow branch lag {:.2g} times as far as the paper's, at most 3 allowed",
+        "queue and slow branch lag {:.2g} times as far as the paper's",
+        "at most 3 allowed",
     ),
-    ("length", length, 1 / 3, LENGTH),
-    (
+    Limit(
+        "length",
+        length,
+        1 / 3,
+        "learning rate × sentences read is {:.2g} times that of the paper's million sentences",
+        "at least a third required",
+        least=True,
+    ),
+    Limit(
         "turnover",
         lambda run, _: turnover(run),
         0.05,
-        "the queue turns over once in {:.1%} of a run, at most 5% allowed",
+        "the queue turns over once in {:.1%} of a run",
+        "at most 5 % allowed",
     ),
-    (
+    Limit(
         "initial weights",
         lambda run, _: initial_share(run),
         0.05,
-        "at half of a run {:.1%} of the slow branch are initial weights, at most 5% allowed",
+        "at half of a run {:.1%} of the slow branch are initial weights",
+        "at most 5 % allowed",
     ),
 )
 
@@ -156,54 +198,84 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
     then how often the text is read, which bars nothing."""
     study = result.study
     setup = result.setup
-    checks = list[Check]()
-    runs = [(cell.name, cell.cell, setup.config(study, cell.cell, 0)) for cell in cells]
-    pairs = {
-        name: (run, study.paper_config(cell, setup.profile))
-        for name, cell, run in runs
-        if run.memory
-    }
-    for kind, number, limit, words in LIMITS if pairs else ():
-        numbers = sorted((number(*pair), name) for name, pair in pairs.items())
-        value, name = numbers[0] if kind == "length" else numbers[-1]
-        met = value >= limit - ROUNDING if kind == "length" else value <= limit + ROUNDING
-        text = words.format(value).replace("%", " %")
-        text += f" ({name})" if numbers[-1][0] - numbers[0][0] > ROUNDING else ""
-        checks.append(Check(kind, value, limit, met, text if met else f"{TOO_SHORT}: {text}"))
+    runs = []
+    pairs = {}  # of those with a memory: the run here and the paper's
+    for cell in cells:
+        run = setup.config(study, cell.cell, 0)
+        runs.append(run)
+        if run.memory:
+            pairs[cell.name] = (run, study.paper_config(cell.cell, setup.profile))
+    checks = []
+    if pairs:
+        checks = [_worst(limit, pairs) for limit in LIMITS]
     if runs:
-        most = max(passes(run) for _, _, run in runs)
-        spoken = f"{most:.0f}" if most >= 10 else f"{most:.2g}"
-        words = f"passes over the text: {spoken}, the paper's {PAPER_PASSES:.0f}"
-        checks.append(Check("passes", most, PAPER_PASSES, True, words))
+        checks.append(_passes(runs))
     return checks
+
+
+def _worst(limit: Limit, pairs: Mapping[str, tuple[RunConfig, RunConfig]]) -> Check:
+    """The check of the cell that is nearest to a limit, or furthest beyond it."""
+    numbers = sorted((limit.number(*pair), name) for name, pair in pairs.items())
+    if limit.least:
+        value, name = numbers[0]
+        met = value >= limit.limit - ROUNDING
+    else:
+        value, name = numbers[-1]
+        met = value <= limit.limit + ROUNDING
+    brief = limit.words.format(value).replace("%", " %")
+    words = f"{brief}, {limit.allowed}"
+    if numbers[-1][0] - numbers[0][0] > ROUNDING:
+        words += f" ({name})"
+    if not met:
+        words = f"too short to judge: {words}"
+    return Check(limit.kind, value, limit.limit, met, Reason("too short", words, brief))
+
+
+def _passes(runs: Iterable[RunConfig]) -> Check:
+    """How often the text is read at most."""
+    most = max(map(passes, runs))
+    spoken = f"{most:.2g}"
+    if most >= 10:
+        spoken = f"{most:.0f}"
+    words = f"passes over the text: {spoken}, the paper's {PAPER_PASSES:.0f}"
+    return Check("passes", most, PAPER_PASSES, True, Reason("passes", words))
 
 
 def gain(runs: Iterable[RunResult], task: str) -> Estimate:
     """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
-    stored = [(run.status, run.rows) for run in runs if run.rows is not None]
-    before, after = (
-        [rows.of(at, ALL).get(task) for _, rows in stored] for at in ("untrained", "selected")
-    )
-    both = [(status, number) for (status, _), number in zip(stored, after, strict=True)]
-    sound = [number for status, number in both if status != "diverged" and number is not None]
-    scores = [counted(status, number, SCORED, worst_of(SCORED, sound)) for status, number in both]
-    pairs = zip(scores, before, strict=True)
-    return over_seeds(
-        [score - start for score, start in pairs if score is not None and start is not None]
-    )
+    stored = []
+    for run in runs:
+        if run.rows is not None:
+            before = run.rows.of("untrained", ALL).get(task)
+            after = run.rows.of("selected", ALL).get(task)
+            stored.append((run.status, before, after))
+    scores = [after for status, _, after in stored if status != "diverged" and after is not None]
+    worst = worst_of(SCORED, scores)
+    gains = []
+    for status, before, after in stored:
+        score = counted(status, after, SCORED, worst)
+        if score is not None and before is not None:
+            gains.append(score - before)
+    return over_seeds(gains)
 
 
 def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
     """The method's gain minus a third of SimCSE's (at least 0), and half of its 95 % interval by
     Welch; an infinite one where either has one run."""
     bar = LEAST_GAIN * max(0.0, simcse.mean)
-    weighted = [(1.0, method), (LEAST_GAIN, simcse)] if bar else [(1.0, method)]
-    if any(one.n < 2 for _, one in weighted):
+    weighted = [(1.0, method)]
+    if bar:
+        weighted.append((LEAST_GAIN, simcse))
+    if any(estimate.n < 2 for _, estimate in weighted):
         return method.mean - bar, math.inf
-    squares = [((weight * one.sd) ** 2 / one.n, one.n - 1) for weight, one in weighted]
+    squares = []
+    for weight, estimate in weighted:
+        squares.append(((weight * estimate.sd) ** 2 / estimate.n, estimate.n - 1))
     total = sum(square for square, _ in squares)
     freedom = sum(square**2 / degrees for square, degrees in squares)
-    half = -float(stdtrit(total**2 / freedom, 0.025)) * math.sqrt(total) if freedom else 0.0
+    if not freedom:
+        return method.mean - bar, 0.0
+    half = -float(stdtrit(total**2 / freedom, 0.025)) * math.sqrt(total)
     return method.mean - bar, half
 
 
@@ -215,8 +287,13 @@ def learning(result: StudyResult) -> dict[Method, Check]:
         by_method.setdefault(_method(cell, result.study), []).append(cell)
     checks = {}
     for method, cells in by_method.items():
-        rows = by_method.get(("simcse", method[1]))
-        simcse = result.simcse if method[1] == "bert-base" else rows[0].runs if rows else ()
+        encoder = method[1]
+        rows = by_method.get(("simcse", encoder))
+        simcse: Sequence[RunResult] = ()
+        if encoder == "bert-base":
+            simcse = result.simcse
+        elif rows:
+            simcse = rows[0].runs
         checks[method] = _learning(_learner(cells, result.study), simcse, result)
     return checks
 
@@ -228,16 +305,17 @@ def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
     A cell that a claim says collapses must not stand for what a scale can train, or the claim could
     never hold.
     """
-    must = [
-        cell
-        for cell in cells
-        if any(matches(labels, cell.cell.labels) for labels in study.must_learn)
-    ]
+    must = []
+    for cell in cells:
+        if any(matches(labels, cell.cell.labels) for labels in study.must_learn):
+            must.append(cell)
 
     def order(cell: CellResult) -> tuple[float, ...]:
-        stands = cell.cell.labels == study.reference, cell in (must or cells)
+        is_reference = cell.cell.labels == study.reference
+        may_stand = not must or cell in must
         best = np.nan_to_num(gain(cell.runs, "avg").mean, nan=-np.inf)
-        return (*(cell.begun and each for each in stands), *stands, best)
+        begun = cell.begun
+        return (begun and is_reference, begun and may_stand, is_reference, may_stand, best)
 
     return max(cells, key=order)
 
@@ -245,13 +323,13 @@ def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
 def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[CellResult]:
     """The cells, of these contrasts or all, that run here and of which a number comes from
     training: not a time, a count of data, or a number without training."""
-    read = [(cell.metric, cell) for cell in result.cells]
+    pairs = [(cell, cell.metric) for cell in result.cells]
     if of is not None:
-        read = [(each.contrast.metric or cell.metric, cell) for each in of for cell in each.cells]
-    names = {
-        cell.name for metric, cell in read if metric.checkpoint in ("selected", "last", "curve")
-    }
-    here = [cell for cell in result.cells if cell.name in names and not cell.unavailable]
+        pairs = []
+        for reading in of:
+            pairs += [(cell, reading.contrast.metric or cell.metric) for cell in reading.cells]
+    names = {cell.name for cell, metric in pairs if metric.checkpoint in AFTER_TRAINING}
+    here = [cell for cell in result.cells if cell.name in names and cell.unavailable is None]
     return [cell for cell in here if result.setup.config(result.study, cell.cell, 0).trains]
 
 
@@ -261,34 +339,59 @@ def _method(cell: CellResult, study: Study) -> Method:
 
 def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult) -> Check:
     """A cell's gain against a third of SimCSE's."""
-    task = result.study.metric.task if cell.metric.quantity == "spearman" else "avg"
-    own = gain(cell.runs, task)
+    task = "avg"
+    if cell.metric.quantity == "spearman":
+        task = result.study.metric.task
+    method = gain(cell.runs, task)
     bar = gain(simcse, task)
-    if not own.n or not bar.n:
-        name = "SimCSE" if own.n else cell.name
-        words = f"{name} has no run: {_command(result.study.name, result.setup)} trains it"
-        if own.n:
-            words = f"train SimCSE first: {_command(SIMCSE.name, result.setup)}"
-        if any(run.rows is not None for run in (simcse if own.n else cell.runs)):
-            words = f"the stored runs of {name} lack a score before or after training"
-        return Check("gain", math.nan, math.nan, None, words)
-    above, half = against_bar(own, bar)
-    met = None if abs(above) <= half else above > 0
-    where = f"over the untrained [CLS] on {'the test average' if task == 'avg' else task}"
-    gains = f"gain {_spoken(own)} {where}, SimCSE {_spoken(bar)}"
+    if not method.n or not bar.n:
+        reason = _no_gain(cell, simcse, result, lacks_bar=method.n > 0)
+        return Check("gain", math.nan, math.nan, None, reason)
+
+    above, half = against_bar(method, bar)
+    met = None
+    if abs(above) > half:
+        met = above > 0
+    where = task
+    if task == "avg":
+        where = "the test average"
+    gains = f"gain {_spoken(method)} over the untrained [CLS] on {where}, SimCSE {_spoken(bar)}"
     words = f"runs of {cell.name} {gains}; a third is required"
     if math.isinf(half):
         words += ", and one run has no interval"
     elif met is None:
         words += ", which is too close to call"
-    return Check("gain", own.mean, own.mean - above, met, words)
+    return Check("gain", method.mean, method.mean - above, met, Reason("gain", words))
+
+
+def _no_gain(
+    cell: CellResult, simcse: Sequence[RunResult], result: StudyResult, lacks_bar: bool
+) -> Reason:
+    """Why a cell's gain cannot be compared: SimCSE or the cell itself has no gain."""
+    name = cell.name
+    runs: Sequence[RunResult] = cell.runs
+    if lacks_bar:
+        name = "SimCSE"
+        runs = simcse
+    if any(run.rows is not None for run in runs):
+        words = f"the stored runs of {name} lack a score before or after training"
+        return Reason("no score", words)
+    if lacks_bar:
+        words = f"train SimCSE first: {_command(SIMCSE.name, result.setup)}"
+        return Reason("no baseline", words)
+    command = _command(result.study.name, result.setup)
+    return Reason("no run", f"{name} has no run: {command} trains it")
 
 
 def _command(study: str, setup: Setup) -> str:
-    profile = "" if setup.profile == "paper" else f" --profile {setup.profile}"
+    profile = ""
+    if setup.profile != "paper":
+        profile = f" --profile {setup.profile}"
     return f"`run_study.py {study} --scale {setup.scale.name}{profile}`"
 
 
-def _spoken(of: Estimate) -> str:
-    spread = f" ± {of.high - of.mean:.1f}" if of.n > 1 else ""
-    return f"{of.mean:+.1f}{spread} (n = {of.n})".replace("-", "−")
+def _spoken(estimate: Estimate) -> str:
+    spread = ""
+    if estimate.n > 1:
+        spread = f" ± {estimate.high - estimate.mean:.1f}"
+    return f"{estimate.mean:+.1f}{spread} (n = {estimate.n})".replace("-", "−")

@@ -18,7 +18,7 @@ Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not r
 OUTCOMES = ("contradicted", "no verdict", "not run", "undecided", "equivalent", "supported")
 POINTS_ORDER = ("against", "", "for")
 HOLDS: dict[Points, bool | None] = {"for": True, "against": False, "": None}
-MOST_TERMS = 4  # of one side of a comparison that is spelled out
+MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,12 @@ def comparisons_of(
     compared = []
     for contrast, sup, con in leaves(claim.predicate):
         reading = readings[contrast]
-        low = level / (sup if outcome == "supported" else count)
-        high = level / (con if outcome == "contradicted" else count)
+        low = level / count
+        high = level / count
+        if outcome == "supported":
+            low = level / sup
+        if outcome == "contradicted":
+            high = level / con
         share = contrast.of == "share"
         compared.append(
             Comparison(
@@ -92,7 +96,7 @@ def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
     many comparisons as it needs lie on its side; against, if so many lie on the other that it
     cannot hold.
     """
-    holds = {each.contrast: HOLDS[each.points] for each in comparisons}
+    holds = {comparison.contrast: HOLDS[comparison.points] for comparison in comparisons}
     value = truth(predicate, holds.get)
     return next(word for word, side in HOLDS.items() if side is value)
 
@@ -118,12 +122,16 @@ def lines_of(comparisons: Sequence[Comparison], study: Study) -> list[Line]:
     """The comparisons of a claim for people, in order."""
     lines: list[Line] = []
     taken: set[Contrast] = set()
-    for each in comparisons:
-        if each.contrast in taken:
+    for comparison in comparisons:
+        if comparison.contrast in taken:
             continue
-        others = [other for other in comparisons if mirrored(each.contrast, other.contrast)]
-        taken |= {each.contrast, *(other.contrast for other in others)}
-        lines.append(_line(each, others[0] if others else None, study))
+        mirror = None
+        taken.add(comparison.contrast)
+        for other in comparisons:
+            if mirrored(comparison.contrast, other.contrast):
+                taken.add(other.contrast)
+                mirror = mirror or other
+        lines.append(_line(comparison, mirror, study))
     return lines
 
 
@@ -131,32 +139,42 @@ def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Li
     contrast = comparison.contrast
     positive = [term for term in contrast.terms if term.weight > 0]
     negative = [term for term in contrast.terms if term.weight < 0]
-    sign = 1 if positive else -1  # a number alone that has to lie below something
-    left, right = (positive, negative) if positive else (negative, positive)
-    required = sign * contrast.above + 0.0  # + 0.0: no minus zero
-    above = required if positive else None
-    below = None if positive else required
     points = comparison.points
     outcome = comparison.outcome
+    printed = comparison.printed
+    estimate = comparison.estimate
+    above: float | None = None
+    below: float | None = None
+    if positive:
+        sign = 1
+        left = _side(positive, study)
+        right = _side(negative, study)
+        required = above = contrast.above + 0.0  # + 0.0: no minus zero
+    else:  # a number alone that has to lie below something
+        sign = -1
+        left = _side(negative, study)
+        right = _side(positive, study)
+        required = below = -contrast.above + 0.0
     if mirror is not None:
         other = -sign * mirror.contrast.above + 0.0
-        above, below = (required, other) if positive else (other, required)
+        above = required if positive else other
+        below = other if positive else required
         pick = max if above >= below else min  # one of both is enough, or both are needed
         points = pick(points, mirror.points, key=POINTS_ORDER.index)
         outcome = pick(outcome, mirror.outcome, key=OUTCOMES.index)
-    name = _side(left, study)
     if contrast.of == "scatter":
-        name = f"scatter over seeds: {name}"
+        left = f"scatter over seeds: {left}"
     if contrast.metric is not None:
-        name = f"{contrast.metric.title.lower()}: {name}"
-    estimate = comparison.estimate
+        left = f"{contrast.metric.title.lower()}: {left}"
+    if printed is not None:
+        printed = required + sign * printed
     low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
     return Line(
-        left=name,
-        right=_side(right, study),
+        left=left,
+        right=right,
         above=above,
         below=below,
-        printed=None if comparison.printed is None else required + sign * comparison.printed,
+        printed=printed,
         estimate=estimate._replace(mean=required + sign * estimate.mean, low=low, high=high),
         points=points,
         outcome=outcome,
@@ -167,13 +185,19 @@ def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Li
 def _side(terms: Sequence[Term], study: Study) -> str:
     if len(terms) > MOST_TERMS:
         return f"a weighted sum of {len(terms)} cells"
-    words = []
-    for term in terms:
-        pairs = zip(study.axes, term.cell, strict=True)
-        labels = [label or f"every {axis.title.lower()}" for axis, label in pairs]
-        size = "" if abs(term.weight) == 1.0 else f"{abs(term.weight):.3g} × "
-        words.append(size + "/".join(labels))
-    return " plus ".join(words)
+    return " plus ".join(term_words(term, study) for term in terms)
+
+
+def term_words(term: Term, study: Study) -> str:
+    """A cell of a contrast by its labels, with its weight unless that is 1."""
+    labels = []
+    for axis, label in zip(study.axes, term.cell, strict=True):
+        labels.append(label or f"every {axis.title.lower()}")
+    name = "/".join(labels)
+    weight = abs(term.weight)
+    if weight == 1.0:
+        return name
+    return f"{weight:.3g} × {name}"
 
 
 def mirrored(first: Contrast, second: Contrast) -> bool:
@@ -185,19 +209,23 @@ def mirrored(first: Contrast, second: Contrast) -> bool:
 
 def needed(predicate: Predicate) -> str:
     """How many of a claim's comparisons it needs: all, one, or a number; empty if it has one."""
-    joined = _joined(predicate)
-    if not joined or len(predicate.contrasts()) == 2 and mirrored(*predicate.contrasts()):
+    joined = _with_parts(predicate)
+    contrasts = predicate.contrasts()
+    if not joined or (len(contrasts) == 2 and mirrored(*contrasts)):
         return ""
-    if all(one.needed == len(one.parts) for one in joined):
+    if all(part.needed == len(part.parts) for part in joined):
         return "all"
-    if all(one.needed == 1 for one in joined):
+    if all(part.needed == 1 for part in joined):
         return "one"
     groups = "" if len(joined) == 1 else " groups"
     return f"{joined[0].needed}{groups}"
 
 
-def _joined(predicate: Predicate) -> list[Joined]:
+def _with_parts(predicate: Predicate) -> list[Joined]:
     """Every predicate with parts, the outermost first."""
     if isinstance(predicate, Contrast):
         return []
-    return [predicate, *(one for part in predicate.parts for one in _joined(part))]
+    joined = [predicate]
+    for part in predicate.parts:
+        joined += _with_parts(part)
+    return joined

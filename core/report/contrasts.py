@@ -4,6 +4,7 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,11 @@ class Reading(NamedTuple):
     def seeds(self) -> int:
         """How many seeds, from 0 on, all cells of the contrast have."""
         return self.values.shape[1]
+
+    @property
+    def begun(self) -> bool:
+        """Whether any run of each cell is stored."""
+        return all(cell.begun for cell in self.cells)
 
     def under(self, n: int) -> np.ndarray | None:
         """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them. A
@@ -61,9 +67,11 @@ def readings(
     """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its
     weight over the cells that it matches."""
     if contrasts is None:
-        contrasts = [each for claim in result.study.claims for each in claim.predicate.contrasts()]
+        contrasts = chain.from_iterable(
+            claim.predicate.contrasts() for claim in result.study.claims
+        )
     by_labels = {cell.cell.labels: cell for cell in result.cells}
-    made = {}
+    by_contrast = {}
     for contrast in dict.fromkeys(contrasts):
         weights: dict[Labels, float] = {}
         for term in contrast.terms:
@@ -75,9 +83,10 @@ def readings(
         seeds = 0
         while all(seeds in numbers for numbers in by_seed):
             seeds += 1
-        values = np.array([[numbers[seed] for seed in range(seeds)] for numbers in by_seed])
-        made[contrast] = Reading(contrast, tuple(cells), np.array(list(weights.values())), values)
-    return made
+        values = np.array([list(map(numbers.__getitem__, range(seeds))) for numbers in by_seed])
+        shares = np.array(list(weights.values()))
+        by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values)
+    return by_contrast
 
 
 def _by_seed(
@@ -91,17 +100,23 @@ def _by_seed(
     """
     if metric is None:
         return [cell.by_seed for cell in cells]
-    stored = [run for cell in result.cells for run in cell.runs if run.rows is not None]
-    own = {run.run_id: run.read(metric, result.aggregate, result.setup.scale) for run in stored}
-    worst = worst_of(metric, [number for number in own.values() if number is not None])
+    own_numbers = {}
+    for cell in result.cells:
+        for run in cell.runs:
+            if run.rows is not None:
+                number = run.read(metric, result.aggregate, result.setup.scale)
+                own_numbers[run.run_id] = number
+    worst = worst_of(metric, [number for number in own_numbers.values() if number is not None])
     devices: dict[int, set[object]] = {}
-    for run in (run for cell in cells for run in cell.runs if run.rows is not None):
-        devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
+    for cell in cells:
+        for run in cell.runs:
+            if run.rows is not None:
+                devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
     numbers = []
     for cell in cells:
         by_seed = {}
         for run in cell.runs:
-            number = counted(run.status, own.get(run.run_id), metric, worst)
+            number = counted(run.status, own_numbers.get(run.run_id), metric, worst)
             compares_devices = metric.checkpoint == "time" and len(devices.get(run.seed, ())) > 1
             if number is not None and not compares_devices:
                 by_seed[run.seed] = number

@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-OURS = "#0072B2"
+BLUE = "#0072B2"
 DIFFERENT = "#D55E00"
 GREY = "#555555"
 PALE = "#DDDDDD"
 # Okabe and Ito's
-COLOURS = (OURS, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", DIFFERENT)
+COLOURS = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000", DIFFERENT)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 RC = {
     "font.size": 8,
@@ -84,10 +84,10 @@ def sheet(title: str, panels: int, height: float, **options) -> tuple[Figure, li
 def legend(figure: Figure, axes: Iterable[Axes], setting: str) -> None:
     """One legend below the axes, each label once, under the setting of the runs; at most three
     columns, fewer for long labels."""
-    pairs = [
-        pair for panel in axes for pair in zip(*panel.get_legend_handles_labels(), strict=True)
-    ]
-    handles = {textwrap.fill(label, LEGEND_LETTERS - HANDLE): handle for handle, label in pairs}
+    handles = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles[textwrap.fill(label, LEGEND_LETTERS - HANDLE)] = handle
     columns = min(3, LEGEND_LETTERS // (max(map(len, handles)) + HANDLE)) or 1
     look = {"title": textwrap.fill(setting, LEGEND_LETTERS), "alignment": "left", "ncols": columns}
     figure.legend([*handles.values()], [*handles], loc="outside lower left", **look)

@@ -24,7 +24,7 @@ from core.spec.registered import changed_after_runs
 from core.spec.result import decimals, unit
 from core.spec.study import Metric, Study
 
-Row = dict[str, object]
+Record = dict[str, object]
 SETTING = ("scale", "profile", "encoder")
 # units whose differences are points
 POINTS = ("Spearman × 100", "accuracy × 100", "difference of Spearman × 100")
@@ -38,7 +38,9 @@ SUMMARY = {  # a run's numbers in runs.csv
 }
 
 
-def _frame(rows: Iterable[Sequence | Row], columns: str, axes: Iterable[str] = ()) -> pd.DataFrame:
+def _frame(
+    rows: Iterable[Sequence | Record], columns: str, axes: Iterable[str] = ()
+) -> pd.DataFrame:
     """Rows under SETTING, a study's axes and these columns; without a row the columns alone."""
     return pd.DataFrame(list(rows), columns=[*SETTING, *axes, *columns.split()])
 
@@ -47,10 +49,12 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never
     one."""
     setup = result.setup
-    name = result.setup.sources.encoder_name
+    name = setup.sources.encoder_name
     if cell is not None:
         encoder = setup.sources.encoder(cell.cell.encoder)
-        name = "" if cell.unavailable or encoder is None else encoder.name
+        name = ""
+        if cell.unavailable is None and encoder is not None:
+            name = encoder.name
     return {"scale": setup.scale.name, "profile": setup.profile, "encoder": shown(name)}
 
 
@@ -61,7 +65,9 @@ def _axes(result: StudyResult) -> list[str]:
 def base_pattern(study: Study) -> tuple[str | None, ...] | None:
     """Labels of the cell that the others are compared with, a None for a cell's own label; or
     None."""
-    return (study.figure and study.figure.base) or study.reference
+    if study.figure is not None and study.figure.base:
+        return study.figure.base
+    return study.reference
 
 
 def cell_frame(result: Judged) -> pd.DataFrame:
@@ -70,26 +76,20 @@ def cell_frame(result: Judged) -> pd.DataFrame:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
     study = result.study
     cells = {cell.cell.labels: cell for cell in result.cells}
-    pattern = base_pattern(study) or ()
+    bases = {labels: _base_labels(labels, study) for labels in cells}
     tested = dict[Labels, Estimate]()
-    bases = {
-        labels: tuple(
-            own if fixed is None else fixed for own, fixed in zip(labels, pattern, strict=False)
-        )
-        for labels in cells
-    }
-    for place in dict.fromkeys(labels for labels in bases.values() if labels in cells):
-        group = {labels: cells[labels] for labels, base in bases.items() if base == place}
-        like = {
-            labels: cell.by_seed
-            for labels, cell in group.items()
-            if not cell.unavailable and _alike(cell, cells[place])
-        }
-        tested |= comparisons(like, place, study.claims) if cells[place].by_seed else {}
+    for place in dict.fromkeys(bases.values()):
+        if place in cells and cells[place].by_seed:
+            like = {}
+            for labels, cell in cells.items():
+                same_base = bases[labels] == place and _alike(cell, cells[place])
+                if same_base and cell.unavailable is None:
+                    like[labels] = cell.by_seed
+            tested |= comparisons(like, place, study.claims)
     rows = []
     for labels, cell in cells.items():
         names = dict(zip(_axes(result), labels, strict=True))
-        numbers = _numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
+        numbers = _cell_numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
         rows.append({**_setting(result, cell), **names, **numbers})
     frame = pd.DataFrame(rows)
     if why_unmarked(result):
@@ -97,14 +97,28 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     return frame
 
 
+def _base_labels(labels: Labels, study: Study) -> Labels:
+    """The labels of the cell that a cell is compared with; empty without one."""
+    base = []
+    for label, fixed in zip(labels, base_pattern(study) or (), strict=False):
+        base.append(label if fixed is None else fixed)
+    return tuple(base)
+
+
 def _alike(cell: CellResult, base: CellResult) -> bool:
     return unit(cell.metric) == unit(base.metric)
 
 
-def _numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row:
+def _cell_numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Record:
     estimate = cell.estimate
     places = decimals(cell.metric) + 2
     runs = cell.runs
+    values = []
+    failed = []
+    for run in runs:
+        values.append("-" if run.value is None else f"{run.value:.{places}f}")
+        if run.status in ("collapsed", "diverged"):
+            failed.append(str(run.seed))
     row = {
         "mean": estimate.mean,
         "ci95_low": estimate.low,
@@ -114,65 +128,63 @@ def _numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row
         "printed": np.nan if cell.cell.published is None else cell.cell.published,
         "reference": "" if base is None else base.name,
         **_compared(cell, base, tested),
-        "values": " ".join("-" if run.value is None else f"{run.value:.{places}f}" for run in runs),
-        "failed_seeds": " ".join(
-            str(run.seed) for run in runs if run.status in ("collapsed", "diverged")
-        ),
+        "values": " ".join(values),
+        "failed_seeds": " ".join(failed),
         "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
         "status": cell.status,
         "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
         "unit": unit(cell.metric),
-        "unavailable": cell.unavailable,
+        "unavailable": "" if cell.unavailable is None else cell.unavailable.words,
         "source": "+".join(sorted({run.source for run in runs} - {""})),
         "run_ids": " ".join(run.run_id for run in runs),
     }
     return _rounded(row, places)
 
 
-def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Row:
+def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Record:
     """The cell minus its base: paired by seed, as printed, and tested."""
-    own = cell.by_seed
-    theirs = dict[int, float]()
+    values = cell.by_seed
+    base_values = dict[int, float]()
     printed = cell.cell.published
-    of_base = None
+    printed_base = None
     if base is not None and _alike(cell, base):
-        theirs = base.by_seed
-        of_base = None if cell.unavailable and cell.metric != base.metric else base.cell.published
-    paired = over_seeds([own[seed] - theirs[seed] for seed in sorted(own.keys() & theirs.keys())])
+        base_values = base.by_seed
+        if cell.unavailable is None or cell.metric == base.metric:
+            printed_base = base.cell.published
+    seeds = sorted(values.keys() & base_values.keys())
+    paired = over_seeds([values[seed] - base_values[seed] for seed in seeds])
+    printed_difference = np.nan
+    if printed is not None and printed_base is not None:
+        printed_difference = printed - printed_base
+    different = ""
+    if tested.n:
+        different = "yes" if tested.distinguishable else "no"
     return {
         "paired_difference": paired.mean,
         "paired_ci95_low": paired.low,
         "paired_ci95_high": paired.high,
         "paired_n": paired.n,
-        "printed_difference": np.nan if printed is None or of_base is None else printed - of_base,
+        "printed_difference": printed_difference,
         "tested_low": tested.low,
         "tested_high": tested.high,
         "tested_n": tested.n,
-        "different": "" if not tested.n else "yes" if tested.distinguishable else "no",
+        "different": different,
     }
 
 
-def _rounded(row: Row, places: int) -> Row:
-    return {
-        name: round(entry, places) if isinstance(entry, float) else entry
-        for name, entry in row.items()
-    }
+def _rounded(row: Record, places: int) -> Record:
+    rounded = {}
+    for name, entry in row.items():
+        rounded[name] = round(entry, places) if isinstance(entry, float) else entry
+    return rounded
 
 
 def value_frame(result: Judged) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
-    rows = (
-        (
-            *_setting(result, cell).values(),
-            *cell.cell.labels,
-            run.seed,
-            run.run_id,
-            run.status,
-            run.value,
-        )
-        for cell in result.cells
-        for run in cell.runs
-    )
+    rows = []
+    for cell in result.cells:
+        head = (*_setting(result, cell).values(), *cell.cell.labels)
+        rows += [(*head, run.seed, run.run_id, run.status, run.value) for run in cell.runs]
     return _frame(rows, "seed run status value", _axes(result)).astype({"value": float})
 
 
@@ -183,21 +195,21 @@ def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
     rows = []
     for labels in sorted(cells, key=lambda labels: "avg" not in labels):
         cell = cells[labels]
-        partner = (
-            tuple(b.split("/"))
-            if cell.name == a
-            else tuple(b if one == a else one for one in labels)
-        )
-        if partner != labels and (base := cells.get(partner)) is not None:
+        partner = tuple(b if label == a else label for label in labels)
+        if cell.name == a:
+            partner = tuple(b.split("/"))
+        base = cells.get(partner)
+        if base is not None and partner != labels:
             values = {labels: cell.by_seed, partner: base.by_seed}
             tested = comparisons(values, partner, result.study.claims)[labels]
             numbers = _rounded(_compared(cell, base, tested), decimals(cell.metric) + 2)
             rows.append({"a": cell.name, "b": base.name, **numbers})
-    known = ", ".join(dict.fromkeys(itertools.chain(*cells)))
-    name = result.study.name
     if not rows:
+        name = result.study.name
+        labels_here = ", ".join(dict.fromkeys(itertools.chain(*cells)))
         raise UserError(
-            f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are {known}."
+            f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are "
+            f"{labels_here}."
         )
     return pd.DataFrame(rows).rename(columns=lambda column: column.removeprefix("paired_"))
 
@@ -207,22 +219,17 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     several cells stands under the first that reads it after training; one without a result has an
     empty value."""
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
+    after_training = ("selected", "last")
+    cells = sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in after_training)
     runs: dict[str, list[tuple]] = {}
-    for cell in sorted(
-        result.cells, key=lambda cell: cell.metric.checkpoint not in ("selected", "last")
-    ):
+    for cell in cells:
         labels = dict(zip(_axes(result), cell.cell.labels, strict=True))
+        names = [labels[name] for name in axes]
         for run in cell.runs:
-            head = (
-                *_setting(result, cell).values(),
-                *(labels[name] for name in axes),
-                run.seed,
-                run.run_id,
-            )
             if run.run_id not in runs:
-                runs[run.run_id] = [
-                    (*head, run.status, run.source, *number) for number in _kept(run)
-                ]
+                head = (*_setting(result, cell).values(), *names, run.seed, run.run_id)
+                head += (run.status, run.source)
+                runs[run.run_id] = [(*head, *number) for number in _kept(run)]
     columns = "seed run_id status source checkpoint task metric step value"
     return _frame(itertools.chain(*runs.values()), columns, axes).astype({"step": "Int64"})
 
@@ -241,52 +248,62 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the
     largest by index from 1; none for a study without curves. Cells that read the same runs stand
     once."""
-    kind = result.study.figure.kind if result.study.figure else ""
     rows: dict[tuple, list[tuple]] = {}
-    for _, cell, run in _stored([result]) if kind in ("curve", "spectrum") else ():
-        at = cell.metric.checkpoint
-        points = (
-            run.rows.curve(result.aggregate) if kind == "curve" else _shares(run.rows.spectrum(at))
-        )
-        head = *_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id
-        rows.setdefault((at, run.run_id), [(*head, *point) for point in points.items()])
+    figure = result.study.figure
+    if figure is not None and figure.kind in ("curve", "spectrum"):
+        for _, cell, run in _stored_runs([result]):
+            checkpoint = cell.metric.checkpoint
+            if figure.kind == "curve":
+                points = run.rows.curve(result.aggregate)
+            else:
+                points = _shares(run.rows.spectrum(checkpoint))
+            head = (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id)
+            key = checkpoint, run.run_id
+            if key not in rows:
+                rows[key] = [(*head, *point) for point in points.items()]
     return _frame(itertools.chain(*rows.values()), "seed run_id x value", _axes(result))
 
 
 def _shares(values: np.ndarray) -> pd.Series:
-    shares = values / values[0] if len(values) and values[0] > 0 else values[:0]
+    shares = values[:0]
+    if len(values) and values[0] > 0:
+        shares = values / values[0]
     return pd.Series(shares, index=range(1, len(shares) + 1))
 
 
 def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
-    rows: dict[str, Row] = {}
-    for result, cell, run in _stored(results):
-        if run.run_id not in rows:
-            of = result.aggregate, result.setup.scale
-            rows[run.run_id] = {
-                **_setting(result, cell),
-                "run_id": run.run_id,
-                "study": result.study.name,
-                "cell": cell.name,
-                "method": cell.cell.method or result.study.method,
-                "seed": run.seed,
-                "status": run.status,
-                "source": run.source,
-                **{name: value(run.rows, metric, *of) for name, metric in SUMMARY.items()},
-                "seconds": seconds(run.provenance),
-            }
-    frame = _frame(
-        rows.values(), f"run_id study cell method seed status source {' '.join(SUMMARY)} seconds"
-    )
+    rows: dict[str, Record] = {}
+    for result, cell, run in _stored_runs(results):
+        if run.run_id in rows:
+            continue
+        numbers = {}
+        for name, metric in SUMMARY.items():
+            numbers[name] = value(run.rows, metric, result.aggregate, result.setup.scale)
+        rows[run.run_id] = {
+            **_setting(result, cell),
+            "run_id": run.run_id,
+            "study": result.study.name,
+            "cell": cell.name,
+            "method": cell.cell.method or result.study.method,
+            "seed": run.seed,
+            "status": run.status,
+            "source": run.source,
+            **numbers,
+            "seconds": seconds(run.provenance),
+        }
+    names = " ".join(SUMMARY)
+    frame = _frame(rows.values(), f"run_id study cell method seed status source {names} seconds")
     return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
 
 
-def _stored(results: Iterable[StudyResult]) -> Iterator[tuple]:
+def _stored_runs(results: Iterable[StudyResult]) -> Iterator[tuple]:
     """Every stored run of studies with its study and cell."""
     for result in results:
         for cell in result.cells:
-            yield from ((result, cell, run) for run in cell.runs if run.rows is not None)
+            for run in cell.runs:
+                if run.rows is not None:
+                    yield result, cell, run
 
 
 def seconds(provenance: Mapping[str, object]) -> float | None:
@@ -364,30 +381,26 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
 def _unit_of(contrast: Contrast, study: Study) -> str:
     """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units
     differ."""
-    metrics = (
-        [contrast.metric] if contrast.metric else map(study.metric_of, study.cells_of([contrast]))
-    )
-    units = {"points" if unit(metric) in POINTS else unit(metric) for metric in metrics}
+    metrics: Iterable[Metric] = map(study.metric_of, study.cells_of([contrast]))
+    if contrast.metric is not None:
+        metrics = [contrast.metric]
+    units = set()
+    for metric in metrics:
+        name = unit(metric)
+        units.add("points" if name in POINTS else name)
     return units.pop() if len(units) == 1 else ""
 
 
 def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a study and check: whether its runs can carry the paper's experiment
     (comparability.csv)."""
-    known = {True: "yes", False: "no", None: "not known"}
-    rows = (
-        (
-            *_setting(result).values(),
-            result.study.name,
-            check.kind,
-            check.value,
-            check.limit,
-            known[check.met],
-            check.words,
-        )
-        for result in results
-        for check in result.checks
-    )
+    met = {True: "yes", False: "no", None: "not known"}
+    rows = []
+    for result in results:
+        head = (*_setting(result).values(), result.study.name)
+        for check in result.checks:
+            numbers = (check.kind, check.value, check.limit, met[check.met])
+            rows.append((*head, *numbers, check.reason.words))
     return _frame(rows, "study check value limit met words")
 
 

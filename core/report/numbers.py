@@ -10,15 +10,23 @@ import numpy as np
 def number(value: float, places: int = 2, signed: bool = False) -> str:
     """A number with so many decimals and a real minus sign; no sign where it rounds to zero."""
     away = math.copysign(1e-9, value)  # an exact half is left by earlier rounding: away from zero
-    text = f"{value + away:{'+' if signed else ''}.{places}f}"
-    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
+    sign = "+" if signed else ""
+    text = f"{value + away:{sign}.{places}f}"
+    if float(text) == 0:
+        return text.lstrip("+-")
+    return text.replace("-", "−")
 
 
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
-    return number(value, 2 if abs(value) >= 0.1 or value == 0 else 3, signed=True)
+    places = 3
+    if abs(value) >= 0.1 or value == 0:
+        places = 2
+    return number(value, places, signed=True)
 
 
 def interval(low: float, high: float) -> str:
     """An interval in brackets; empty where its bounds are unknown."""
-    return f"[{signed(low)}, {signed(high)}]" if np.isfinite(low) else ""
+    if not np.isfinite(low):
+        return ""
+    return f"[{signed(low)}, {signed(high)}]"

@@ -39,6 +39,7 @@ from core.spec.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
 HOME = Path(__file__).resolve().parents[2]
+TITLE = "Which ablations hold?"  # by which a page of ours is recognised, too
 COLUMNS = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
 PLACES = {
     "mini": "On English with a small encoder",
@@ -70,127 +71,174 @@ def page_files(
     claims = pd.concat(map(frames.claim_frame, results.values()), ignore_index=True)
     checks = pd.concat(map(frames.check_frame, results.values()), ignore_index=True)
     compared = pd.concat(map(frames.comparison_frame, results.values()), ignore_index=True)
-    costs = {
-        (profile, result.study.name): prospects.of_study(result, seconds)
-        for (scale, profile), found in results.items()
-        if scale == PAPER.name
-        for result in found
-    }
-    words = {
-        (*key, result.study.name, verdict.claim.key): _without_run(verdict)
-        for key, judged in results.items()
-        for result in judged
-        for verdict in result.verdicts
-        if verdict.outcome == "not run"
-    }
-    words |= {
-        (PAPER.name, *key, cost.claim): cost.words for key, each in costs.items() for cost in each
-    }
-    places = zip(claims["scale"], claims["profile"], claims["study"], claims["claim"], strict=True)
-    claims["reason"] = [
-        why or words.get(place, "") for why, place in zip(claims["reason"], places, strict=True)
-    ]
+    costs = _costs(results, seconds)
+    claims["reason"] = _reasons(claims, results, costs)
+    order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
+
     shown = _shown(claims)
     sections = []
-    order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
     for study in studies:
-        mine = [
-            result for key in order for result in results[key] if result.study.name == study.name
-        ]
+        judged = [_of_study(study, results[key]) for key in order]
         rows = shown[shown["study"] == study.name]
-        cards = [
-            _card(
-                claim,
-                rows[rows["claim"] == claim.key].to_dict("records"),
-                _comparisons(compared[compared["claim"] == claim.key]),
-            )
-            for claim in study.claims
-        ]
-        at_paper = [
-            result
-            for result in results.get((PAPER.name, DEFAULT), ())
-            if result.study.name == study.name
-        ]
-        cost = _cost(at_paper[0], costs[DEFAULT, study.name], seconds) if at_paper else ""
-        axes = [text for axis in study.axes for text in (axis.name, axis.title)]
-        tables = [_table(result, folder, figures) for result in mine if result.begun]
+        cards = _cards(study, rows, compared)
+        at_paper = _of_study(study, results.get((PAPER.name, DEFAULT), ()))
+        cost = ""
+        if at_paper is not None:
+            cost = _cost(at_paper, costs[DEFAULT, study.name], seconds)
+        tables = []
+        for result in judged:
+            if result is not None and result.begun:
+                tables.append(_table(result, folder, figures))
         sections.append(
             {
                 "study": study,
                 "cards": cards,
                 "summary": _summary(cards, cost),
-                "tables": [
-                    table for table in tables if table["files"]
-                ],  # others have not been drawn
-                "words": " ".join(
-                    (study.paper_name, study.title, study.name, study.caption, *axes)
-                ),
+                "tables": [table for table in tables if table["files"]],  # that have been drawn
+                "words": _search_words(study),
             }
         )
+
     files = {"claims.csv": claims, "comparisons.csv": compared, "comparability.csv": checks}
-    given = {
+    context = {
         "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections,
         "columns": COLUMNS,
         "csv_files": list(files),
         "lede": _lede(claims),
-        "scatters": {
-            f"{COLUMNS[scale]}, profile {profile}": _links(
-                {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}, folder
-            )
-            for scale, profile in order
-        },
+        "scatters": _scatters(order, folder, figures),
         "links": _links({name: HOME / name for name in DOCS}, folder),
         "older": _links({"archive": folder / "archive" / "README.md"}, folder).get("archive", ""),
     }
-    pages = "index.html", "README.md"
-    texts = {name: _templates().get_template(f"{name}.jinja").render(given) for name in pages}
-    return texts | {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
+    texts = {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
+    for name in ("index.html", "README.md"):
+        texts[name] = _templates().get_template(f"{name}.jinja").render(context)
+    return texts
+
+
+def _costs(results: Results, seconds: Seconds) -> dict[tuple[str, str], list[prospects.Cost]]:
+    """By profile and study, what settling each claim takes at the papers' scale."""
+    costs = {}
+    for (scale, profile), judged in results.items():
+        if scale == PAPER.name:
+            for result in judged:
+                costs[profile, result.study.name] = prospects.of_study(result, seconds)
+    return costs
+
+
+def _reasons(
+    claims: pd.DataFrame, results: Results, costs: Mapping[tuple[str, str], list[prospects.Cost]]
+) -> list[str]:
+    """Each claim's reason, else what is left to run, or what settling the claim takes."""
+    words = dict[tuple[str, ...], str]()
+    for (scale, profile), judged in results.items():
+        for result in judged:
+            key = scale, profile, result.study.name
+            for verdict in result.verdicts:
+                if verdict.outcome == "not run":
+                    words[*key, verdict.claim.key] = _without_run(verdict)
+    for (profile, study), by_claim in costs.items():
+        for cost in by_claim:
+            words[PAPER.name, profile, study, cost.claim] = cost.words
+    reasons = []
+    for row in claims.itertuples():
+        place = row.scale, row.profile, row.study, row.claim
+        reasons.append(row.reason or words.get(place, ""))
+    return reasons
+
+
+def _of_study(study: Study, results: Sequence[Judged]) -> Judged | None:
+    """A study's result among these."""
+    for result in results:
+        if result.study.name == study.name:
+            return result
+    return None
+
+
+def _cards(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> list[dict]:
+    """A card for each claim of a study."""
+    cards = []
+    for claim in study.claims:
+        of_claim = rows[rows["claim"] == claim.key].to_dict("records")
+        comparisons = _comparisons(compared[compared["claim"] == claim.key])
+        cards.append(_card(claim, of_claim, comparisons))
+    return cards
+
+
+def _search_words(study: Study) -> str:
+    """What the page's search finds a study by."""
+    words = [study.paper_name, study.title, study.name, study.caption]
+    for axis in study.axes:
+        words += [axis.name, axis.title]
+    return " ".join(words)
+
+
+def _scatters(
+    keys: Sequence[tuple[str, str]], folder: Path, figures: Path
+) -> dict[str, dict[str, str]]:
+    """The figures over all runs, by scale and profile."""
+    links = {}
+    for scale, profile in keys:
+        paths = {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}
+        links[f"{COLUMNS[scale]}, profile {profile}"] = _links(paths, folder)
+    return links
 
 
 def _without_run(verdict: Verdict) -> str:
     """How many rows of a claim have no run, where others have one."""
-    cells = {cell.name: cell.begun for each in verdict.readings.values() for cell in each.cells}
-    absent = list(cells.values()).count(False)
-    return f"{absent} of {len(cells)} rows have no run" if 0 < absent < len(cells) else ""
+    begun = dict[str, bool]()
+    for compared in verdict.readings.values():
+        begun |= {cell.name: cell.begun for cell in compared.cells}
+    absent = list(begun.values()).count(False)
+    if not 0 < absent < len(begun):
+        return ""
+    return f"{absent} of {len(begun)} rows have no run"
 
 
 def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     """Claims as cards show them, English first; profiles with the same numbers share a row."""
     estimates = [_estimate(row) for row in claims.itertuples()]
     tested = list(map(interval, claims["tested_low"], claims["tested_high"]))
-    labels = [_label(row) for row in claims.itertuples()]
+    labels = [_badge(row) for row in claims.itertuples()]
     shown = claims.assign(estimate=estimates, tested=tested, label=labels)
     shown = shown.sort_values(
         "scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable"
     )
     alike = ["study", "claim", "scale", "verdict", "points", "reason", "estimate", "tested", "n"]
-    each = {"profile": list, "rule_changed": "first", "label": "first"}
-    return shown.groupby(alike, sort=False, as_index=False).agg(each)
+    merged = {"profile": list, "rule_changed": "first", "label": "first"}
+    return shown.groupby(alike, sort=False, as_index=False).agg(merged)
 
 
 def _estimate(row) -> str:
     if row.unit == "points" and row.ci95_high - row.ci95_low > TOO_WIDE:
         return f"{counted(row.n, 'seed')}: too few"
+    if not row.n:
+        return ""
     bounds = interval(row.ci95_low, row.ci95_high)
-    return f"{signed(row.estimate)} {row.unit} {bounds}".rstrip() if row.n else ""
+    return f"{signed(row.estimate)} {row.unit} {bounds}".rstrip()
 
 
-def _label(row) -> str:
+def _badge(row) -> str:
     words = outcome_words(row.verdict, row.points, row.within_margin == "yes")
-    whole = "" if row.verdict != "not run" else " in full"
-    return f"{words}{whole} ({counted(row.n, 'seed')})" if row.n else words
+    if not row.n:
+        return words
+    if row.verdict == "not run":
+        words += " in full"
+    return f"{words} ({counted(row.n, 'seed')})"
 
 
 def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict]) -> dict:
     """A claim with its rows and comparisons, and by scale the row of the table's profile."""
+    compared_at: set[str] = set()
+    for comparison in comparisons:
+        compared_at |= comparison["at"].keys()
     return {
         "claim": claim,
         "rows": rows,
         "at": {row["scale"]: row for row in rows if DEFAULT in row["profile"]},
         "comparisons": comparisons,
         "needed": comparisons[0]["needed"] if comparisons else "",
-        "scales": [scale for scale in COLUMNS if any(scale in each["at"] for each in comparisons)],
+        "scales": [scale for scale in COLUMNS if scale in compared_at],
         "rule_changed": next((row["rule_changed"] for row in rows if row["n"]), ""),
     }
 
@@ -201,14 +249,15 @@ def _comparisons(rows: pd.DataFrame) -> list[dict]:
     comparisons: dict[str, dict] = {}
     for row in rows[rows["profile"] == DEFAULT].itertuples():
         words = comparison_words(row)
-        printed = f"{signed(row.printed)} {row.unit}".rstrip() if np.isfinite(row.printed) else ""
+        printed = ""
+        if np.isfinite(row.printed):
+            printed = f"{signed(row.printed)} {row.unit}".rstrip()
         new = {"words": words, "needed": row.needed, "printed": printed, "at": {}}
         comparison = comparisons.setdefault(words, new)
         if row.n:
-            comparison["at"][row.scale] = (
-                f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)} "
-                f"{POINTING.get(row.points, '')}"
-            ).rstrip()
+            estimate = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}"
+            pointing = POINTING.get(row.points, "")
+            comparison["at"][row.scale] = f"{estimate} {pointing}".rstrip()
     return list(comparisons.values())
 
 
@@ -220,27 +269,37 @@ def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
         if scale == PAPER.name and not (len(rows) and rows["n"].any()):
             words[name] = cost
         elif len(rows):
-            counts = rows["verdict"].value_counts(sort=False)
-            most = rows[rows["verdict"] == "undecided"]["n"].max()
-            pointing = _pointing(rows)
-            few = {"undecided": f" ({counted(most, 'seed')}{'; ' if pointing else ''}{pointing})"}
-            texts = [f"{n} {verdict}{few.get(verdict, '')}" for verdict, n in counts.items()]
-            lacking = len(cards) - len(rows)
-            texts += [f"{lacking} on test sets that this scale lacks"] if lacking else []
-            words[name] = ", ".join(texts)
+            words[name] = _counts(rows, len(cards) - len(rows))
     return words
+
+
+def _counts(rows: pd.DataFrame, lacking: int) -> str:
+    """How many of these claims have each verdict, and how many more the scale lacks."""
+    texts = []
+    for verdict, n in rows["verdict"].value_counts(sort=False).items():
+        text = f"{n} {verdict}"
+        if verdict == "undecided":
+            most = rows[rows["verdict"] == verdict]["n"].max()
+            notes = [counted(most, "seed"), _pointing(rows)]
+            text += f" ({'; '.join(filter(None, notes))})"
+        texts.append(text)
+    if lacking:
+        texts.append(f"{lacking} on test sets that this scale lacks")
+    return ", ".join(texts)
 
 
 def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
     """What a study would take at the papers' scale."""
     cells = {cell.runs[0].run_id: cell.cell for cell in result.cells if cell.runs}
-    if costs or not cells:
-        return prospects.summary(costs) if costs else "cannot be run"
-    hours = (
-        sum(seconds(result.setup.config(result.study, cell, 0)) for cell in cells.values()) / 3600
-    )
+    if costs:
+        return prospects.summary(costs)
+    if not cells:
+        return "cannot be run"
+    of_a_seed = 0.0
+    for cell in cells.values():
+        of_a_seed += seconds(result.setup.config(result.study, cell, 0))
     runs = f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(cells)} runs"
-    return f"{runs}, {prospects.gpu_time(FIRST_SEEDS * hours)}"
+    return f"{runs}, {prospects.gpu_time(FIRST_SEEDS * of_a_seed / prospects.HOUR)}"
 
 
 def _table(result: Judged, folder: Path, figures: Path) -> dict:
@@ -248,16 +307,17 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     scale = result.setup.scale.name
     profile = result.setup.profile
     name = result.study.name
+    drawn = figures / scale / profile
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
-    cautions = [caution(result)] if caution(result) else []
-    pictures = {end: figures / scale / profile / f"{name}{end}.png" for end in ("", "-differences")}
+    notes = [setting(result), reading(result), *marks(table), caution(result), *of_runs(result)]
+    pictures = {ending: drawn / f"{name}{ending}.png" for ending in ("", "-differences")}
     return {
         "scale": scale,
         "profile": profile,
         "name": f"{COLUMNS[scale]}, profile {profile}",
         "grid": table,
-        "notes": (setting(result), reading(result), *marks(table), *cautions, *of_runs(result)),
+        "notes": list(filter(None, notes)),
         "figures": _links(pictures, folder),
         "files": _links(files, folder),
     }
@@ -282,7 +342,8 @@ def _lede(claims: pd.DataFrame) -> str:
             texts = {
                 outcome: f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome in counts
             }
-            if pointing := _pointing(here):
+            pointing = _pointing(here)
+            if pointing:
                 texts["undecided"] += f" ({pointing})"
             words.append(f"{place}: {', '.join(texts.values())}.")
     return " ".join(words)
@@ -291,38 +352,50 @@ def _lede(claims: pd.DataFrame) -> str:
 def _pointing(claims: pd.DataFrame) -> str:
     """Where the undecided of these claims point: "pointing: 1 for, 13 against, 6 nowhere"."""
     points = claims[claims["verdict"] == "undecided"]["points"]
-    counts = {side: int((points == side).sum()) for side in (*POINTING, "")}
-    texts = [f"{n} {side or 'nowhere'}" for side, n in counts.items() if n]
-    return f"pointing: {', '.join(texts)}" if (points != "").any() else ""
+    if not (points != "").any():
+        return ""
+    texts = []
+    for side in (*POINTING, ""):
+        n = int((points == side).sum())
+        if n:
+            texts.append(f"{n} {side or 'nowhere'}")
+    return f"pointing: {', '.join(texts)}"
 
 
 def _templates() -> jinja2.Environment:
     """Templates that escape everything from data."""
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"slug": slug, "markdown": lambda text: md(str(text)), "explained": explained}
-    made.globals |= {"MARKS": MARKS, "POINTING": POINTING, "READING": READING, "mark": mark}
-    return made
+    templates.filters["slug"] = slug
+    templates.filters["markdown"] = lambda text: md(str(text))
+    templates.filters["explained"] = explained
+    templates.globals |= {
+        "MARKS": MARKS,
+        "POINTING": POINTING,
+        "READING": READING,
+        "TITLE": TITLE,
+        "mark": mark,
+    }
+    return templates
 
 
 def explained(text: str) -> markupsafe.Markup:
     """Text with each D-number's meaning as its title."""
-    known = explanations()
+    meanings = explanations()
     escape = markupsafe.escape
-    return markupsafe.Markup(
-        re.sub(
-            rf"\b({'|'.join(known)})\b",
-            lambda found: f'<abbr title="{escape(known[found[0]])}">{found[0]}</abbr>',
-            str(escape(text)),
-        )
-    )
+
+    def entry(number: re.Match) -> str:
+        return f'<abbr title="{escape(meanings[number[0]])}">{number[0]}</abbr>'
+
+    return markupsafe.Markup(re.sub(rf"\b({'|'.join(meanings)})\b", entry, str(escape(text))))
 
 
 def slug(text: str) -> str:
     """Text as a part of a link."""
-    return "-".join("".join(c if c.isalnum() or c in "._-" else " " for c in text).split())
+    letters = [letter if letter.isalnum() or letter in "._-" else " " for letter in text]
+    return "-".join("".join(letters).split())

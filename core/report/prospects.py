@@ -81,14 +81,15 @@ class Cost(NamedTuple):
         effect = f"{self.effect:+.2f}".replace("-", "−")
         seeds = _range(str(price.seeds or f"more than {LOOKS[-1]}") for price in self.prices)
         parts = [f"{self.claim}, weakest printed effect {effect}: {seeds} seeds"]
-        if able := [price.runs for price in self.prices if price.seeds]:
+        able = [price.runs for price in self.prices if price.seeds]
+        if able:
             least = "at least " if self.highest.seeds is None else ""
             parts.append(f"{least}{_range(str(len(runs)) for runs in able)} runs")
             parts.append(gpu_time(*(sum(runs.values()) for runs in able)))
-        spreads = _range(
-            f"{spread.sd:.2f} points ({spread.source})" for spread, _, _ in self.prices
-        )
-        return f"{', '.join(parts)}; spread {spreads}"
+        spreads = []
+        for price in self.prices:
+            spreads.append(f"{price.spread.sd:.2f} points ({price.spread.source})")
+        return f"{', '.join(parts)}; spread {_range(spreads)}"
 
 
 def _range(ends: Iterable[str]) -> str:
@@ -99,7 +100,10 @@ def gpu_time(*hours: float) -> str:
     """Hours of an H100, in minutes below two hours; several are a range."""
     if max(hours) < 2:
         return f"{_range(f'{60 * time:.0f}' for time in hours)} H100 minutes"
-    return f"{_range(f'{time:,.0f}' if time >= 10 else f'{time:.1f}' for time in hours)} H100 hours"
+    texts = []
+    for time in hours:
+        texts.append(f"{time:,.0f}" if time >= 10 else f"{time:.1f}")
+    return f"{_range(texts)} H100 hours"
 
 
 def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> dict[str, float]:
@@ -109,8 +113,9 @@ def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> d
         shifted = {contrast: (mean + shift, sd) for contrast, (mean, sd) in of.items()}
         return _chance(claim.predicate, shifted, n, alpha_at(n, claims), support)
 
-    margin = claim.margin
-    same = 0.0 if margin is None else chance(True, margin) + chance(False, -margin) - 1.0
+    same = 0.0
+    if claim.margin is not None:
+        same = chance(True, claim.margin) + chance(False, -claim.margin) - 1.0
     return {"supported": chance(True), "contradicted": chance(False), "equivalent": max(0.0, same)}
 
 
@@ -121,15 +126,16 @@ def _chance(
     joins its parts."""
     if isinstance(predicate, Contrast):
         mean, sd = of[predicate]
-        mean = mean if support else -mean
-        return (
-            _of_share(mean + HALF, n, level)
-            if predicate.of == "share"
-            else one_sided(mean, sd, n, level)
-        )
+        if not support:
+            mean = -mean
+        if predicate.of == "share":
+            return _of_share(mean + HALF, n, level)
+        return one_sided(mean, sd, n, level)
     m = len(predicate.parts)
-    u = predicate.needed
-    needed, divisor = (u, m - u + 1) if support else (m - u + 1, u)
+    needed = predicate.needed
+    divisor = m - needed + 1
+    if not support:
+        needed, divisor = divisor, needed
     counts = np.array([1.0])  # the chance of each number of parts below the level
     for part in predicate.parts:
         chance = _chance(part, of, n, level / divisor, support)
@@ -156,7 +162,9 @@ def _of_share(share: float, n: int, level: float) -> float:
     """The same of the binomial test that more than half of the runs do something, if such a share
     does."""
     least = next((k for k in range(n + 1) if bdtrc(k - 1, n, HALF) <= level), None)
-    return 0.0 if least is None else float(bdtrc(least - 1, n, min(1.0, max(0.0, share))))
+    if least is None:
+        return 0.0
+    return float(bdtrc(least - 1, n, min(1.0, max(0.0, share))))
 
 
 def spreads(cells: Iterable[Cell]) -> tuple[Spread, ...]:
@@ -166,18 +174,21 @@ def spreads(cells: Iterable[Cell]) -> tuple[Spread, ...]:
     SimCSE's. Where few runs of every cell say less than SimCSE's, both are given: the smaller is
     not to be relied on.
     """
-    runs = [cell.published_runs if not cell.copied else () for cell in cells]
-    several = [scores for scores in runs if len(scores) > 1]
-    freedom = sum(len(scores) - 1 for scores in several)
+    cells = list(cells)
+    several = []
+    for cell in cells:
+        if not cell.copied and len(cell.published_runs) > 1:
+            several.append(cell.published_runs)
     if not several:
         return (SIMCSE_SPREAD,)
+    freedom = sum(len(scores) - 1 for scores in several)
     squares = sum(float(np.var(scores)) * len(scores) for scores in several)
     printed = counted(sum(map(len, several)), "printed run")
-    own = Spread(math.sqrt(squares / freedom), f"{printed} of its cells")
-    whole = len(several) == len(runs)
-    if own.sd >= SIMCSE_SPREAD.sd or (whole and freedom >= LEAST_FREEDOM):
-        return (own,)
-    return (own, SIMCSE_SPREAD) if whole else (SIMCSE_SPREAD,)
+    pooled = Spread(math.sqrt(squares / freedom), f"{printed} of its cells")
+    whole = len(several) == len(cells)
+    if pooled.sd >= SIMCSE_SPREAD.sd or (whole and freedom >= LEAST_FREEDOM):
+        return (pooled,)
+    return (pooled, SIMCSE_SPREAD) if whole else (SIMCSE_SPREAD,)
 
 
 def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost]:
@@ -187,25 +198,26 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
     """
     costs = []
     for verdict in result.verdicts:
-        cells = _cells(verdict)
-        if verdict.outcome == "no verdict" or any(cell.unavailable for cell in cells):
-            continue
-        if _printed_scores(verdict):
+        cells = _compared_cells(verdict)
+        runnable = all(cell.unavailable is None for cell in cells)
+        if verdict.outcome != "no verdict" and runnable and _printed_scores(verdict):
             every = spreads(cell.cell for cell in cells)
             prices = tuple(_price(verdict, spread, result, seconds) for spread in every)
             costs.append(Cost(verdict.claim.key, verdict.printed_effect or 0.0, prices))
     return costs
 
 
-def _cells(verdict: Verdict) -> list[CellResult]:
+def _compared_cells(verdict: Verdict) -> list[CellResult]:
     """The cells that a claim compares."""
-    cells = itertools.chain.from_iterable(reading.cells for reading in verdict.readings.values())
-    return list({cell.name: cell for cell in cells}.values())
+    cells = dict[str, CellResult]()
+    for reading in verdict.readings.values():
+        cells |= {cell.name: cell for cell in reading.cells}
+    return list(cells.values())
 
 
 def _printed_scores(verdict: Verdict) -> bool:
     """Whether a claim compares printed scores whose spread over seeds is known."""
-    metrics = [cell.metric for cell in _cells(verdict)]
+    metrics = [cell.metric for cell in _compared_cells(verdict)]
     scores = all(metric.quantity == "spearman" and metric.task in AVERAGES for metric in metrics)
     return scores and all(reading.printed is not None for reading in verdict.readings.values())
 
@@ -226,10 +238,12 @@ def _price(
     study = result.study
     of = _as_printed(verdict, spread)
     above = {contrast: effect > 0 for contrast, (effect, _) in of.items()}
-    outcome = "supported" if truth(claim.predicate, above.get) else "contradicted"
+    outcome = "contradicted"
+    if truth(claim.predicate, above.get):
+        outcome = "supported"
     powers = ((n, power(claim, of, n, len(study.claims))[outcome]) for n in LOOKS)
     seeds = next((n for n, chance in powers if chance >= POWER), None)
-    runs = itertools.product(_cells(verdict), range(seeds or 0))
+    runs = itertools.product(_compared_cells(verdict), range(seeds or 0))
     configs = [result.setup.config(study, cell.cell, seed) for cell, seed in runs]
     return Price(spread, seeds, {run_id(config): seconds(config) / HOUR for config in configs})
 
@@ -240,7 +254,9 @@ def summary(costs: Sequence[Cost]) -> str:
     ending = f"settle {len(able)} of {counted(len(costs), 'estimated claim')}"
     if not able:
         return f"{LOOKS[-1]} seeds would {ending}"
-    hours = {run: spent for price in able for run, spent in price.runs.items()}
+    hours = dict[str, float]()
+    for price in able:
+        hours |= price.runs
     seeds = max(price.seeds or 0 for price in able)
     time = gpu_time(sum(hours.values()))
     return f"up to {seeds} seeds, {counted(len(hours), 'run')}, {time} would {ending}"
@@ -251,13 +267,18 @@ def lines(
 ) -> list[str]:
     """What `--plan` prints: seeds, runs, hours and spread by claim, and of all affordable claims
     together."""
-    costs = {(one := study_result(study, setup)).study: of_study(one, seconds) for study in studies}
-    every = [cost for own in costs.values() for cost in own]
+    every = []
+    listed = []
+    for study in studies:
+        result = study_result(study, setup)
+        costs = of_study(result, seconds)
+        every += costs
+        listed += [f"  {result.study.name} {cost.words}" for cost in costs]
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
     return [
         "What settles the printed effects with 80 % power, by the spread of a run over seeds.",
-        *(f"  {study.name} {cost.words}" for study, own in costs.items() for cost in own),
+        *listed,
         f"In all {summary(every)}; {counted(devices, 'GPU')} at once.",
     ]
 
@@ -274,16 +295,18 @@ def chances(verdict: Verdict, claims: int) -> dict[int, float]:
     later = [n for n in LOOKS if n > verdict.seeds][:AHEAD]
     if verdict.seeds < LOOKS[0]:
         of = _before_runs(verdict)
-        each = [min(1.0, sum(power(verdict.claim, of, n, claims).values())) for n in later]
-        return dict(zip(later, itertools.accumulate(each, max), strict=True))
-    drawn = _drawn(verdict, later[-1]) if later else {}
+        powers = [sum(power(verdict.claim, of, n, claims).values()) for n in later]
+        highest = itertools.accumulate((min(1.0, chance) for chance in powers), max)
+        return dict(zip(later, highest, strict=True))
+    drawn = {}
+    if later:
+        drawn = _drawn(verdict, later[-1])
     done = np.zeros(DRAWS, dtype=bool)
     by_check = dict[int, float]()
     for n in later:
-        values = {
-            contrast: _under(verdict.readings[contrast], runs[..., :n])
-            for contrast, runs in drawn.items()
-        }
+        values = {}
+        for contrast, runs in drawn.items():
+            values[contrast] = _under(verdict.readings[contrast], runs[..., :n])
         done |= settled(claim_p(verdict.claim, values), alpha_at(n, claims)) > 0
         by_check[n] = float(done.mean())
     return by_check
@@ -292,7 +315,7 @@ def chances(verdict: Verdict, claims: int) -> dict[int, float]:
 def _before_runs(verdict: Verdict) -> dict[Contrast, Normal]:
     """What the contrasts of a claim are taken for before its first check."""
     if _printed_scores(verdict):
-        return _as_printed(verdict, spreads(cell.cell for cell in _cells(verdict))[-1])
+        return _as_printed(verdict, spreads(cell.cell for cell in _compared_cells(verdict))[-1])
     effects = {"share": UNPRINTED_SHARE - HALF}
     return {contrast: (effects.get(contrast.of, UNPRINTED), 1.0) for contrast in verdict.readings}
 

@@ -17,8 +17,8 @@ from core.spec.study import Metric
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 LATE = 2 / 3  # of a run: from here on it is late
 # mean cosine above, effective rank below: vectors that have collapsed
-SAME = 0.95
-FLAT = 2.0
+COLLAPSED_COSINE = 0.95
+COLLAPSED_RANK = 2.0
 # The worst value of other numbers. Vectors without a direction are as good as one vector.
 WORST = {"mean_cosine": 1.0, "effective_rank": 1.0}
 COLLAPSED = {"diverged": 0.5, "collapsed": 1.0}  # failed runs among those that collapse
@@ -43,10 +43,8 @@ class Rows:
     def _numbers(self) -> dict[tuple[str, str], dict[tuple[str, int], float]]:
         """By checkpoint and metric, then by task and step."""
         numbers: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
-        columns = [
-            self.table[name].to_pylist()
-            for name in ("checkpoint", "metric", "task", "step", "value")
-        ]
+        names = ("checkpoint", "metric", "task", "step", "value")
+        columns = [self.table[name].to_pylist() for name in names]
         for checkpoint, metric, task, step, number in zip(*columns, strict=True):
             numbers.setdefault((checkpoint, metric), {})[task, step] = number
         if isinstance(self._seconds, int | float):
@@ -67,10 +65,10 @@ class Rows:
     def spectrum(self, checkpoint: str = "selected") -> np.ndarray:
         """Singular values of the development sentences' vectors, largest first; empty if none were
         kept."""
-        kept = [
-            key for key in self._numbers if key[0] == checkpoint and key[1].startswith(SPECTRUM)
-        ]
-        values = [number for key in kept for number in self._numbers[key].values()]
+        values = list[float]()
+        for (at, metric), numbers in self._numbers.items():
+            if at == checkpoint and metric.startswith(SPECTRUM):
+                values += numbers.values()
         return np.sort(np.array(values, dtype=float))[::-1]
 
 
@@ -119,7 +117,8 @@ def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     name = metric.quantity
     kind, _, index = name.partition("_")
     if name in OVER_SETS and metric.task == "avg":
-        parts = [part for part in (read(task=task) for task in scale.tests) if np.isfinite(part)]
+        numbers = [read(task=task) for task in scale.tests]
+        parts = [number for number in numbers if np.isfinite(number)]
         return sum(parts) / len(parts) if parts else np.nan
     if name in SUMS:
         return sum(
@@ -132,20 +131,23 @@ def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     if name == "collapsed":
         cosine = read(quantity="mean_cosine")
         rank = read(quantity="effective_rank")
-        return (
-            np.nan if np.isnan(cosine) and np.isnan(rank) else float(cosine > SAME or rank < FLAT)
-        )
+        if np.isnan(cosine) and np.isnan(rank):
+            return np.nan
+        return float(cosine > COLLAPSED_COSINE or rank < COLLAPSED_RANK)
     if kind in ("spectrum", "singular") and index.isdigit():
         values = rows.spectrum(metric.checkpoint)
+        if len(values) < 2 or values[0] <= 0:
+            return np.nan
         place = min(len(values) - 1, round(int(index) * len(values) / PAPER_WIDTH))
-        whole = len(values) > 1 and values[0] > 0
-        return values[place] / (values[0] if kind == "spectrum" else 1.0) if whole else np.nan
-    return _stored(rows, metric, aggregate, scale)
+        return values[place] / values[0] if kind == "spectrum" else values[place]
+    return _stored_number(rows, metric, aggregate, scale)
 
 
-def _stored(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
+def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     """A number that has a row of its own, or the mean over transfer tasks."""
-    column = f"spearman_{aggregate}" if metric.quantity == "spearman" else metric.quantity
+    column = metric.quantity
+    if column == "spearman":
+        column = f"spearman_{aggregate}"
     numbers = rows.of(metric.checkpoint, column)
     task = metric.task
     if task == "avg_transfer" and task not in numbers:
@@ -153,8 +155,9 @@ def _stored(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     if metric.quantity.startswith(GEOMETRY) and numbers:
         # of the scale's own sentences, which stand for STS-B's
         numbers.setdefault(task, list(numbers.values())[-1])
-    whole = task != "avg" or all(name in numbers for name in scale.tests)
-    return numbers.get(task, np.nan) if whole else np.nan
+    if task == "avg" and not all(name in numbers for name in scale.tests):
+        return np.nan
+    return numbers.get(task, np.nan)
 
 
 def worst_value(metric: Metric) -> float | None:
@@ -165,15 +168,19 @@ def worst_value(metric: Metric) -> float | None:
     correlation of -1 would take an encoder that knows the order and turns it round; one such run
     would outweigh fifty healthy runs.
     """
+    if metric.quantity in WORST:
+        return WORST[metric.quantity]
     scored = unit(metric) in (SCORE, ACCURACY) and metric.quantity != UNBOUNDED
-    return WORST.get(metric.quantity, 0.0 if scored else None)
+    return 0.0 if scored else None
 
 
 def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
     """The worst value beside the numbers of a table: the lowest score, where one is below 0. So no
     failed run stands above another run."""
     worst = worst_value(metric)
-    return worst if worst is None or metric.quantity in WORST else min([worst, *numbers])
+    if worst is None or metric.quantity in WORST:
+        return worst
+    return min([worst, *numbers])
 
 
 def counted(status: str, number: float | None, metric: Metric, worst: float | None) -> float | None:
@@ -185,5 +192,7 @@ def counted(status: str, number: float | None, metric: Metric, worst: float | No
     says neither yes nor no.
     """
     if status == "diverged" or (status == "collapsed" and number is None):
-        return COLLAPSED[status] if metric.quantity == "collapsed" else worst
+        if metric.quantity == "collapsed":
+            return COLLAPSED[status]
+        return worst
     return number

@@ -33,8 +33,8 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
         for key in marks[2].split():
             name = key.replace("_", " ")
             row = next(claims[claims["claim"] == name].itertuples())
-            own = comparisons[comparisons["claim"] == name]
-            lines += _readme_rows(row, own)
+            of_claim = comparisons[comparisons["claim"] == name]
+            lines += _readme_rows(row, of_claim)
         return "\n".join([marks[1], *lines, marks[3]])
 
     readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
@@ -57,17 +57,22 @@ def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
-    numbers = [_readme_numbers(each) for each in comparisons.itertuples()]
     if not lists(comparisons):
-        return [f"| {row.text} | {numbers[0]} | {verdict}{seeds} |"]
+        numbers = _readme_numbers(next(comparisons.itertuples()))
+        return [f"| {row.text} | {numbers} | {verdict}{seeds} |"]
     lines = [f"| {row.text} | | | {verdict}{seeds} |"]
-    for each, own in zip(comparisons.itertuples(), numbers, strict=True):
-        lines.append(f"| · {md(comparison_words(each))} | {own} | {each.points} |")
+    for comparison in comparisons.itertuples():
+        words = md(comparison_words(comparison))
+        lines.append(f"| · {words} | {_readme_numbers(comparison)} | {comparison.points} |")
     return lines
 
 
 def _readme_numbers(row) -> str:
     """The printed number and the estimate of a comparison, as two columns."""
-    printed = signed(row.printed) if np.isfinite(row.printed) else ""
-    here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}" if row.n else ""
+    printed = ""
+    if np.isfinite(row.printed):
+        printed = signed(row.printed)
+    here = ""
+    if row.n:
+        here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}"
     return f"{printed} | {here}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 from core.report.quantities import Rows, counted, value, worst_of
 from core.report.statistics import Estimate, over_seeds
 from core.spec.errors import UserError
 from core.spec.identity import run_id
+from core.spec.reason import Reason
 from core.spec.scale import Scale
 from core.spec.setup import Setup, parts
 from core.spec.study import SIMCSE, Cell, Metric, Study
@@ -51,12 +53,12 @@ Loaded = dict[str, RunResult]  # by run id
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
     """One entry of a table over its seeds; `unavailable` says why a cell without runs cannot be
-    run."""
+    run, None of every other."""
 
     cell: Cell
     metric: Metric
     runs: tuple[RunResult, ...]
-    unavailable: str
+    unavailable: Reason | None
 
     @property
     def name(self) -> str:
@@ -81,13 +83,15 @@ class CellResult:
     def status(self) -> str:
         """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed, no
         number (some runs have none) or ok."""
-        if self.unavailable:
-            return "copied" if self.cell.copied else "unavailable"
-        if absent := self.count("missing"):
+        if self.unavailable is not None:
+            return "copied" if self.unavailable.kind == "copied" else "unavailable"
+        absent = self.count("missing")
+        if absent:
             return "missing" if absent == len(self.runs) else "partial"
-        return next(
-            (one for one in ("diverged", "collapsed", "no number") if self.count(one)), "ok"
-        )
+        for status in ("diverged", "collapsed", "no number"):
+            if self.count(status):
+                return status
+        return "ok"
 
     @property
     def begun(self) -> bool:
@@ -115,8 +119,9 @@ class StudyResult:
         """Every distinct run, in table order; cells that read different numbers from one run share
         it."""
         runs: dict[str, RunResult] = {}
-        for run in (run for cell in self.cells for run in cell.runs):
-            runs.setdefault(run.run_id, run)
+        for cell in self.cells:
+            for run in cell.runs:
+                runs.setdefault(run.run_id, run)
         return tuple(runs.values())
 
     @property
@@ -131,7 +136,10 @@ class StudyResult:
 
     def count(self, status: str) -> int:
         """How many distinct runs have this status in a cell."""
-        return len({run.run_id for cell in self.cells for run in cell.runs if run.status == status})
+        ids = set()
+        for cell in self.cells:
+            ids |= {run.run_id for run in cell.runs if run.status == status}
+        return len(ids)
 
 
 def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> StudyResult:
@@ -142,26 +150,32 @@ def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None)
     If all seeds of a cell are stored, the cell also has the stored seeds beyond, up to the first
     that is not stored: runs go where they decide a claim.
     """
-    loaded = {} if loaded is None else loaded
+    if loaded is None:
+        loaded = {}
     study = study.at(setup.scale)
-    results = []
     learnt = _cells(SIMCSE, SIMCSE.cells[:1], replace(setup, seeds=1), store, loaded)
     simcse = _counting(learnt, worst_values(learnt))[0].runs
-    read = [(part, _cells(part, part.cells, setup, store, loaded)) for part in parts(study)]
-    worst = worst_values([cell for _, cells in read for cell in cells])  # of the whole table
-    for part, cells in read:
-        here = (
-            setup.config(part, cell.cell, 0).sts.aggregate for cell in cells if not cell.unavailable
-        )
-        of = next(here, "all")
-        cells = _counting(cells, worst)
+    by_part = [(part, _cells(part, part.cells, setup, store, loaded)) for part in parts(study)]
+    worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
+    results = []
+    for part, cells in by_part:
+        counting = tuple(_counting(cells, worst))
+        aggregate = _aggregate(part, cells, setup)
         results.append(
-            StudyResult(study=part, setup=setup, aggregate=of, cells=tuple(cells), simcse=simcse)
+            StudyResult(study=part, setup=setup, aggregate=aggregate, cells=counting, simcse=simcse)
         )
     if not study.varied:
         return results[0]
-    every = tuple(cell for result in results for cell in result.cells)
+    every = tuple(chain.from_iterable(result.cells for result in results))
     return replace(results[0], study=study, cells=every, by_value=tuple(results))
+
+
+def _aggregate(study: Study, cells: Iterable[CellResult], setup: Setup) -> str:
+    """How the runs of a study join their test pairs."""
+    for cell in cells:
+        if cell.unavailable is None:
+            return setup.config(study, cell.cell, 0).sts.aggregate
+    return "all"
 
 
 def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
@@ -169,33 +183,36 @@ def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
     numbers: dict[Metric, list[float]] = {}
     for cell in cells:
         numbers.setdefault(cell.metric, []).extend(cell.by_seed.values())
-    return {metric: worst_of(metric, own) for metric, own in numbers.items()}
+    return {metric: worst_of(metric, scores) for metric, scores in numbers.items()}
 
 
 def _counting(
     cells: Iterable[CellResult], worst: Mapping[Metric, float | None]
 ) -> list[CellResult]:
     """The cells with what their failed runs count for, beside the runs' own numbers."""
-    made = []
+    counting = []
     for cell in cells:
-        numbers = [
-            counted(run.status, run.value, cell.metric, worst[cell.metric]) for run in cell.runs
-        ]
-        pairs = zip(cell.runs, numbers, strict=True)
-        made.append(replace(cell, runs=tuple(replace(run, value=number) for run, number in pairs)))
-    return made
+        runs = []
+        for run in cell.runs:
+            number = counted(run.status, run.value, cell.metric, worst[cell.metric])
+            runs.append(replace(run, value=number))
+        counting.append(replace(cell, runs=tuple(runs)))
+    return counting
 
 
 def _cells(
     study: Study, cells: Iterable[Cell], setup: Setup, store, loaded: Loaded
 ) -> list[CellResult]:
     """Cells with their runs' own numbers."""
-    made = []
+    results = []
     for cell in cells:
-        why = setup.unavailable(study, cell) or ""
-        runs = () if why else _runs(study, cell, setup, store, loaded)
-        made.append(CellResult(cell=cell, metric=study.metric_of(cell), runs=runs, unavailable=why))
-    return made
+        unavailable = setup.unavailable(study, cell)
+        runs: tuple[RunResult, ...] = ()
+        if unavailable is None:
+            runs = _runs(study, cell, setup, store, loaded)
+        metric = study.metric_of(cell)
+        results.append(CellResult(cell=cell, metric=metric, runs=runs, unavailable=unavailable))
+    return results
 
 
 def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tuple[RunResult, ...]:
@@ -206,12 +223,16 @@ def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tupl
     while len(runs) < seeds or all(run.status != "missing" for run in runs):
         config = setup.config(study, cell, len(runs))
         identity = run_id(config)
-        run = loaded[identity] = loaded.get(identity) or _load(store, identity, len(runs))
+        if identity not in loaded:
+            loaded[identity] = _load(store, identity, len(runs))
+        run = loaded[identity]
         if run.status == "missing" and len(runs) >= seeds:
             break
         number = run.read(metric, config.sts.aggregate, setup.scale)
-        absent = number is None and run.status == "ok"
-        runs.append(replace(run, value=number, status="no number" if absent else run.status))
+        status = run.status
+        if number is None and status == "ok":
+            status = "no number"
+        runs.append(replace(run, value=number, status=status))
     return tuple(runs)
 
 

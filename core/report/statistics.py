@@ -77,7 +77,8 @@ def over_seeds(
     sd = float(values.std(ddof=1))
     if share:
         return Estimate(mean, *share_bounds(values, low, high), n, sd)
-    below, above = (float(stdtrit(n - 1, level)) * sd / np.sqrt(n) for level in (low, high))
+    below = float(stdtrit(n - 1, low)) * sd / np.sqrt(n)
+    above = float(stdtrit(n - 1, high)) * sd / np.sqrt(n)
     return Estimate(mean, mean + below, mean - above, n, sd)
 
 
@@ -100,12 +101,17 @@ def tails(contrast: Contrast, values: np.ndarray, shift: float = 0.0) -> Tails:
     if contrast.of == "share":
         return share_tails(values + shift)
     n = values.shape[-1]
-    both = values.mean(-1) + shift, values.std(-1, ddof=1) / np.sqrt(n)
-    mean, error = (np.where(np.abs(number) <= ROUNDING, 0.0, number) for number in both)
+    mean = _without_rounding(values.mean(-1) + shift)
+    error = _without_rounding(values.std(-1, ddof=1) / np.sqrt(n))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / error  # ± inf without scatter, NaN for 0 / 0
-    up, down = (np.where(np.isnan(t), 1.0, stdtr(n - 1, side)) for side in (-t, t))
-    return up, down
+    no_test = np.isnan(t)
+    return np.where(no_test, 1.0, stdtr(n - 1, -t)), np.where(no_test, 1.0, stdtr(n - 1, t))
+
+
+def _without_rounding(numbers: np.ndarray) -> np.ndarray:
+    """Numbers with 0 in the place of what rounding leaves."""
+    return np.where(np.abs(numbers) <= ROUNDING, 0.0, numbers)
 
 
 def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
@@ -121,10 +127,14 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
     """
     if isinstance(predicate, Contrast):
         return of(predicate)
-    sides = zip(*(p_values(part, of) for part in predicate.parts), strict=True)  # each (parts, ...)
-    support, contradiction = (
-        np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in sides
-    )
+    supports = []
+    contradictions = []
+    for part in predicate.parts:
+        p_sup, p_con = p_values(part, of)
+        supports.append(p_sup)
+        contradictions.append(p_con)
+    support = np.sort(np.stack(np.broadcast_arrays(*supports)), axis=0)  # (parts, ...)
+    contradiction = np.sort(np.stack(np.broadcast_arrays(*contradictions)), axis=0)
     m = len(predicate.parts)
     u = predicate.needed
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
@@ -136,7 +146,10 @@ def leaves(predicate: Predicate, sup: int = 1, con: int = 1) -> list[tuple[Contr
         return [(predicate, sup, con)]
     m = len(predicate.parts)
     u = predicate.needed
-    return [leaf for part in predicate.parts for leaf in leaves(part, sup * (m - u + 1), con * u)]
+    below = []
+    for part in predicate.parts:
+        below += leaves(part, sup * (m - u + 1), con * u)
+    return below
 
 
 def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple[np.ndarray, ...]:
@@ -148,11 +161,12 @@ def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple
     """
 
     def shifted(by: float) -> Tails:
-        one = np.ones(())
-        of = {
-            each: (one, one) if own is None else tails(each, own, by)
-            for each, own in values.items()
-        }
+        of = {}
+        for contrast, seeds in values.items():
+            no_test = np.ones(())
+            of[contrast] = (no_test, no_test)
+            if seeds is not None:
+                of[contrast] = tails(contrast, seeds, by)
         return p_values(claim.predicate, of.__getitem__)
 
     sup, con = shifted(0.0)
@@ -179,13 +193,14 @@ def decide(
     latest = 0
     for n in LOOKS:
         values = {contrast: samples(contrast, n) for contrast in claim.predicate.contrasts()}
-        missing = [each is None for each in values.values()]
+        missing = [seeds is None for seeds in values.values()]
         if all(missing):
             break
         outcome = SETTLED[int(settled(claim_p(claim, values), alpha_at(n, claims)))]
         if outcome != "undecided":
             return outcome, n
-        latest = latest if any(missing) else n
+        if not any(missing):
+            latest = n
     return "undecided", latest
 
 
@@ -203,15 +218,16 @@ def comparisons(
     tested = {}
     others = [labels for labels in cells if labels != reference]
     for labels in others:
-        own = cells[labels]
-        other = cells[reference]
-        sides = divisors(labels, reference, claims)
-        seeds = next(seed for seed in itertools.count() if seed not in own or seed not in other)
+        values = cells[labels]
+        base = cells[reference]
+        by_claims = divisors(labels, reference, claims)
+        seeds = next(seed for seed in itertools.count() if seed not in values or seed not in base)
         n = max((n for n in LOOKS if n <= seeds), default=0)
-        level = alpha_at(n, len(claims) if sides else len(others))
-        low, high = (level / divisor for divisor in sides or (2, 2))
-        difference = over_seeds([own[seed] - other[seed] for seed in range(n)], low, high)
-        shown = n >= LEAST_SEEDS or (sides and difference.distinguishable)
+        sup, con = by_claims or (2, 2)
+        level = alpha_at(n, len(claims) if by_claims else len(others))
+        paired = [values[seed] - base[seed] for seed in range(n)]
+        difference = over_seeds(paired, level / sup, level / con)
+        shown = n >= LEAST_SEEDS or (by_claims and difference.distinguishable)
         tested[labels] = difference if shown else NOT_TESTED
     return tested
 
@@ -221,12 +237,21 @@ def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tupl
     lower and the upper bound: the largest of each side. None if no claim compares it."""
     above = greater(labels, reference).terms
     below = greater(reference, labels).terms
-    sides = [
-        (sup, con) if contrast.terms == above else (con, sup)
-        for contrast, sup, con in (leaf for claim in claims for leaf in leaves(claim.predicate))
-        if contrast.terms in (above, below) and (contrast.metric, contrast.of) == (None, "value")
-    ]
-    return (max(low for low, _ in sides), max(high for _, high in sides)) if sides else None
+    lower = []
+    upper = []
+    for claim in claims:
+        for contrast, sup, con in leaves(claim.predicate):
+            if contrast.metric is not None or contrast.of != "value":
+                continue
+            if contrast.terms == above:
+                lower.append(sup)
+                upper.append(con)
+            if contrast.terms == below:
+                lower.append(con)
+                upper.append(sup)
+    if not lower:
+        return None
+    return max(lower), max(upper)
 
 
 # Shares of runs that do something, such as collapse. A number of two kinds of runs has no normal

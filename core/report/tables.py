@@ -13,20 +13,20 @@ import pandas as pd
 from tabulate import tabulate
 
 from core.report.claims import verdict_sentences
-from core.report.frames import cell_frame
+from core.report.frames import POINTS, cell_frame
 from core.report.numbers import number
 from core.report.verdicts import Judged
 from core.report.words import READING, by_value, caution, meanings, of_runs, reading, setting, title
 from core.spec.errors import printable
-from core.spec.study import Study
+from core.spec.study import Axis, Study
 
-SAME = 1e-9  # runs that scatter by less read one number, and differ by its last bit
+LAST_BIT = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 OURS = "ours"
 PAPER = "paper"
 PAIRED = "ours − reference (paired)"
 PRINTED = "paper − reference"
 LINES = {OURS: "mean", PAPER: "printed", PAIRED: "paired_difference", PRINTED: "printed_difference"}
-MARKS = {
+MARK_MEANINGS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
     "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
     "†": "the reference",
@@ -52,83 +52,156 @@ class Grid(NamedTuple):
 
 def grid(study: Study, cells: pd.DataFrame) -> Grid:
     """The cells laid out as in the paper; under `--vary` once for each combination of values."""
-    rows = cells.replace({np.nan: None}).to_dict("records")
-    for row in rows:
-        row["is_base"] = row["reference"] == "/".join(str(row[axis.name]) for axis in study.axes)
-    compared = any(row["reference"] for row in rows)
-    printed = any(row["printed"] is not None for row in rows)
-    wanted = {OURS: True, PAPER: printed, PAIRED: compared, PRINTED: compared and printed}
-    lines = [line for line in wanted if wanted[line]]
-    usual = {
-        name: mode([row[name] for row in rows if row[name]] or [0]) for name in ("n", "paired_n")
-    }
-
+    entries = _entries(study, cells)
+    lines = _lines(entries)
+    usual = {name: _usual(entries, name) for name in ("n", "paired_n")}
+    groups = _group_axes(study)
+    titles = [axis.title for axis in groups]
     columns = study.axis(study.columns) if study.columns else None
-    down = study.axis(study.rows) if study.rows else None if columns else study.axes[0]
-    groups = [*study.axes[len(study.axes) - len(study.varied) :], *([down] if down else [])]
-    headers = [axis.title for axis in groups]
-    body = list[list[str]]()
+
+    body = []
     for labels in itertools.product(*(axis.labels for axis in groups)):
-        members = _at(rows, {axis.name: label for axis, label in zip(groups, labels, strict=True)})
-        names = [*labels[:-1], _label(labels[-1], members)] if down else list(labels)
+        members = _members(entries, groups, labels)
+        names = _names(study, labels, members)
         if columns is None:
-            body.append([*names, *(_entry(members[0], line, usual) for line in lines)])
+            texts = [_entry(members[0], line, usual) for line in lines]
+            body.append([*names, *texts])
             continue
-        copied = all(row["status"] == "copied" for row in members)
-        for line in [PAPER] if copied else lines:
-            found = [_at(members, {columns.name: label})[:1] for label in columns.labels]
-            body.append(
-                [*names, line, *(_entry(cell[0], line, usual) if cell else "" for cell in found)]
-            )
-            names = [""] * len(names)
+        shown = lines
+        if all(entry["status"] == "copied" for entry in members):
+            shown = [PAPER]
+        by_column = [_members(members, [columns], [label]) for label in columns.labels]
+        for line in shown:
+            texts = []
+            for in_column in by_column:
+                texts.append(_entry(in_column[0], line, usual) if in_column else "")
+            body.append([*names, line, *texts])
+            names = [""] * len(names)  # a group's labels stand on its first line
+
     if columns is None:
-        return Grid([*headers, *lines], body, len(headers))
-    titles = [_label(label, _at(rows, {columns.name: label})) for label in columns.labels]
-    return Grid([*headers, columns.title, *titles], body, len(headers) + 1)
+        return Grid([*titles, *lines], body, len(titles))
+    headers = [_label(label, _members(entries, [columns], [label])) for label in columns.labels]
+    return Grid([*titles, columns.title, *headers], body, len(titles) + 1)
 
 
-def _at(rows: Sequence[dict], labels: dict[str, str]) -> list[dict]:
-    """The cells with these labels."""
-    return [row for row in rows if all(str(row[axis]) == label for axis, label in labels.items())]
+def _entries(study: Study, cells: pd.DataFrame) -> list[dict]:
+    """The cells by column, None where there is no number, and whether each is the reference."""
+    entries = cells.replace({np.nan: None}).to_dict("records")
+    for entry in entries:
+        name = "/".join(str(entry[axis.name]) for axis in study.axes)
+        entry["is_base"] = entry["reference"] == name
+    return entries
+
+
+def _lines(entries: Sequence[dict]) -> list[str]:
+    """Which of ours, paper, ours − reference and paper − reference the table has."""
+    compared = any(entry["reference"] for entry in entries)
+    printed = any(entry["printed"] is not None for entry in entries)
+    lines = [OURS]
+    if printed:
+        lines.append(PAPER)
+    if compared:
+        lines.append(PAIRED)
+    if compared and printed:
+        lines.append(PRINTED)
+    return lines
+
+
+def _usual(entries: Sequence[dict], name: str) -> int:
+    """The number of seeds that most cells have; a cell with another number shows it."""
+    return mode([entry[name] for entry in entries if entry[name]] or [0])
+
+
+def _group_axes(study: Study) -> list[Axis]:
+    """The axes whose labels lead a row: those of `--vary`, then the table's rows."""
+    varied = list(study.axes[len(study.axes) - len(study.varied) :])
+    if study.rows:
+        return [*varied, study.axis(study.rows)]
+    if study.columns:
+        return varied
+    return [*varied, study.axes[0]]
+
+
+def _members(entries: Sequence[dict], axes: Sequence[Axis], labels: Sequence[str]) -> list[dict]:
+    """The cells with these labels along the axes."""
+    members = list(entries)
+    for axis, label in zip(axes, labels, strict=True):
+        members = [entry for entry in members if str(entry[axis.name]) == label]
+    return members
+
+
+def _names(study: Study, labels: Sequence[str], members: Sequence[dict]) -> list[str]:
+    """The labels that lead a row; the last is a row of the paper's, unless all are of `--vary`."""
+    if study.columns and not study.rows:
+        return list(labels)
+    return [*labels[:-1], _label(labels[-1], members)]
 
 
 def _label(label: str, rows: Sequence[dict]) -> str:
     """A label as the paper has it, with the encoder that was run in the place of a BERT that it
     names."""
-    run = {row["encoder"] for row in rows if row["encoder"] and row["scale"] != "paper"}
-    return f"{label} ({', '.join(sorted(run))})" if "BERT" in label and run else label
+    encoders = {row["encoder"] for row in rows if row["encoder"] and row["scale"] != "paper"}
+    if "BERT" not in label or not encoders:
+        return label
+    return f"{label} ({', '.join(sorted(encoders))})"
 
 
 def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
     """What one line of a table says of a cell."""
     value = row[LINES[line]]
-    of = "paired_" if line == PAIRED else ""
-    if line in (PAIRED, PRINTED) and row["is_base"]:
+    difference = line in (PAIRED, PRINTED)
+    if difference and row["is_base"]:
         return "†" if line == PAIRED or value is not None else ""
     if value is None:
         return STATUS.get(row["status"], "—") if line == OURS else ""
-    places = 0 if row["unit"] == "pairs" else 2 if row["unit"].endswith("× 100") else 3
-    text = number(value, places, signed=line in (PAIRED, PRINTED))
+    places = _places(row["unit"])
+    text = number(value, places, signed=difference)
     if line in (PAPER, PRINTED):
         return text
-    high = row[f"{of}ci95_high"]
-    n = row[f"{of}n"]
-    if high is not None and high - value > SAME:
+
+    count = "n"
+    high = row["ci95_high"]
+    if line == PAIRED:
+        count = "paired_n"
+        high = row["paired_ci95_high"]
+    n = row[count]
+    if high is not None and high - value > LAST_BIT:
         text += f" ± {number(high - value, places)}"
-    if line == OURS:
-        marked = {"†": row["is_base"], "‡": row["failed_seeds"], "§": n == 1}
-    else:
-        above = (row["tested_low"] or 0) > 0
-        differs = row["different"] == "yes"
-        marked = {" ▲": differs and above, " ▼": differs and not above}
-    text += "".join(mark for mark, there in marked.items() if there)
-    return f"{text} (n={n})" if n > 1 and n != usual[f"{of}n"] else text
+    text += _marked(row, line)
+    if n > 1 and n != usual[count]:
+        text += f" (n={n})"
+    return text
+
+
+def _places(unit: str) -> int:
+    """Decimals of numbers of a unit."""
+    if unit == "pairs":
+        return 0
+    return 2 if unit in POINTS else 3
+
+
+def _marked(row: dict, line: str) -> str:
+    """The marks behind a number of ours."""
+    if line == PAIRED:
+        if row["different"] != "yes":
+            return ""
+        return " ▲" if (row["tested_low"] or 0) > 0 else " ▼"
+    text = ""
+    if row["is_base"]:
+        text += "†"
+    if row["failed_seeds"]:
+        text += "‡"
+    if row["n"] == 1:
+        text += "§"
+    return text
 
 
 def marks(table: Grid) -> list[str]:
     """The meaning of each mark that the table uses, one sentence each."""
     text = "".join(map("".join, table.rows))
-    return [f"{mark.strip('(=')}: {meaning}." for mark, meaning in MARKS.items() if mark in text]
+    return [
+        f"{mark.strip('(=')}: {meaning}." for mark, meaning in MARK_MEANINGS.items() if mark in text
+    ]
 
 
 def _laid_out(table: Grid, escape, style: str) -> str:
@@ -142,7 +215,6 @@ def _laid_out(table: Grid, escape, style: str) -> str:
 def markdown(result: Judged) -> str:
     """The whole Markdown page of a study: title, setting, table, marks, claims, footnotes."""
     table = grid(result.study, cell_frame(result))
-    of_paper = of_the_paper(result)
     lines = [
         f"# {md(title(result))}",
         "",
@@ -153,12 +225,15 @@ def markdown(result: Judged) -> str:
         _laid_out(table, md, "pipe"),
         "",
         *_items(*marks(table), *of_runs(result)),
-        *(["", of_paper[0], "", *_items(*of_paper[1:])] if of_paper else []),
     ]
+    of_paper = of_the_paper(result)
+    if of_paper:
+        lines += ["", of_paper[0], "", *_items(*of_paper[1:])]
     if result.study.claims:
-        verdicts = [f"{'  ' * each.depth}- {md(each.text)}" for each in verdict_sentences(result)]
-        lines += ["", "## Claims", "", *_items(*by_value(result)), *verdicts, "", md(READING), ""]
-        lines += [md(caution(result)), "", *_items(*_claims(result))]
+        lines += ["", "## Claims", "", *_items(*by_value(result))]
+        for sentence in verdict_sentences(result):
+            lines.append(f"{'  ' * sentence.depth}- {md(sentence.text)}")
+        lines += ["", md(READING), "", md(caution(result)), "", *_items(*_claims(result))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -175,10 +250,13 @@ def _items(*texts: str) -> list[str]:
 def _claims(result: Judged) -> Iterator[str]:
     """Each claim with its quotation and what decides it."""
     for claim in result.parts[0].study.claims:  # at other values the claims are the same
-        place = f" ({claim.place})" if claim.place else ""
-        quote = f" “{claim.quote}”{place}." if claim.quote else ""
-        decided = f" Decided by: {claim.decided_by.rstrip('.')}." if claim.decided_by else ""
-        yield f"{claim.key}: {claim.text}{quote}{decided}"
+        sentences = f"{claim.key}: {claim.text}"
+        if claim.quote:
+            place = f" ({claim.place})" if claim.place else ""
+            sentences += f" “{claim.quote}”{place}."
+        if claim.decided_by:
+            sentences += f" Decided by: {claim.decided_by.rstrip('.')}."
+        yield sentences
         if claim.note:
             yield claim.note
 
@@ -186,10 +264,12 @@ def _claims(result: Judged) -> Iterator[str]:
 def terminal(result: Judged) -> str:
     """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
     table = grid(result.study, cell_frame(result))
-    verdicts = [f"{'    ' * each.depth}{each.text}" for each in verdict_sentences(result)]
-    below = [f"  {line}" for line in (*marks(table), "", *verdicts, *by_value(result))]
+    below = [*marks(table), ""]
+    for sentence in verdict_sentences(result):
+        below.append(f"{'    ' * sentence.depth}{sentence.text}")
+    below += by_value(result)
     body = _laid_out(table, printable, "simple").splitlines()
-    lines = ["", title(result), setting(result), "", *body, *below]
+    lines = ["", title(result), setting(result), "", *body, *(f"  {line}" for line in below)]
     return "\n".join(printable(line).rstrip() for line in lines)
 
 

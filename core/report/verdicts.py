@@ -7,17 +7,28 @@ a verdict is the tested one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
-from core.report.comparability import Check, Method, configurations, gate, learning, trained
+from core.report.comparability import (
+    Check,
+    Method,
+    Reasons,
+    configurations,
+    gate,
+    learning,
+    trained,
+)
 from core.report.comparisons import Comparison, Outcome, Points, comparisons_of, points
 from core.report.contrasts import Reading, readings
 from core.report.results import Loaded, StudyResult, gather
 from core.report.statistics import Estimate, alpha_at, decide, leaves, over_seeds
 from core.spec.claim import ROUNDING, Claim, Contrast, Predicate, truth
+from core.spec.reason import in_words
 from core.spec.setup import Setup, unmeasured
 from core.spec.study import Study
 
@@ -32,15 +43,15 @@ class Verdict:
 
     `tested` is the effect with its tested bounds at the check that settled the claim, or the latest
     that all its cells have reached (n is 0 before the first). `estimate` is over all seeds, with
-    its 95 % interval. `reason` says why there is no verdict, why it is provisional, or that the
-    paper prints no difference above an equivalent claim's margin; `provisional` why it would be.
-    `printed_effect` is the same contrast on the paper's numbers.
+    its 95 % interval. `barred` says why there is no verdict, or why a claim without runs cannot
+    have these; `provisional` why a verdict would be provisional. `printed_effect` is the same
+    contrast on the paper's numbers.
     """
 
     claim: Claim
     outcome: Outcome
-    reason: str
-    provisional: str
+    barred: Reasons
+    provisional: Reasons
     readings: Mapping[Contrast, Reading]
     contrast: Contrast
     tested: Estimate
@@ -56,6 +67,26 @@ class Verdict:
         return points(self.claim.predicate, self.comparisons)
 
     @property
+    def reason(self) -> str:
+        """In words, why there is no verdict, why it is provisional, or that the paper prints no
+        difference above an equivalent claim's margin; empty for every other."""
+        sentences = []
+        if self.barred:
+            sentences.append(in_words(self.barred))
+        if self.provisional and self.outcome not in ("undecided", "not run"):
+            sentences.append(f"provisional: {in_words(self.provisional)}")
+        if self.outcome == "equivalent" and self.prints_less_than_margin:
+            sentences.append(AS_PRINTED)
+        return "; ".join(sentences)
+
+    @property
+    def prints_less_than_margin(self) -> bool:
+        """Whether the paper's own effect is smaller than the claim's margin."""
+        if self.printed_effect is None or self.claim.margin is None:
+            return False
+        return abs(self.printed_effect) < self.claim.margin - ROUNDING
+
+    @property
     def within_margin(self) -> bool:
         """Whether a claim is settled by an effect smaller than its margin: with every threshold
         moved by the margin, the estimates would not say so."""
@@ -63,7 +94,7 @@ class Verdict:
         if side is None or self.claim.margin is None:
             return False
         shift = side * self.claim.margin
-        beyond = {each.contrast: each.estimate.mean > shift for each in self.comparisons}
+        beyond = {line.contrast: line.estimate.mean > shift for line in self.comparisons}
         return truth(self.claim.predicate, beyond.get) is not (side == 1)
 
     @property
@@ -91,13 +122,13 @@ def judge(result: StudyResult) -> Judged:
     """The verdict on every claim of a study."""
     if result.by_value:
         parts = tuple(map(judge, result.by_value))
-        verdicts = tuple(verdict for part in parts for verdict in part.verdicts)
+        verdicts = tuple(chain.from_iterable(part.verdicts for part in parts))
         return Judged(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
     learns = learning(result)
     read = readings(result)
-    worst = sorted(learns.values(), key=lambda check: (False, None, True).index(check.met))[:1]
+    from_worst = sorted(learns.values(), key=lambda check: (False, None, True).index(check.met))
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
-    checks = (*configurations(trained(result), result), *worst)
+    checks = (*configurations(trained(result), result), *from_worst[:1])
     return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
 
 
@@ -113,58 +144,58 @@ def _verdict(
     learns: Mapping[Method, Check],
     result: StudyResult,
 ) -> Verdict:
-    read = {each: every[each] for each in claim.predicate.contrasts()}
-    claims = len(result.study.claims)
+    study = result.study
+    read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
+    claim_readings = list(read.values())
+    claims = len(study.claims)
     decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
-    barred, provisional = gate(claim, list(read.values()), learns, result)
-    waiting = decided == "undecided" and not all(reading.seeds for reading in read.values())
-    outcome: Outcome = "no verdict" if barred else "not run" if waiting else decided
-    weakest = read[
-        _turning(claim.predicate, _strengths(read.values(), n, decided == "contradicted"))
-    ]
+    barred, provisional = gate(claim, claim_readings, learns, result)
+    outcome: Outcome = decided
+    if barred:
+        outcome = "no verdict"
+    elif decided == "undecided" and not all(reading.seeds for reading in claim_readings):
+        outcome = "not run"
+        barred = _out_of_reach(claim_readings, result)
+
+    # the weakest comparison that the claim needs, with its tested bounds
+    strengths = _strengths(claim_readings, n, decided == "contradicted")
+    weakest = read[_turning(claim.predicate, strengths)]
     level = alpha_at(n, claims)
-    divisors = {leaf: by for leaf, *by in leaves(claim.predicate)}
-    low, high = (level / divisor for divisor in divisors[weakest.contrast])
-    printed = weakest.printed
-    notes = [barred or (_out_of_reach(read.values(), result) if waiting else "")]
-    if provisional and outcome not in ("undecided", "not run"):
-        notes.append(f"provisional: {provisional}")
-    if (
-        outcome == "equivalent"
-        and printed is not None
-        and abs(printed) < (claim.margin or 0.0) - ROUNDING
-    ):
-        notes.append(AS_PRINTED)
+    divisors = {contrast: (sup, con) for contrast, sup, con in leaves(claim.predicate)}
+    sup, con = divisors[weakest.contrast]
+    share = weakest.contrast.of == "share"
     return Verdict(
         claim=claim,
         outcome=outcome,
-        reason="; ".join(note for note in notes if note),
+        barred=barred,
         provisional=provisional,
         readings=read,
         contrast=weakest.contrast,
-        tested=over_seeds(weakest.under(n), low, high, weakest.contrast.of == "share"),
+        tested=over_seeds(weakest.under(n), level / sup, level / con, share),
         estimate=over_seeds(weakest.under(weakest.seeds)),
-        printed_effect=printed,
+        printed_effect=weakest.printed,
         comparisons=comparisons_of(claim, read, outcome, n, claims),
     )
 
 
-def _out_of_reach(read: Iterable[Reading], result: StudyResult) -> str:
+def _out_of_reach(claim_readings: Iterable[Reading], result: StudyResult) -> Reasons:
     """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do
-    not leave; else ""."""
+    not leave."""
     study = result.study
     setup = result.setup
-    whys = [
-        cell.unavailable
-        or (
-            metric
-            and unmeasured(metric, setup.config(study, cell.cell, 0).eval.transfer, setup.scale)
-        )
-        for metric, cells in ((reading.contrast.metric, reading.cells) for reading in read)
-        for cell in result.cells
-        if cell in cells
-    ]
-    return "; ".join(dict.fromkeys(why for why in whys if why))
+    reasons = []
+    for reading in claim_readings:
+        metric = reading.contrast.metric
+        for cell in result.cells:
+            if cell not in reading.cells:
+                continue
+            reason = cell.unavailable
+            if reason is None and metric is not None:
+                transfer = setup.config(study, cell.cell, 0).eval.transfer
+                reason = unmeasured(metric, transfer, setup.scale)
+            if reason is not None:
+                reasons.append(reason)
+    return tuple(dict.fromkeys(reasons))
 
 
 def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Contrast, float]:
@@ -175,16 +206,28 @@ def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Con
     turns on what decides it in print. A contrast without a number counts as the strongest if the
     claim is refuted without it, else as the weakest.
     """
+    begun = any(reading.seeds for reading in read)
     strengths = {}
-    unknown = np.inf if refuted else -np.inf
     for reading in read:
-        mean, _, _, n, sd = over_seeds(reading.under(seeds or reading.seeds))
-        error = sd / np.sqrt(n) if n > 1 else 1.0
-        strength = mean / error if error > 0 else np.copysign(np.inf, mean) if mean else 0.0
-        if not any(other.seeds for other in read) and reading.printed is not None:
+        strength = _strength(over_seeds(reading.under(seeds or reading.seeds)))
+        if not begun and reading.printed is not None:
             strength = reading.printed
-        strengths[reading.contrast] = unknown if np.isnan(strength) else float(strength)
+        if np.isnan(strength):
+            strength = np.inf if refuted else -np.inf
+        strengths[reading.contrast] = float(strength)
     return strengths
+
+
+def _strength(estimate: Estimate) -> float:
+    """A mean in units of its error, which counts as 1 for a single value; NaN without a mean."""
+    error = 1.0
+    if estimate.n > 1:
+        error = estimate.sd / np.sqrt(estimate.n)
+    if error > 0:
+        return estimate.mean / error
+    if estimate.mean:
+        return float(np.copysign(np.inf, estimate.mean))
+    return 0.0
 
 
 def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contrast:
@@ -196,46 +239,82 @@ def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contr
     return sorted(parts, key=strengths.__getitem__, reverse=True)[predicate.needed - 1]
 
 
-def why_unmarked(result: Judged) -> str:
+def why_unmarked(result: Judged) -> Reasons:
     """Why a figure marks no row: none of the claims that have run has a verdict here, or, without
-    claims, the method does not learn; else ""."""
-    whys = [check.words for check in result.checks if check.kind == "gain" and check.met is False]
-    if result.study.claims:
-        ran = [verdict for verdict in result.verdicts if verdict.outcome != "not run"]
-        barred = all(verdict.outcome == "no verdict" for verdict in ran)
-        whys = [why for verdict in ran if barred for why in verdict.reason.split("; ")]
-    return f"No verdict: {'; '.join(dict.fromkeys(whys))}" if whys else ""
+    claims, the method does not learn."""
+    if not result.study.claims:
+        checks = result.checks
+        return tuple(
+            check.reason for check in checks if check.kind == "gain" and check.met is False
+        )
+    ran = [verdict for verdict in result.verdicts if verdict.outcome != "not run"]
+    if any(verdict.outcome != "no verdict" for verdict in ran):
+        return ()
+    return tuple(dict.fromkeys(chain.from_iterable(verdict.barred for verdict in ran)))
 
 
 def reasons(result: Judged) -> list[str]:
     """Why claims have no verdict, or a provisional one: a sentence for each reason, which names the
     claims."""
-    verdicts = result.verdicts
+    barred = {}
+    provisional = {}
+    for verdict in result.verdicts:
+        if verdict.outcome == "no verdict":
+            barred[verdict.claim.key] = verdict.barred
+        if verdict.provisional:
+            provisional[verdict.claim.key] = verdict.provisional
+    claims = len(result.verdicts)
+    sentences = _by_reason("No verdict", "No verdict on", barred, claims)
+    return sentences + _by_reason("Provisional", "Provisional", provisional, claims)
+
+
+def _by_reason(
+    of_all: str, of_some: str, by_claim: Mapping[str, Reasons], claims: int
+) -> list[str]:
+    """A sentence for each reason, which names its claims unless it holds for all of several."""
     sentences = []
-    barred = {
-        verdict.claim.key: verdict.reason for verdict in verdicts if verdict.outcome == "no verdict"
-    }
-    provisional = {
-        verdict.claim.key: verdict.provisional for verdict in verdicts if verdict.provisional
-    }
-    for head, whys in (("No verdict on", barred), ("Provisional", provisional)):
-        for why in dict.fromkeys(whys.values()):
-            keys = [key for key in whys if whys[key] == why]
-            whole = len(keys) == len(verdicts) > 1
-            named = head.removesuffix(" on") if whole else f"{head} {', '.join(keys)}"
-            sentences.append(f"{named}: {why}.")
+    for shared in dict.fromkeys(by_claim.values()):
+        keys = [key for key, claim_reasons in by_claim.items() if claim_reasons == shared]
+        head = f"{of_some} {', '.join(keys)}"
+        if len(keys) == claims > 1:
+            head = of_all
+        sentences.append(f"{head}: {in_words(shared)}.")
     return sentences
 
 
-def judged_at(studies: Sequence[Study], setup: Setup) -> list[str]:
-    """Which claims of each study this scale can judge, and why not the others."""
+class Judgeable(NamedTuple):
+    """How many of a study's claims a scale can judge, and in sentences why not the others."""
+
+    study: Study
+    scale: str
+    able: int
+    claims: int
+    reasons: list[str]
+
+    @property
+    def words(self) -> str:
+        """The numbers, for a line that names the study."""
+        return f"{self.able} of {self.claims} claims can be judged at scale {self.scale}."
+
+
+def judgeable(studies: Iterable[Study], setup: Setup) -> list[Judgeable]:
+    """Which claims of each study with claims this setup's scale can judge."""
+    by_study = []
+    for study in studies:
+        if study.claims:
+            result = study_result(study, setup)
+            able = sum(not verdict.barred for verdict in result.verdicts)
+            claims = len(result.verdicts)
+            by_study.append(
+                Judgeable(result.study, setup.scale.name, able, claims, reasons(result))
+            )
+    return by_study
+
+
+def judged_at(studies: Iterable[Study], setup: Setup) -> list[str]:
+    """Which claims of each study this scale can judge, and why not the others, in lines."""
     lines = []
-    for result in (study_result(study, setup) for study in studies if study.claims):
-        able = sum(not verdict.reason for verdict in result.verdicts)
-        every = len(result.verdicts)
-        lines.append(
-            f"{result.study.name}: {able} of {every} claims can be judged at scale "
-            f"{setup.scale.name}."
-        )
-        lines += [f"  {reason}" for reason in reasons(result)]
+    for entry in judgeable(studies, setup):
+        lines.append(f"{entry.study.name}: {entry.words}")
+        lines += [f"  {reason}" for reason in entry.reasons]
     return lines

@@ -3,9 +3,10 @@ words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 
-from core.report.comparisons import Outcome, Points
+from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
 from core.report.quantities import worst_value
 from core.report.results import StudyResult, worst_values
 from core.report.verdicts import Judged, reasons
@@ -14,6 +15,7 @@ from core.spec.errors import counted, shown
 from core.spec.fields import explained
 from core.spec.result import SCORE, unit
 from core.spec.setup import values
+from core.spec.study import Metric
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
     "supported": "✔",
@@ -42,9 +44,7 @@ CUT = (
     "SimCSE rises on it."
 )
 LIKE = 0.05  # passes over the text: less is no difference
-# of a comparison that is spelled out; that a note lists
-MOST_TERMS = 4
-MOST_CELLS = 8
+MOST_CELLS = 8  # that a note lists
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
     "python",
@@ -70,8 +70,10 @@ def title(result: StudyResult) -> str:
 def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     setup = result.setup
-    of = result.setup.sources
-    encoder, text, pairs = map(shown, (of.encoder_name, of.corpus_name, of.evaluation_name))
+    sources = setup.sources
+    encoder = shown(sources.encoder_name)
+    text = shown(sources.corpus_name)
+    pairs = shown(sources.evaluation_name)
     where = f"scale {setup.scale.name} · profile {setup.profile}"
     return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
 
@@ -80,39 +82,48 @@ def caution(result: StudyResult) -> str:
     """What a verdict at this scale says nothing about, and what the scale is; empty at the papers'
     own."""
     scale = result.setup.scale
-    of = result.setup.sources
+    sources = result.setup.sources
     if scale.generated:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
-    sentences = [
-        f"These verdicts are about {shown(of.encoder_name)}, not about the paper's encoder."
-    ]
-    passes = (scale.steps or 0) * scale.batch_size / of.corpus_rows
+    encoder = shown(sources.encoder_name)
+    sentences = [f"These verdicts are about {encoder}, not about the paper's encoder."]
+    passes = (scale.steps or 0) * scale.batch_size / sources.corpus_rows
     if passes >= 2:
-        read = f"reads {of.corpus_rows:,} sentences {passes:.0f} times"
+        read = f"reads {sources.corpus_rows:,} sentences {passes:.0f} times"
         sentences.append(f"Training {read}; the papers read a million sentences once.")
-    if of.encoder_digest == MINI_ENCODER:
+    if sources.encoder_digest == MINI_ENCODER:
         sentences.append(CUT)
     return " ".join(sentences)
 
 
 def reading(result: StudyResult) -> str:
     """What a number in the table is, and over how many seeds."""
-    metric = result.study.metric
-    kind = unit(result.study.metric)
-    kind += f" ({result.aggregate})" if kind == SCORE else ""
-    if metric.quantity != "spearman":
-        kind = kind if metric.title.lower() == kind else f"{metric.title}, {kind}"
-    elif metric.task == "avg":
-        kind += (
-            f", {'' if result.study.tasks else 'mean '}over {', '.join(result.setup.scale.tests)}"
-        )
-    else:
-        kind += f", on {result.setup.scale.dev if metric.task == 'dev' else metric.task}"
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
-    least = f"{counts[0]} to " if counts[0] < counts[-1] else ""
-    return f"{kind}; {least}{counted(counts[-1], 'seed')}."
+    seeds = counted(counts[-1], "seed")
+    if counts[0] < counts[-1]:
+        seeds = f"{counts[0]} to {seeds}"
+    return f"{_number_words(result)}; {seeds}."
+
+
+def _number_words(result: StudyResult) -> str:
+    """What a number in the table is."""
+    metric = result.study.metric
+    scale = result.setup.scale
+    kind = unit(metric)
+    if kind == SCORE:
+        kind += f" ({result.aggregate})"
+    if metric.quantity != "spearman":
+        if metric.title.lower() == kind:
+            return kind
+        return f"{metric.title}, {kind}"
+    if metric.task == "dev":
+        return f"{kind}, on {scale.dev}"
+    if metric.task != "avg":
+        return f"{kind}, on {metric.task}"
+    mean = "" if result.study.tasks else "mean "
+    return f"{kind}, {mean}over {', '.join(scale.tests)}"
 
 
 def mark(verdict: Outcome, points: Points) -> str:
@@ -132,24 +143,29 @@ def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
 
 def contrast_here(contrast: Contrast, result: StudyResult) -> str:
     """A comparison in words: "0.85 minus 0.9, above 0"; of many cells their number."""
-    axes = result.study.axes
-    text = ""
-    for term in contrast.terms:
-        named = [
-            label or f"every {axis.title.lower()}"
-            for axis, label in zip(axes, term.cell, strict=True)
-        ]
-        size = "" if abs(term.weight) == 1.0 else f"{abs(term.weight):.3g} × "
-        text += f" {'plus' if term.weight > 0 else 'minus'} {size}{'/'.join(named)}"
-    count = len(contrast.terms)
-    text = (
-        text[1:].removeprefix("plus ")
-        if count <= MOST_TERMS
-        else f"a weighted sum of {count} cells"
-    )
-    text = f"scatter over seeds: {text}" if contrast.of == "scatter" else text
-    text = text if contrast.metric is None else f"{contrast.metric.title.lower()}: {text}"
-    return f"{text}, above {contrast.above:g}".replace("above -", "above −")
+    words = f"a weighted sum of {len(contrast.terms)} cells"
+    if len(contrast.terms) <= MOST_TERMS:
+        words = " ".join(_terms(contrast, result))
+    if contrast.of == "scatter":
+        words = f"scatter over seeds: {words}"
+    if contrast.metric is not None:
+        words = f"{contrast.metric.title.lower()}: {words}"
+    above = f"{contrast.above:g}"
+    if contrast.above < 0:
+        above = f"−{-contrast.above:g}"
+    return f"{words}, above {above}"
+
+
+def _terms(contrast: Contrast, result: StudyResult) -> Iterator[str]:
+    """Each cell of a contrast with its weight, and plus or minus between them."""
+    for place, term in enumerate(contrast.terms):
+        name = term_words(term, result.study)
+        if term.weight <= 0:
+            yield f"minus {name}"
+        elif place:
+            yield f"plus {name}"
+        else:
+            yield name
 
 
 def by_value(result: Judged) -> list[str]:
@@ -161,11 +177,11 @@ def by_value(result: Judged) -> list[str]:
         for verdict in part.verdicts:
             key = verdict.claim.key.removesuffix(f" ({value})")
             outcomes.setdefault(key, {}).setdefault(verdict.outcome, []).append(value)
-    where = {
-        key: [f"{outcome} at {', '.join(places)}" for outcome, places in each.items()]
-        for key, each in outcomes.items()
-    }
-    return [f"{key}: {'; '.join(parts)}." for key, parts in where.items()]
+    sentences = []
+    for key, places_of in outcomes.items():
+        parts = [f"{outcome} at {', '.join(places)}" for outcome, places in places_of.items()]
+        sentences.append(f"{key}: {'; '.join(parts)}.")
+    return sentences
 
 
 def of_runs(result: Judged) -> tuple[str, ...]:
@@ -175,66 +191,75 @@ def of_runs(result: Judged) -> tuple[str, ...]:
 
 def meanings(result: Judged) -> tuple[str, ...]:
     """The meanings of the D-numbers in the notes, the table's labels and the claims' notes."""
-    labels = [label for axis in result.study.axes for label in axis.labels]
+    labels = chain.from_iterable(axis.labels for axis in result.study.axes)
     notes = (claim.note for claim in result.study.claims)
     return explained(*of_runs(result), *result.study.footnotes, *labels, *notes)
 
 
 def _checks(result: Judged) -> Iterator[str]:
     """Which claims have no verdict or a provisional one, and how far the method learns."""
-    barred = reasons(result)
-    yield from barred
+    yield from reasons(result)
+    shown_reasons = set()
+    for verdict in result.verdicts:
+        shown_reasons |= {*verdict.barred, *verdict.provisional}
     for part in result.parts:
         for check in part.checks:
-            if (
-                check.kind == "passes"
-                and abs(check.value - check.limit) > LIKE
-                and part is result.parts[0]
-            ):
-                yield f"{check.words[:1].upper()}{check.words[1:]}."
-            if (
-                check.kind == "gain"
-                and check.met is not False
-                and check.words not in " ".join(barred)
-            ):
-                yield (
-                    f"{values(part.study)}: {check.words}."
-                    if result.study.varied
-                    else f"{check.words}."
-                )
+            words = check.reason.words
+            far = abs(check.value - check.limit) > LIKE
+            if check.kind == "passes" and far and part is result.parts[0]:
+                yield f"{words[:1].upper()}{words[1:]}."
+            learns = check.kind == "gain" and check.met is not False
+            if learns and check.reason not in shown_reasons:
+                where = ""
+                if result.study.varied:
+                    where = f"{values(part.study)}: "
+                yield f"{where}{words}."
 
 
 def _failed(result: StudyResult) -> Iterator[str]:
     """Runs that are missing, diverged or collapsed, and what they count for."""
-    counts_for = worst_values(cell for cell in result.cells if not cell.unavailable)
-    worst = {worst_value(metric) for metric in counts_for}
-    numbers = " or ".join(
-        f"{value:g}" for value in sorted(value for value in worst if value is not None)
-    )
-    if any(value is not None and value < 0 for value in counts_for.values()):
-        numbers += " or the lowest score below it"
-    counts = (
-        f"counted as {numbers}, the worst" if numbers else "missing: the metric has no worst value"
-    )
+    counts_for = worst_values(cell for cell in result.cells if cell.unavailable is None)
+    counts = _counts_for(counts_for)
     sentences = {
         "missing": "not run yet (—)",
         "no number": "without the number that its cell shows",
         "diverged": f"diverged (‡), {counts}",
         "collapsed": f"with vectors of one direction (‡), without a number of their own {counts}",
     }
+    runs = counted(len(result.runs), "run")
     for status, sentence in sentences.items():
-        cells = {cell.name: cell.count(status) for cell in result.cells}
-        if any(cells.values()):
-            n = result.count(status)
-            where = [f"{name}: {count}" for name, count in cells.items() if count]
-            listed = "; ".join(where[:MOST_CELLS]) + ("; …" if len(where) > MOST_CELLS else "")
-            yield f"{n} of {counted(len(result.runs), 'run')} {sentence} ({listed})."
-    yield from (f"Not counted: {run.trouble}" for run in result.runs if run.trouble)
+        where = []
+        for cell in result.cells:
+            count = cell.count(status)
+            if count:
+                where.append(f"{cell.name}: {count}")
+        if where:
+            listed = "; ".join(where[:MOST_CELLS])
+            if len(where) > MOST_CELLS:
+                listed += "; …"
+            yield f"{result.count(status)} of {runs} {sentence} ({listed})."
+    for run in result.runs:
+        if run.trouble:
+            yield f"Not counted: {run.trouble}"
+
+
+def _counts_for(worst: Mapping[Metric, float | None]) -> str:
+    """What a failed run counts for, by metric, in words."""
+    values = {worst_value(metric) for metric in worst}
+    numbers = sorted(value for value in values if value is not None)
+    if not numbers:
+        return "missing: the metric has no worst value"
+    words = " or ".join(f"{value:g}" for value in numbers)
+    if any(value is not None and value < 0 for value in worst.values()):
+        words += " or the lowest score below it"
+    return f"counted as {words}, the worst"
 
 
 def _unavailable(result: StudyResult) -> Iterator[str]:
-    whys = dict.fromkeys(cell.unavailable for cell in result.cells if not cell.cell.copied)
-    yield from (f"Unavailable (n/a): {why}." for why in whys if why)
+    unavailable = [cell.unavailable for cell in result.cells if cell.unavailable is not None]
+    for reason in dict.fromkeys(unavailable):
+        if reason.kind != "copied":
+            yield f"Unavailable (n/a): {reason.words}."
     if any(cell.cell.copied for cell in result.cells):
         yield "Entries without a number of ours are the paper's copies from elsewhere, never run."
 
@@ -246,13 +271,21 @@ def _origin(result: Judged) -> Iterator[str]:
     ordered = any("seed.data" in cell.cell.changes for cell in result.cells)
     if runs and result.setup.profile == "released" and not ordered:
         yield "All runs have one order of the text and one dropout; seeds move new weights (D35)."
-    if published := sum(run.source == "published" for run in runs):
-        own = len(runs) - published
-        rest = f", {own} from this machine." if own else "."
-        shown_runs = f"{counted(published, 'run')} of those shown"
-        yield f"From the project's published results: {shown_runs}{rest}"
+    published = sum(run.source == "published" for run in runs)
+    if published:
+        here = len(runs) - published
+        sentence = (
+            f"From the project's published results: {counted(published, 'run')} of those shown"
+        )
+        if here:
+            sentence += f", {here} from this machine"
+        yield f"{sentence}."
     environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
-    versions = {name: {str(of[name]) for of in environments if name in of} for name in ENVIRONMENT}
-    if differing := [name for name in ENVIRONMENT if len(versions[name]) > 1]:
+    differing = []
+    for name in ENVIRONMENT:
+        versions = {str(environment[name]) for environment in environments if name in environment}
+        if len(versions) > 1:
+            differing.append(name)
+    if differing:
         masks = "; dropout can differ between devices" if "device" in differing else ""
         yield f"The runs differ in {', '.join(differing)}{masks}."

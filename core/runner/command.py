@@ -260,9 +260,9 @@ def menu(training: Training, studies: list[Study]) -> int:
             wrong.append(fault)
             continue
         plan = planning.plan([study], setup, training.store, use_published=options.use_published)
-        lines = verdicts.judged_at([study], setup)[:1]
+        claims = [entry.words for entry in verdicts.judgeable([study], setup)]
         time = f"About {spoken(expected.wall(plan.missing))}."
-        say(" ".join([" " * 20, plan.line(), time, *(line.partition(": ")[2] for line in lines)]))
+        say(" ".join([" " * 20, plan.line(), time, *claims]))
     for sentence in filter(None, wrong):
         say(sentence, out=sys.stderr)
     return 2 if any(wrong) else 0

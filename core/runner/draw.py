@@ -25,7 +25,6 @@ from core.store import code, files, locks
 from core.store.store import Store
 
 # of our page; it and its files are written over, and no others
-MARK = "<title>Which ablations hold?"
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
 
 
@@ -57,16 +56,12 @@ class Drawing:
     ) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
         profiles; the results of all, by scale and profile."""
-        page = self.results / "index.html"
-        ours = page.is_file() and MARK in page.read_text(encoding="utf-8", errors="replace")[:1000]
-        other = (
-            None
-            if ours
-            else next(filter(Path.exists, (self.results / name for name in PAGE)), None)
-        )
+        report = _report()
+        other = None
+        if not report.is_ours(self.results / "index.html"):
+            other = next(filter(Path.exists, (self.results / name for name in PAGE)), None)
         if other:
             raise UserError(f"{other} was not drawn by this command; give another --results-dir.")
-        report = _report()
         recorded = finding.recorded(self.store)
         results = dict[tuple[str, str], list]()
         setups = list[Setup]()

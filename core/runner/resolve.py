@@ -7,11 +7,10 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.report.comparability import Check, Method, gate, learning
 from core.report.prospects import chances
 from core.report.statistics import LOOKS, SETTLED
 from core.report.verdicts import Judged, Verdict, study_result
@@ -27,6 +26,7 @@ from core.store.store import Store
 
 SHOWN = 5  # sets that --plan prints
 OPEN = ("undecided", "not run")
+LACKS_RUN = ("no baseline", "no run", "no score")  # reasons that bar a claim until runs are there
 LEAST_CHANCE = 1e-4  # the chance of any check; draws show no smaller chance
 
 
@@ -122,28 +122,21 @@ class Resolving:
         bar = self.missing(SIMCSE, SIMCSE.cells, range(LOOKS[0]))
         prospects = list[Prospect]()
         for result in self.judged:
-            learns = learning(result)
             for verdict in result.verdicts:
-                if self.able(verdict, learns, result, bool(bar)):
+                if self.able(verdict, bool(bar)):
                     prospects += self.later(result.study, verdict, bar)
         return [prospect for prospect in prospects if not self.failed & prospect.runs]
 
-    def able(
-        self, verdict: Verdict, learns: Mapping[Method, Check], result: Judged, lacks_bar: bool
-    ) -> bool:
+    def able(self, verdict: Verdict, lacks_bar: bool) -> bool:
         """Whether more runs may settle a claim. A claim without a verdict is able if nothing but
         the lack of a run bars it: of SimCSE, or of its own rows."""
         if any(cell.unavailable for reading in verdict.readings.values() for cell in reading.cells):
             return False
         if verdict.outcome in OPEN:
-            return not verdict.reason  # else the scale leaves no such number
+            return not verdict.barred  # else the scale leaves no such number
         if verdict.outcome != "no verdict" or not (lacks_bar or verdict.seeds < LOOKS[0]):
             return False
-        measured = {
-            method: check for method, check in learns.items() if not math.isnan(check.value)
-        }
-        barred, _ = gate(verdict.claim, list(verdict.readings.values()), measured, result)
-        return not barred
+        return all(reason.kind in LACKS_RUN for reason in verdict.barred)
 
     def later(self, study: Study, verdict: Verdict, bar: frozenset[str]) -> Iterator[Prospect]:
         """A claim's later checks, up to the one with the most chance a seed."""

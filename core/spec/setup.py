@@ -11,6 +11,7 @@ from core.spec.claim import Claim, Contrast, Term, changed
 from core.spec.errors import UserError, shown
 from core.spec.identity import run_id
 from core.spec.methods import SETTLED, UNSCALED, profile_changes
+from core.spec.reason import Reason
 from core.spec.run import OWN_ENCODER, RunConfig, Seed
 from core.spec.scale import Scale, Sources, at_scale, run_evaluation_digest
 from core.spec.study import Axis, Cell, FigureSpec, Metric, Study, short
@@ -55,18 +56,20 @@ class Setup:
         return vary(run, {path: value for path, value in named.items() if path in UNSCALED})
 
     @cache  # noqa: B019
-    def unavailable(self, study: Study, cell: Cell) -> str | None:
-        """Why a cell cannot be run here, in a few words without a full stop; None if it can."""
+    def unavailable(self, study: Study, cell: Cell) -> Reason | None:
+        """Why a cell cannot be run here; None if it can."""
+        scale = f"scale {self.scale.name}"
         if cell.copied:
-            return "the paper copied it from elsewhere"
+            return Reason("copied", "the paper copied it from elsewhere")
         if self.sources.encoder(cell.encoder) is None:
-            return f"scale {self.scale.name} has no encoder in the place of {cell.encoder}"
+            words = f"{scale} has no encoder in the place of {cell.encoder}"
+            return Reason("no encoder", words)
         run = study.paper_config(cell, "paper")
         if run.eval.transfer and self.sources.transfer_digest is None:
-            return "the evaluation data has no transfer tasks"
-        reason = unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)
-        if reason is not None:
-            return reason
+            return Reason("no transfer tasks", "the evaluation data has no transfer tasks")
+        lacking = unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)
+        if lacking is not None:
+            return lacking
         # another one's model needs the hub, the run's own encoder a masked-word head
         text = self._unseeded(study, cell).rewriting
         if text is None or text.model is None:
@@ -75,10 +78,11 @@ class Setup:
             if self.sources.encoder_masked_words:
                 return None
             name = shown(self.sources.encoder_name)
-            return f"needs a masked-word head, which the encoder {name} does not have"
+            words = f"needs a masked-word head, which the encoder {name} does not have"
+            return Reason("no masked words", words)
         if self.scale.hub_models:
             return None
-        return f"needs {text.model}, which scale {self.scale.name} does not have"
+        return Reason("no hub model", f"needs {text.model}, which {scale} does not have")
 
     def seeds_of(self, study: Study) -> int:
         """How many seeds each cell of a study has."""
@@ -121,21 +125,22 @@ class Setup:
                 )
 
 
-def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> str | None:
+def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> Reason | None:
     """Why no run of this scale leaves a score on this metric's task, likewise; None if it does.
     `transfer`: whether the run scores transfer tasks."""
     accuracy = metric.quantity.startswith("accuracy")
     if accuracy and not transfer:
-        return "its runs score no transfer tasks (eval.transfer)"
+        words = "its runs score no transfer tasks (eval.transfer)"
+        return Reason("no transfer tasks", words)
     tasks = ("avg", "dev", *scale.tests)
     kind = "test set"
     if accuracy:
         tasks = ("avg_transfer", *scale.probes)
         kind = "transfer task"
     scored = metric.quantity.startswith(("accuracy", "spearman", "like_length"))
-    if not scored or metric.task in tasks:
+    if metric.task in tasks or not scored:
         return None
-    return f"scale {scale.name} has no {kind} {metric.task}"
+    return Reason("no such score", f"scale {scale.name} has no {kind} {metric.task}")
 
 
 def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:

@@ -7,21 +7,29 @@ import math
 import pandas as pd
 import pyarrow as pa
 import pytest
-from fake_store import SOURCES, FakeStore, add_simcse, made_setup
+from fake_store import SOURCES, FakeStore, add_simcse, made_setup, reworded
 from scipy import stats
 from small_study import small
 
 from core.data.encoders import MINI_ENCODER, encoder_digest
 from core.report.comparability import against_bar, initial_share, lag, length, trained, turnover
-from core.report.frames import claim_frame
+from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
 from core.report.statistics import over_seeds
-from core.report.verdicts import judge, judged_at, reasons, study_result, why_unmarked
+from core.report.verdicts import (
+    judge,
+    judgeable,
+    judged_at,
+    reasons,
+    study_result,
+    why_unmarked,
+)
 from core.report.words import CUT, caution, of_runs
 from core.spec.check import check_study
 from core.spec.claim import Claim, collapsed, greater
 from core.spec.errors import UserError
 from core.spec.methods import base
+from core.spec.reason import in_words
 from core.spec.scale import DEMO, MINI, PAPER, at_scale
 from core.spec.study import Axis, Cell
 from core.spec.vary import vary
@@ -195,7 +203,7 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     }
     close = filled(study(), **clear)
     assert set(provisional(close)) == {"AB", "AS"}
-    assert "too close to call" in provisional(close)["AB"]
+    assert "too close to call" in in_words(provisional(close)["AB"])
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
     assert verdict.outcome == "supported" and verdict.reason.startswith(
         "provisional: runs of a gain +3.7"
@@ -203,7 +211,7 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
     # no interval: nothing is certain
     one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))
-    assert "too close to call" not in provisional(one_run)["AB"]
+    assert "too close to call" not in in_words(provisional(one_run)["AB"])
 
 
 def test_the_bar_is_welchs_interval_of_the_gain_less_a_third_of_simcses():
@@ -304,3 +312,55 @@ def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():
         "mocose-figure13: 0 of 2",
         "esimcse-table2: 1 of 1",
     ]
+
+
+def decided(judged):
+    """What tables, verdicts and notes decide, without a word of a reason."""
+    return (
+        claim_frame([judged]).drop(columns="reason"),
+        check_frame([judged]).drop(columns="words"),
+        cell_frame(judged).drop(columns="unavailable"),
+        pd.Series([reason.kind for one in judged.verdicts for reason in one.barred]),
+        pd.Series([reason.kind for one in judged.verdicts for reason in one.provisional]),
+        pd.Series([len(of_runs(judged)), len(reasons(judged)), len(why_unmarked(judged))]),
+    )
+
+
+def test_other_words_of_every_reason_change_text_alone():
+    close = {"a": (52.0, 54.0, 55.0), "b": (30.0, 32.01, 32.99), "s": FAR["s"], "t": FAR["t"]}
+    before = Cell(labels=("u",), method="untrained")
+    axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
+    claims = (
+        Claim(
+            key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",))
+        ),
+    )
+    with_untrained = study(axes=axes, cells=(*study().cells, before), claims=claims)
+
+    def every():
+        yield filled(study(), **FAR)
+        yield filled(study(), **{**FAR, "a": around(52.0, 0.5)})
+        yield filled(study(claims=()), **{**FAR, "a": around(52.0, 0.5)})
+        yield filled(study(), **close)
+        yield filled(study(), simcse=(), a=FAR["a"], b=FAR["b"])
+        yield filled(study(), before=(math.nan, 50.0), a=FAR["a"], b=FAR["b"])
+        yield filled(with_untrained, **FAR)
+        yield filled(with_untrained, **FAR, u=around(58.0))
+        for name in ("mocose-table1", "mocose-table7", "mocose-figure13", "esimcse-table5"):
+            yield study_result(find(name), made_setup(1))
+
+    originals = list(every())
+    able = [one.able for one in judgeable(STUDIES, made_setup(1))]
+    with reworded():
+        others = list(every())
+        assert [one.able for one in judgeable(STUDIES, made_setup(1))] == able
+    for original, other in zip(originals, others, strict=True):
+        for first, second in zip(decided(original), decided(other), strict=True):
+            assert first.equals(second)
+    texts = [[note for one in side for note in of_runs(one)] for side in (originals, others)]
+    assert texts[0] != texts[1]
+    kinds = {
+        reason.kind for one in originals for verdict in one.verdicts for reason in verdict.barred
+    }
+    assert {"too short", "gain", "no baseline", "no score", "untrained shows it"} <= kinds
+    assert {"untrained unmeasured", "no encoder"} <= kinds

@@ -7,7 +7,7 @@ import pytest
 from claim_study import A, B, around
 from claim_study import result as judged
 from claim_study import study as claim_study
-from fake_store import FakeStore, add_simcse, config_of, filled, made_setup
+from fake_store import FakeStore, add_simcse, config_of, filled, made_setup, reworded
 from matplotlib.colors import to_hex
 from small_study import result, small, stored
 
@@ -15,6 +15,7 @@ from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
 from core.report.figures import figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import _heading
+from core.report.verdicts import why_unmarked
 from core.spec.claim import greater
 from core.spec.scale import MINI
 from core.spec.study import FigureSpec
@@ -28,7 +29,8 @@ def title_of(figure):
 def drawn(one):
     """A study's figures, each of which can be saved, with its legend on the sheet."""
     with drawing():
-        made = figures(one.study, cell_frame(one), curve_frame(one), *_heading(one))
+        heading = _heading(one)
+        made = figures(one.study, cell_frame(one), curve_frame(one), heading, not why_unmarked(one))
         for figure in made.values():
             figure.draw_without_rendering()
             assert figure.legends[0].get_window_extent().x1 <= figure.bbox.x1
@@ -190,3 +192,19 @@ def test_scatters_show_every_run_that_has_both_numbers():
 
 def test_an_infinite_label_is_a_word():
     assert as_numbers(["0", "1", "inf", "-inf", "1e999"]).count() == 2
+
+
+def test_other_words_of_the_reasons_change_a_title_and_no_mark():
+    study = find("mocose-table7")
+    pictures = []
+    one = result(study, filled(study))
+    assert why_unmarked(one)
+    pictures.append(drawn(one))
+    with reworded():
+        pictures.append(drawn(result(study, filled(study))))
+    for first, second in zip(*(made.values() for made in pictures), strict=True):
+        assert title_of(first) != title_of(second)
+        for mine, other in zip(first.axes, second.axes, strict=True):
+            assert labels_of(mine) == labels_of(other) and any(
+                "no verdict" in x for x in labels_of(mine)
+            ) == (first is pictures[0][f"{study.name}-differences"])

@@ -130,7 +130,9 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
         return rows["selected", "dev", "spearman_all"]
 
     ids = table["run_ids"].str.split(expand=True)
-    values = ids.map(score, na_action="ignore").astype(float)  # (cells, seeds); some cells have more
+    values = ids.map(score, na_action="ignore").astype(
+        float
+    )  # (cells, seeds); some cells have more
     reference = values[table["queue_over_batch"] == table["reference"].dropna().iloc[0]].iloc[0]
     for name, cells in (("", values), ("paired_", values - reference)):
         shown = cells.std(axis=1) > 0  # the reference has no difference to itself

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, islice
@@ -14,12 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 from desk import Desk
-from fake_store import FakeStore, add_simcse
+from fake_store import FakeStore, add_simcse, reworded
 from fake_store import config_of as config_at
 from fake_store import made_setup as setup_at
 from known_jobs import ONE, TWO
 
-from core.report import comparability
 from core.report.results import gather
 from core.report.verdicts import judge
 from core.runner import resolve as resolving
@@ -170,7 +170,7 @@ def test_a_failed_run_takes_its_claims_out(prospects):
 
 
 def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_nothing(
-    prospects, monkeypatch
+    prospects,
 ):
     named = replace(
         ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims)
@@ -178,12 +178,9 @@ def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_no
     store = filled({"a": 2, "b": 3})
     for seed in range(3):
         store.add(config_of(ONE, ("d",), seed), 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
-    judged = comparability._learning
-    sentence = {"words": "other words"}
-    # no sentence decides
-    for learning in (judged, lambda *words: judged(*words)._replace(**sentence)):
-        monkeypatch.setattr(comparability, "_learning", learning)
-        checks, sets, planned = prospects(store, named)
+    for words in (nullcontext, reworded):  # no sentence decides
+        with words():
+            checks, sets, planned = prospects(store, named)
         bar = {run for run, its in planned.items() if its.config.method == "simcse"}
         assert len(bar) == 3 and all(
             bar <= check.runs for each in checks.values() for check in each

@@ -130,11 +130,13 @@ def test_text_models_by_scale_and_what_is_not_available():
         is None
     )
     assert (
-        at("mini", SUBSTITUTED, head=False)[1]
+        at("mini", SUBSTITUTED, head=False)[1].words
         == "needs a masked-word head, which the encoder bert does not have"
     )
-    assert at("demo", continued)[1] == "needs xlnet-base-cased, which scale demo does not have"
-    assert at("mini", translated)[1] == "needs wmt19-en-de-en, which scale mini does not have"
+    assert (
+        at("demo", continued)[1].words == "needs xlnet-base-cased, which scale demo does not have"
+    )
+    assert at("mini", translated)[1].words == "needs wmt19-en-de-en, which scale mini does not have"
 
 
 def test_transfer_tasks_are_part_of_what_a_run_is_evaluated_on():

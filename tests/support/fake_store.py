@@ -4,13 +4,16 @@ nothing on disk."""
 from __future__ import annotations
 
 import hashlib
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 
 from core.spec.identity import run_id
+from core.spec.reason import Reason
 from core.spec.scale import DEMO, Scale, Sources
 from core.spec.setup import Setup
 from core.spec.study import SIMCSE
@@ -152,3 +155,18 @@ def filled(
                     config, level + (places[cell.labels] * 7) % 5 + spread * noise, scale=scale
                 )
     return store
+
+
+@contextmanager
+def reworded():
+    """Every reason has other words, without a word of a figure's title."""
+    original = Reason.__new__
+
+    def other(cls, kind, words, brief=""):
+        return original(cls, kind, f"other words; {words[::-1]}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reason, "__new__", other)
+        Setup.unavailable.cache_clear()
+        yield
+    Setup.unavailable.cache_clear()

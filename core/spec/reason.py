@@ -1,0 +1,45 @@
+"""Why something cannot be run or judged: a kind for code, and words for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+ReasonKind = Literal[
+    # a cell, or a number of a cell, that this scale cannot have
+    "copied",
+    "no encoder",
+    "no transfer tasks",
+    "no such score",
+    "no masked words",
+    "no hub model",
+    # runs that cannot carry the paper's experiment
+    "too short",
+    "passes",
+    "gain",
+    "no baseline",
+    "no run",
+    "no score",
+    # what the untrained encoder shows
+    "untrained unmeasured",
+    "untrained shows it",
+]
+
+
+class Reason(NamedTuple):
+    """Code looks at `kind` alone. `words` have no full stop; `brief` are those of a figure's title,
+    where these are shorter."""
+
+    kind: ReasonKind
+    words: str
+    brief: str = ""
+
+
+def in_words(reasons: Iterable[Reason]) -> str:
+    """The words of reasons, each once."""
+    return "; ".join(dict.fromkeys(reason.words for reason in reasons))
+
+
+def in_title(reasons: Iterable[Reason]) -> str:
+    """Reasons as a figure's title gives them, each once."""
+    return "; ".join(dict.fromkeys(reason.brief or reason.words for reason in reasons))
