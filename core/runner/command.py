@@ -20,7 +20,7 @@ from core.runner.draw import Drawing, publish, redraw_published
 from core.runner.estimate import GPU, gpu_seconds
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
-from core.runner.train import Surroundings, Training
+from core.runner.train import RunTrainer, Surroundings
 from core.spec import fields, methods
 from core.spec.catalogue import Catalogue
 from core.spec.errors import UserError, are, counted, say
@@ -65,7 +65,7 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     setup = Setup(
         profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=seeds
     )
-    training = Training(options, argv, around, store, setup, found)
+    training = RunTrainer(options, argv, around, store, setup, found)
     if options.mode == "list":
         return menu(training, studies)
     studies = [inputs.varied(options, study, setup) for study in studies]
@@ -134,7 +134,7 @@ def trouble(check: Callable[..., object], *words: object) -> str:
     return ""
 
 
-def train(training: Training, studies: list[Study]) -> int:
+def train(training: RunTrainer, studies: list[Study]) -> int:
     """Train what is missing, or with --resolve what decides most; with --plan print it. The exit
     status."""
     options = training.options
@@ -205,13 +205,13 @@ def other_devices(one: StoredRun, other: StoredRun) -> bool:
     return kinds == {"cpu", "cuda"}
 
 
-def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
+def tell(training: RunTrainer, plan: Plan, studies: list[Study]) -> int:
     """Print a plan: its runs and their time, runs in training and failed ones, and what can be
     judged."""
     store = training.store
     setup = training.setup
     if refusal := trouble(training.check, plan):
-        print(f"Training here would be refused: {refusal}")
+        print(f"RunTrainer here would be refused: {refusal}")
     print(plan.line())
     expected = training.expected()
     seconds = expected.wall(plan.missing)
@@ -239,7 +239,7 @@ def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
     return 0
 
 
-def menu(training: Training, studies: list[Study]) -> int:
+def menu(training: RunTrainer, studies: list[Study]) -> int:
     """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is
     wrong."""
     options = training.options
@@ -268,7 +268,7 @@ def menu(training: Training, studies: list[Study]) -> int:
     return 2 if any(wrong) else 0
 
 
-def verify(command: Training, studies: Sequence[Study]) -> int:
+def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
     """Train some published runs of these studies again, whatever their seed, and say how far they
     differ. The exit status is 1 if a run fails or differs by more than `SAME` points on the same
     kind of device."""
@@ -286,7 +286,7 @@ def verify(command: Training, studies: Sequence[Study]) -> int:
     print(
         f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails."
     )
-    training = Training(options, command.argv, command.around, store, setup, command.found)
+    training = RunTrainer(options, command.argv, command.around, store, setup, command.found)
     with contextlib.closing(training):
         status = training.train(Plan(wanted, wanted))
     for run in (run for run in wanted if store.has(run.run_id)):

@@ -19,7 +19,7 @@ from core.runner.estimate import Expectation
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import spoken
 from core.runner.run_sets import Prospect, RunSet, best_set
-from core.runner.train import Training
+from core.runner.train import RunTrainer
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
 from core.spec.study import SIMCSE, Cell, Study
@@ -33,7 +33,7 @@ LEAST_CHANCE = 1e-4  # the chance of any check; draws show no smaller chance
 class Resolving:
     """One command with --resolve, on these studies."""
 
-    def __init__(self, training: Training, studies: Sequence[Study]):
+    def __init__(self, training: RunTrainer, studies: Sequence[Study]):
         self.training = training
         self.studies = studies
         options = training.options
