@@ -54,7 +54,7 @@ class Shape(NamedTuple):
 
 # the encoders of the table
 BERT_BASE = Shape()
-MINI = Shape(2, 384, 512)
+MINI_SHAPE = Shape(2, 384, 512)
 
 
 class Expectation(NamedTuple):
@@ -145,7 +145,7 @@ def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
 
     def seconds(what: str, sentences: int = 64) -> float:
         small, large = (_measured(name, what, config.passes) for name in ("2x384", "12x768"))
-        least = MINI.products / BERT_BASE.products
+        least = MINI_SHAPE.products / BERT_BASE.products
         work = encoder.products / BERT_BASE.products * sentences / 64
         return max(small, small + (large - small) * (work - least) / (1 - least))
 
