@@ -90,6 +90,7 @@ def command_parser() -> Parser:
     switch: dict[str, Any] = {"action": "store_true"}
     many: dict[str, Any] = {"action": "append", "default": []}
     number: dict[str, Any] = {"type": _count, "metavar": "N"}
+
     add = parser.add_argument_group("what to run").add_argument
     add(
         "studies",
@@ -150,6 +151,7 @@ def command_parser() -> Parser:
         **number,
         help="train N published runs again and compare",
     )
+
     add = parser.add_argument_group("seeds and budget").add_argument
     add("--seeds", **number, help="runs of each cell (default: the scale's; a study may need more)")
     add(
@@ -164,6 +166,7 @@ def command_parser() -> Parser:
         metavar="TIME",
         help="how long --resolve may take: 2h, 90m, 30s or 1h30m",
     )
+
     add = parser.add_argument_group("where, and how many at once").add_argument
     add(
         "--jobs",
@@ -186,6 +189,7 @@ def command_parser() -> Parser:
         metavar="ADDRESS",
         help="train on the workers of the dask scheduler there, such as tcp://host:8786",
     )
+
     add = parser.add_argument_group("change a run").add_argument
     add(
         "--set",
@@ -224,6 +228,7 @@ def command_parser() -> Parser:
         "and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on "
         "them",
     )
+
     add = parser.add_argument_group("output").add_argument
     add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
     add(
