@@ -24,9 +24,8 @@ import numpy as np
 import pandas as pd
 
 from core.data.sources import recorded_sources
-from core.report.quantities import value
+from core.report.quantities import Rows, value
 from core.report.render import gathered
-from core.report.results import RunResult
 from core.report.verdicts import Judged
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
@@ -82,19 +81,19 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
                     if run.rows is None or run.status == "diverged":
                         continue
                     if run.run_id not in numbers:
-                        numbers[run.run_id] = _numbers_of(run, result)
+                        numbers[run.run_id] = _numbers_of(run.rows, result)
                     row = {"run": run.run_id, "cell": cell_id, "table": table}
                     rows.append(row | numbers[run.run_id])
     frame = pd.DataFrame(rows).drop_duplicates(["run", "cell", "table"]).dropna(subset=["score"])
     return frame.astype(dict.fromkeys(NUMBERS, float))
 
 
-def _numbers_of(run: RunResult, result: Judged) -> dict[str, float | None]:
+def _numbers_of(rows: Rows, result: Judged) -> dict[str, float | None]:
     """The score and the measures of one run."""
     numbers = {}
     for name, metric in READ.items():
-        numbers[name] = value(run.rows, metric, result.aggregate, result.setup.scale)
-    numbers["RankMe"] = rank_me(run.rows.spectrum())
+        numbers[name] = value(rows, metric, result.aggregate, result.setup.scale)
+    numbers["RankMe"] = rank_me(rows.spectrum())
     return numbers
 
 

@@ -174,13 +174,13 @@ def publish_and_draw(
     """Pack all your own runs of these studies, and draw everything that is published. Raises
     UserError for runs on other data than the published runs of the scale, of code that no commit
     has, or, unless `replace`, with other numbers than the published runs."""
-    from core.report.results import gather
+    from core.report.results import RunResult, gather
 
     scale = setup.scale.name
     published = home / "results" / "published"
 
     # Your own runs, each once
-    runs = []
+    runs: list[RunResult] = []
     for study in studies:
         runs += gather(study, setup, store).runs
     own = list(dict.fromkeys(run.run_id for run in runs if run.source == "own"))

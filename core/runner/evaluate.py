@@ -200,7 +200,7 @@ def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> Loaded:
         note = f". What {stated_by} says of modules, prompts and similarity is not used."
     elif not options.pooling and not stated_by:
         note = ". Choose another with --pooling."
-    pooling = options.pooling or "cls"  # of a kept model, too
+    pooling: Any = options.pooling or "cls"  # of a kept model, too
     checkpoint = encoding.load_checkpoint(
         folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
     )

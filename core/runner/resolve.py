@@ -92,7 +92,7 @@ class Resolving:
         self.judged = [
             study_result(study, self.setup, self.store, self.loaded) for study in self.studies
         ]
-        outcomes = []
+        outcomes: list[str] = []
         for result in self.judged:
             outcomes += [verdict.outcome for verdict in result.verdicts]
         return outcomes

@@ -96,8 +96,8 @@ class RunSet(NamedTuple):
                 else:
                     others.append(run)
             cells = defaultdict[tuple[int, ...], list[str]](list)  # by seeds
-            for cell, numbers in seeds.items():
-                cells[tuple(sorted(numbers))].append(cell)
+            for cell, of_cell in seeds.items():
+                cells[tuple(sorted(of_cell))].append(cell)
             for numbers, names in cells.items():
                 words.append(f"{_seeds(numbers)} of {study} {', '.join(names)}")
             left = others

@@ -169,7 +169,7 @@ def render(
         else:
             text = f"{phrase}, {text}"
     fronts = []
-    ends = []
+    ends: list[str] = []
     for circumstance, front in ((time, time_front), (place, place_front)):
         if circumstance and front and not plain:
             fronts.append(circumstance)

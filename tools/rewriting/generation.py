@@ -21,10 +21,10 @@ def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[st
     does not keep padding out of a continuation."""
     tokens = []
     for text in texts:
-        ids = []
         if text.strip():
-            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        tokens.append(ids)
+            tokens.append(tokenizer(text, add_special_tokens=False)["input_ids"])
+        else:
+            tokens.append([])
     devices = []
     if model.device.type == "cuda":
         devices.append(model.device)
