@@ -35,13 +35,12 @@ open_streams()
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, stop)
 
-import importlib
 from io import TextIOWrapper
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent
-# python -I and PYTHONSAFEPATH leave it out
-sys.path[:0] = [] if str(HOME) in sys.path else [str(HOME)]
+if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
+    sys.path.insert(0, str(HOME))
 
 from core.runner import variables
 
@@ -63,12 +62,15 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
                 stream.reconfigure(errors="backslashreplace")
         cli.check_environment()
         if argv[:1] == ["evaluate"]:
-            return importlib.import_module("core.runner.evaluate").main(argv[1:])
+            from core.runner import evaluate
+
+            return evaluate.main(argv[1:])
         options = cli.parse(argv)
-        catalogue = importlib.import_module("studies").CATALOGUE
-        status = command.do(
-            options, argv, surroundings or Surroundings(catalogue=catalogue, home=HOME)
-        )
+        from studies import CATALOGUE  # reads every study
+
+        if surroundings is None:
+            surroundings = Surroundings(catalogue=CATALOGUE, home=HOME)
+        status = command.do(options, argv, surroundings)
         if sys.stdout is not None:  # it may have been closed before the start
             sys.stdout.flush()  # while a full disk can still be told
         return status

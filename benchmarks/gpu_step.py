@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -51,22 +52,44 @@ def table_of(vocabulary: int) -> TokenTable:
     return TokenTable(draw.integers(5, vocabulary, offsets[-1]).astype(np.int32), offsets)
 
 
+class Measured(NamedTuple):
+    """What steps took, in milliseconds: the median of single steps, and of a block of steps the
+    mean, and the host's. `kernels` are of one step, None on a CPU; `memory` is GiB at most."""
+
+    single: float
+    block: float
+    host: float
+    kernels: int | None
+    memory: float
+
+
+class Lengths(NamedTuple):
+    """How many steps are run: to warm up, one by one, and in a block; and the sentences of each."""
+
+    warm: int
+    singles: int
+    block: int
+    batch: int
+
+
+# warm until queues are full and every width has its graph
+ALL_STEPS = Lengths(warm=40, singles=30, block=100, batch=64)
+FEW_STEPS = Lengths(warm=2, singles=1, block=1, batch=8)
+
+
 def measured(
-    shape: str, method: str, profile_: str, device: torch.device, few: bool
-) -> tuple[float, float, float, int | None, float]:
-    """Median ms of 30 single steps; ms and the host's ms a step of a block of 100; kernels a step,
-    None on a CPU; GiB at most."""
-    # warm until queues are full and every width has its graph
-    warm, singles, block = (2, 1, 1) if few else (40, 30, 100)
-    zero: dict[str, object] = dict.fromkeys(
-        ("data.digest", "encoder.digest", "eval.digest"), "0" * 64
-    )
+    shape: str, method: str, profile_: str, device: torch.device, lengths: Lengths
+) -> Measured:
+    """What the steps of a method take with an encoder of this shape."""
+    # The run
     config = vary(
         base(method, profile_),
-        zero
-        | {
-            "train.batch_size": 8 if few else 64,
-            "train.steps": warm + singles + block + 1,
+        {
+            "data.digest": "0" * 64,
+            "encoder.digest": "0" * 64,
+            "eval.digest": "0" * 64,
+            "train.batch_size": lengths.batch,
+            "train.steps": lengths.warm + lengths.singles + lengths.block + 1,
             "data.rows": ROWS,
             "train.precision": "bf16",
         },
@@ -76,41 +99,47 @@ def measured(
     bert = BertModel(BertConfig(**sizes, attn_implementation="eager"))
     encoder = Encoder(bert, hidden_dropout=0.1, attention_dropout=0.1)
     model = methods.model(method).Model(config, encoder, device).train()
-    train_step = step_for(
-        config.train, model, adamw(config.train, model, model.new_layers()), device
-    )
-    batches = enumerate(
-        training_batches(config, TrainingText(table_of(sizes["vocab_size"])), device), start=1
-    )
+    optimiser = adamw(config.train, model, model.new_layers())
+    train_step = step_for(config.train, model, optimiser, device)
+    text = TrainingText(table_of(sizes["vocab_size"]))
+    batches = enumerate(training_batches(config, text, device), start=1)
 
     def steps(count: int) -> None:
         for _ in range(count):
             number, batch = next(batches)
             train_step(batch, learning_rate(config.train, number))
 
+    # The times
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    steps(warm)
+    steps(lengths.warm)
     single = []
-    for _ in range(singles):
+    for _ in range(lengths.singles):
         began = now(device)
         steps(1)
         single.append(now(device) - began)
     began = now(device)
-    steps(block)
+    steps(lengths.block)
     host = time.perf_counter() - began
     whole = now(device) - began
+
+    # Kernels and memory of a GPU
     kernels = None
     memory = 0.0
     if device.type == "cuda":
         with profile(activities=[ProfilerActivity.CUDA]) as watched:
             steps(1)
             torch.cuda.synchronize(device)
-        kernels = sum(
-            event.device_type == torch.autograd.DeviceType.CUDA for event in watched.events()
-        )
+        cuda = torch.autograd.DeviceType.CUDA
+        kernels = sum(event.device_type == cuda for event in watched.events())
         memory = torch.cuda.max_memory_allocated(device) / 2**30
-    return 1e3 * statistics.median(single), 1e3 * whole / block, 1e3 * host / block, kernels, memory
+    return Measured(
+        single=1e3 * statistics.median(single),
+        block=1e3 * whole / lengths.block,
+        host=1e3 * host / lengths.block,
+        kernels=kernels,
+        memory=memory,
+    )
 
 
 def main(argv: list[str]) -> int:
@@ -132,13 +161,18 @@ def main(argv: list[str]) -> int:
     print(
         f"{'encoder':<10} {'run':<16} {'ms':>7} {'of 100':>7} {'host':>7} {'kernels':>8} {'GiB':>6}"
     )
-    for shape, (method, profile_) in product(("tiny",) if few else ("bert-base", "mini"), RUNS):
+    shapes: tuple[str, ...] = ("bert-base", "mini")
+    lengths = ALL_STEPS
+    if few:
+        shapes = ("tiny",)
+        lengths = FEW_STEPS
+    for shape, (method, profile_) in product(shapes, RUNS):
         with own_stream(device):
-            *times, kernels, memory = measured(shape, method, profile_, device, few)
+            step = measured(shape, method, profile_, device, lengths)
         name = f"{method} {profile_}"
-        count = "-" if kernels is None else kernels
-        all_times = " ".join(f"{value:7.2f}" for value in times)
-        print(f"{shape:<10} {name:<16} {all_times} {count:>8} {memory:6.2f}", flush=True)
+        times = f"{step.single:7.2f} {step.block:7.2f} {step.host:7.2f}"
+        count = "-" if step.kernels is None else step.kernels
+        print(f"{shape:<10} {name:<16} {times} {count:>8} {step.memory:6.2f}", flush=True)
     return 0
 
 

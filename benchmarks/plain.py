@@ -74,7 +74,9 @@ class PlainMoCoSE(nn.Module):
         embeddings = self.bert.embeddings
         self.words = embeddings.word_embeddings(ids)  # (B, L, hidden)
         self.words.retain_grad()
-        change = 0.0 if self.stale is None else self.config.fgsm.epsilon * self.stale.sign()
+        change: Tensor | float = 0.0
+        if self.stale is not None:
+            change = self.config.fgsm.epsilon * self.stale.sign()
         bias = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
         cls = _layers(self.bert.encoder, embeddings(inputs_embeds=self.words + change), bias)[:, 0]
         query = F.normalize(self.predictor(self.projection(self.pooler(cls))).float(), dim=-1)

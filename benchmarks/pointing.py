@@ -32,7 +32,7 @@ def side(values: np.ndarray) -> np.ndarray:
     return np.sign(mean) * (np.abs(mean) > half)
 
 
-def measured(
+def shares_pointing(
     comparisons: Iterable[np.ndarray], seeds: int, draws: int, generator: np.random.Generator
 ) -> tuple[float, float]:
     """The share of draws that point somewhere, and of these the share on the wrong side."""
@@ -49,7 +49,7 @@ def measured(
 def published() -> list[np.ndarray]:
     """The values of every comparison with many seeds, each by seed; equal ones stand once."""
     results = load()
-    found: dict[bytes, np.ndarray] = {}
+    comparisons: dict[bytes, np.ndarray] = {}
     for study in studies.STUDIES:
         try:
             result = results.study(study.name, scale="demo")
@@ -60,8 +60,8 @@ def published() -> list[np.ndarray]:
             if values is None or len(values) < MANY or values.std() == 0:
                 continue
             if reading.contrast.of == "value":
-                found[np.abs(values + reading.contrast.above).tobytes()] = values
-    return list(found.values())
+                comparisons[np.abs(values + reading.contrast.above).tobytes()] = values
+    return list(comparisons.values())
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def main() -> None:
     generator = np.random.default_rng(0)
     rows = []
     for seeds in (3, 5):
-        pointing, wrong = measured(comparisons, seeds, draws, generator)
+        pointing, wrong = shares_pointing(comparisons, seeds, draws, generator)
         rows.append((seeds, 100 * pointing, 100 * wrong))
     print(f"{len(comparisons)} comparisons with {MANY} seeds and more, {draws} draws of each\n")
     heads = ("seeds", "point somewhere, %", "of these to the wrong side, %")

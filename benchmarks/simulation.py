@@ -72,6 +72,7 @@ TRUTHS = {
     # a hair beyond it: "within" and "equivalent" are wrong
     "at the margin": (77.0, 76.0 - 1e-6, 75.0, 75.0, 75.0, 75.0),
 }
+SEEDS = ", ".join(map(str, LOOKS))  # heads of columns
 SIMCSE_GAIN = 14.0  # points over the untrained encoder, as at scale mini
 # mean absolute deviation of one unit of SD
 MEAN_ABSOLUTE = {"normal": np.sqrt(2 / np.pi), "t3": 2 / np.pi}
@@ -101,15 +102,16 @@ class World:
         # failures are below half, so the median is a healthy run's
         absolute[0] = (1 - self.fails) * absolute[0] + self.fails * means[0]
         means[0] *= 1 - self.fails
-        of = absolute if contrast.of == "scatter" else means
-        total = sum(term.weight * of[CELLS.index(term.cell)] for term in contrast.terms)
+        values = absolute if contrast.of == "scatter" else means
+        total = sum(term.weight * values[CELLS.index(term.cell)] for term in contrast.terms)
         return float(total) - contrast.above + shift > ROUNDING
 
     def draw(
         self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]
     ) -> np.ndarray:
         """Runs of studies, (studies, cells, seeds)."""
-        common, own = (self._noise((studies, cells, seeds), generator) for cells in (1, len(CELLS)))
+        common = self._noise((studies, 1, seeds), generator)
+        own = self._noise((studies, len(CELLS), seeds), generator)
         noise = np.sqrt(self.shared) * common + np.sqrt(1 - self.shared) * own
         runs = np.array(TRUTHS[self.truth])[:, None] + self.spreads()[:, None] * noise
         if self.fails:
@@ -132,10 +134,8 @@ class Kinds:
 
     def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
         """Whether a contrast is true, plus a shift."""
-        return (
-            sum(term.weight * self.share for term in contrast.terms) - contrast.above + shift
-            > ROUNDING
-        )
+        total = sum(term.weight * self.share for term in contrast.terms)
+        return total - contrast.above + shift > ROUNDING
 
     def draw(
         self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]
@@ -152,40 +152,42 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     """A contrast's values on seeds 0 … n-1, (studies, n), as `core.report.contrasts` has them."""
     cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
     weights = np.array([term.weight for term in contrast.terms])
-    scatter = contrast.of == "scatter"
-    return (
-        scatter_by_seed(cells, weights, contrast.above)
-        if scatter
-        else weights @ cells - contrast.above
-    )
+    if contrast.of == "scatter":
+        return scatter_by_seed(cells, weights, contrast.above)
+    return weights @ cells - contrast.above
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
     """What `decide` gives each study, as an index into SETTLED: (looks, studies). A missing run is
     NaN."""
-    found = np.zeros(len(runs), dtype=int)
+    outcome = np.zeros(len(runs), dtype=int)
     by_look = []
     for n in LOOKS:
-        found = np.where(found == 0, settled(_p(claim, runs, n), alpha_at(n, claims)), found)
-        by_look.append(found)
+        here = settled(_p(claim, runs, n), alpha_at(n, claims))
+        outcome = np.where(outcome == 0, here, outcome)
+        by_look.append(outcome)
     return np.stack(by_look)
 
 
 def _p(claim: Claim, runs: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
-    return claim_p(
-        claim, {one: values_of(one, runs, n) for one in set(claim.predicate.contrasts())}
-    )
+    contrasts = set(claim.predicate.contrasts())
+    return claim_p(claim, {contrast: values_of(contrast, runs, n) for contrast in contrasts})
 
 
-def wrong(claim: Claim, world: World | Kinds, found: np.ndarray) -> np.ndarray:
+def wrong(claim: Claim, world: World | Kinds, outcome: np.ndarray) -> np.ndarray:
     """Whether verdicts are wrong: supported though false, contradicted though true, equivalent
     though beyond the margin."""
     holds = truth(claim.predicate, world.value)
     margin = claim.margin or 0.0
-    low = truth(claim.predicate, lambda one: world.value(one, margin))
-    high = truth(claim.predicate, lambda one: world.value(one, -margin))
-    near = low and not high
-    return ((found == 1) & (not holds)) | ((found == 2) & bool(holds)) | ((found == 3) & (not near))
+    low = truth(claim.predicate, lambda contrast: world.value(contrast, margin))
+    high = truth(claim.predicate, lambda contrast: world.value(contrast, -margin))
+    if holds:
+        errs = outcome == 2
+    else:
+        errs = outcome == 1
+    if high or not low:
+        errs = errs | (outcome == 3)
+    return errs
 
 
 def studies_in_error(world: World, runs: np.ndarray) -> np.ndarray:
@@ -197,21 +199,25 @@ def studies_in_error(world: World, runs: np.ndarray) -> np.ndarray:
 def chased(world: World, runs: np.ndarray) -> np.ndarray:
     """Whether a study errs where only the most promising open claim gets more seeds, up to its next
     look, until all are settled or full. The first verdict of a claim stays."""
-    terms = [
-        [term for one in claim.predicate.contrasts() for term in one.terms] for claim in CLAIMS
-    ]
-    cells = [sorted({CELLS.index(term.cell) for term in each}) for each in terms]
+    cells = []  # of each claim
+    for claim in CLAIMS:
+        indices = set()
+        for contrast in claim.predicate.contrasts():
+            indices |= {CELLS.index(term.cell) for term in contrast.terms}
+        cells.append(sorted(indices))
     looks = np.zeros((len(runs), len(CELLS)), dtype=int)  # the latest look of each cell
-    found = np.zeros((len(CLAIMS), len(runs)), dtype=int)
+    outcome = np.zeros((len(CLAIMS), len(runs)), dtype=int)
     seeds = np.arange(runs.shape[2])
     for _ in range(2 * len(LOOKS)):
         there = np.where(seeds < np.array(LOOKS)[looks][:, :, None], runs, np.nan)
         promise = np.full((len(CLAIMS), len(runs)), np.inf)
         for place, claim in enumerate(CLAIMS):
-            found[place] = np.where(found[place] == 0, outcomes(claim, there)[-1], found[place])
+            outcome[place] = np.where(
+                outcome[place] == 0, outcomes(claim, there)[-1], outcome[place]
+            )
             reached = looks[:, cells[place]].min(1)
             for look in set(reached.tolist()):
-                mine = (reached == look) & (found[place] == 0) & (look < len(LOOKS) - 1)
+                mine = (reached == look) & (outcome[place] == 0) & (look < len(LOOKS) - 1)
                 promise[place, mine] = np.minimum(*_p(claim, runs[mine], LOOKS[look])[:2])
         chosen = promise.argmin(0)
         for place in range(len(CLAIMS)):
@@ -219,9 +225,8 @@ def chased(world: World, runs: np.ndarray) -> np.ndarray:
             target = looks[mine][:, cells[place]].min(1, keepdims=True) + 1
             latest = np.maximum(looks[mine][:, cells[place]], target)
             looks[np.ix_(np.flatnonzero(mine), np.array(cells[place]))] = latest
-    return np.any(
-        [wrong(claim, world, one) for claim, one in zip(CLAIMS, found, strict=True)], axis=0
-    )
+    errs = [wrong(claim, world, outcome[place]) for place, claim in enumerate(CLAIMS)]
+    return np.any(errs, axis=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,27 +244,27 @@ class Learning:
         runs = self.world.draw(studies, generator)
         untrained = TRUTHS[self.world.truth][0] - self.ratio * SIMCSE_GAIN / 3
         simcse = SIMCSE_GAIN + self.world.sd * self.world._noise((studies, self.seeds), generator)
-        found = [(claim, outcomes(claim, runs)) for claim in CLAIMS]  # each (looks, studies)
-        shown = {
-            name: np.zeros(studies, dtype=bool) for name in ("wrong", "any", "provisional", "firm")
-        }
+        by_claim = [(claim, outcomes(claim, runs)) for claim in CLAIMS]  # each (looks, studies)
+        names = ("wrong", "any", "provisional", "firm")
+        shown = {name: np.zeros(studies, dtype=bool) for name in names}
         for look, n in enumerate(LOOKS):
-            gains = runs[:, 0, :n] - untrained
-            pairs = zip(gains, simcse, strict=True)
-            bar = np.array(
-                [against_bar(over_seeds(own), over_seeds(theirs)) for own, theirs in pairs]
-            )
-            above = bar[:, 0]
-            half = bar[:, 1]
-            open_ = above > -half
-            close = np.abs(above) <= half
-            verdict = np.any([by_look[look] > 0 for _, by_look in found], axis=0)
-            errs = np.any(
-                [wrong(claim, self.world, by_look[look]) for claim, by_look in found], axis=0
-            )
-            shows = (errs & open_, verdict & open_, verdict & close, verdict & open_ & ~close)
-            for name, here in zip(shown, shows, strict=True):
-                shown[name] |= here
+            above = np.zeros(studies)
+            half = np.zeros(studies)
+            for place in range(studies):
+                gains = runs[place, 0, :n] - untrained
+                bar = against_bar(over_seeds(gains), over_seeds(simcse[place]))
+                above[place], half[place] = bar
+            is_open = above > -half
+            is_close = np.abs(above) <= half
+            verdict = np.zeros(studies, dtype=bool)
+            errs = np.zeros(studies, dtype=bool)
+            for claim, by_look in by_claim:
+                verdict |= by_look[look] > 0
+                errs |= wrong(claim, self.world, by_look[look])
+            shown["wrong"] |= errs & is_open
+            shown["any"] |= verdict & is_open
+            shown["provisional"] |= verdict & is_close
+            shown["firm"] |= verdict & is_open & ~is_close
         return shown
 
 
@@ -285,67 +290,89 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=2000)
     studies = parser.parse_args().studies
 
-    def drawn(world: World | Kinds, place: int) -> np.ndarray:
-        return world.draw(studies, np.random.default_rng(place))
+    _print_errors(studies)
+    _print_failures(studies)
+    _print_collapse(studies)
+    _print_rule(studies)
+    _print_settled(studies)
 
-    rows: list[tuple] = [
-        (one.truth, one.sd, one.wide, one.shared, one.tails, *_errors(one, drawn(one, place)))
-        for place, one in enumerate(worlds())
-    ]
-    heads = "truth, SD, cell a ×, shared, tails, at every check, runs chased, which claim"
-    title = f"{len(CLAIMS)} claims, a wrong verdict in % of {studies} studies, and the worst claim"
-    _print(title, heads, rows)
+
+def _drawn(world: World | Kinds, studies: int, place: int) -> np.ndarray:
+    return world.draw(studies, np.random.default_rng(place))
+
+
+def _print_errors(studies: int) -> None:
+    rows = []
+    for place, world in enumerate(worlds()):
+        errors = _errors(world, _drawn(world, studies, place))
+        rows.append((world.truth, world.sd, world.wide, world.shared, world.tails, *errors))
+    _print(
+        f"{len(CLAIMS)} claims, a wrong verdict in % of {studies} studies, and the worst claim",
+        "truth, SD, cell a ×, shared, tails, at every check, runs chased, which claim",
+        rows,
+    )
+
+
+def _print_failures(studies: int) -> None:
     rows = []
     for place, fails in enumerate((0.02, 0.1, 0.3)):
-        one = World(truth="as printed", sd=0.84, fails=fails)
-        errs = studies_in_error(one, drawn(one, place)).any(0).mean()
-        rows.append((one.truth, one.sd, f"{fails:.0%}", 100 * errs))
+        world = World(truth="as printed", sd=0.84, fails=fails)
+        errs = studies_in_error(world, _drawn(world, studies, place)).any(0).mean()
+        rows.append((world.truth, world.sd, f"{fails:.0%}", 100 * errs))
     _print(
         "Rare failures: cell a scores 0 in so many of its runs",
         "truth, SD, fails, at every check",
         rows,
     )
+
+
+def _print_collapse(studies: int) -> None:
     rows = []
     for place, (share, shared) in enumerate(product((0.03, 0.3, 0.5, 0.7, 0.97), (0.0, 0.9))):
         kinds = Kinds(share=share, shared=shared)
-        found = collapse_outcomes(drawn(kinds, place))
-        by_claim = [wrong(each, kinds, one[-1]) for each, one in zip(COLLAPSE, found, strict=True)]
-        errs = 100 * np.any(by_claim, axis=0).mean()
-        rows.append((f"{share:.0%}", shared, errs, *(100 * (found > 0).mean((0, 2)))))
-    seeds = ", ".join(map(str, LOOKS))
-    title = f"{len(COLLAPSE)} claims on collapse, settled by so many seeds, in %"
-    _print(title, f"collapse, shared, wrong, {seeds}", rows)
-    rows = []
-    for place, (ratio, sd, few) in enumerate(
-        product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))
-    ):
-        learning = Learning(
-            world=World(truth="all equal", sd=sd, shared=0.5), ratio=ratio, seeds=few
-        )
-        shown = learning.shown(studies, np.random.default_rng(place))
-        rows.append((ratio, sd, few, *map(_share, shown.values())))
-    heads = "gain / bar, SD, seeds of SimCSE, wrong, any verdict, provisional, firm"
+        by_claim = collapse_outcomes(_drawn(kinds, studies, place))
+        errs = []
+        for claim, by_look in zip(COLLAPSE, by_claim, strict=True):
+            errs.append(wrong(claim, kinds, by_look[-1]))
+        wrong_share = 100 * np.any(errs, axis=0).mean()
+        rows.append((f"{share:.0%}", shared, wrong_share, *(100 * (by_claim > 0).mean((0, 2)))))
     _print(
-        "The whole rule, without effects: % of studies that show a verdict at some check",
-        heads,
+        f"{len(COLLAPSE)} claims on collapse, settled by so many seeds, in %",
+        f"collapse, shared, wrong, {SEEDS}",
         rows,
     )
+
+
+def _print_rule(studies: int) -> None:
+    rows = []
+    cases = product((0.7, 1.0, 1.3), (0.35, 0.84, 1.9), (1, 3, 12))
+    for place, (ratio, sd, few) in enumerate(cases):
+        world = World(truth="all equal", sd=sd, shared=0.5)
+        learning = Learning(world=world, ratio=ratio, seeds=few)
+        shown = learning.shown(studies, np.random.default_rng(place))
+        rows.append((ratio, sd, few, *map(_share, shown.values())))
+    _print(
+        "The whole rule, without effects: % of studies that show a verdict at some check",
+        "gain / bar, SD, seeds of SimCSE, wrong, any verdict, provisional, firm",
+        rows,
+    )
+
+
+def _print_settled(studies: int) -> None:
     rows = []
     for name, sd in product(("all equal", "as printed"), (0.35, 0.84, 1.9)):
-        runs = World(truth=name, sd=sd, shared=0.5).draw(studies // 4, np.random.default_rng(1))
+        runs = _drawn(World(truth=name, sd=sd, shared=0.5), studies // 4, 1)
         # (looks,)
         share = np.mean([(outcomes(claim, runs) > 0).mean(1) for claim in CLAIMS], axis=0)
         rows.append((name, sd, *(100 * share)))
     _print(
-        "Claims settled by so many seeds, in %, seeds shared by 0.5", f"truth, SD, {seeds}", rows
+        "Claims settled by so many seeds, in %, seeds shared by 0.5", f"truth, SD, {SEEDS}", rows
     )
 
 
 def _print(title: str, heads: str, rows: Iterable[tuple]) -> None:
-    print(
-        f"{title}\n\n{tabulate(rows, heads.split(', '), tablefmt='pipe', floatfmt='.3g')}\n",
-        flush=True,
-    )
+    table = tabulate(rows, heads.split(", "), tablefmt="pipe", floatfmt=".3g")
+    print(f"{title}\n\n{table}\n", flush=True)
 
 
 def _errors(world: World, runs: np.ndarray) -> tuple[float, float, str]:
@@ -354,7 +381,9 @@ def _errors(world: World, runs: np.ndarray) -> tuple[float, float, str]:
     by_claim = studies_in_error(world, runs)
     worst = int(by_claim.mean(1).argmax())
     few = max(1, len(runs) // 8)
-    which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})" if by_claim.any() else ""
+    which = ""
+    if by_claim.any():
+        which = f"{CLAIMS[worst].key} ({100 * by_claim[worst].mean():.1f})"
     return 100 * by_claim.any(0).mean(), 100 * chased(world, runs[:few]).mean(), which
 
 

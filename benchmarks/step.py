@@ -7,6 +7,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -46,11 +47,13 @@ class Setting(NamedTuple):
     def execution(self) -> Execution:
         """The places of the parts."""
         places = self.found.places
-        corpus, encoder = (None if p is None else str(p) for p in (places.corpus, places.encoder))
         cache = str(self.cache)
-        return Execution(
-            results_dir=cache, cache_dir=cache, corpus_path=corpus, encoder_path=encoder
-        )
+        execution = Execution(results_dir=cache, cache_dir=cache)
+        if places.corpus is not None:
+            execution = replace(execution, corpus_path=str(places.corpus))
+        if places.encoder is not None:
+            execution = replace(execution, encoder_path=str(places.encoder))
+        return execution
 
 
 class OurTraining:
@@ -92,7 +95,8 @@ def alternated(blocks: Mapping[str, Callable], rounds: int, steps: int) -> dict[
 
 def rows(setting: Setting, rounds: int, steps: int) -> Iterator[tuple[str, float, str]]:
     """Milliseconds of our step and of the plain one, taking turns, and their ratios."""
-    ours, bf16 = (OurTraining(setting, setting.mocose(precision)) for precision in ("fp32", "bf16"))
+    ours = OurTraining(setting, setting.mocose("fp32"))
+    bf16 = OurTraining(setting, setting.mocose("bf16"))
     folder = setting.found.places.encoder or DEMO_ENCODER
     theirs = plain.PlainTraining(folder, ours.config, ours.text.table)
     blocks = {"ours": ours.block, "ours bf16": bf16.block, "plain": theirs.block}
@@ -126,8 +130,8 @@ def main() -> None:
         f"Scale {setting.scale} on {processor()}, torch {torch.__version__}, {options.threads} "
         "threads"
     )
-    for what, value, unit in rows(setting, options.rounds, options.steps):
-        print(f"{what:<46} {value:>10.4g} {unit}", flush=True)
+    for name, value, unit in rows(setting, options.rounds, options.steps):
+        print(f"{name:<46} {value:>10.4g} {unit}", flush=True)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import pyarrow as pa
 import studies
 from core.data import sources as finding
 from core.report import frames, verdicts
-from core.spec.errors import UserError
+from core.spec.errors import HOME, UserError
 from core.spec.identity import NUMERICS, canonical_json
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
@@ -33,7 +33,6 @@ from core.spec.setup import Setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 
-HOME = Path(__file__).resolve().parents[1]
 # columns of runs.csv
 DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int64"}
 
@@ -41,7 +40,9 @@ DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int6
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
     """The results of a folder (without one, this checkout's `results`), and the project's published
     runs beside them if `published`. Raises UserError if the folder is not there."""
-    folder = HOME / "results" if results_dir is None else Path(os.path.expanduser(results_dir))
+    folder = HOME / "results"
+    if results_dir is not None:
+        folder = Path(os.path.expanduser(results_dir))
     if not folder.is_dir():
         raise UserError(f"{folder} is no results folder; give the one that --results-dir named.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
@@ -62,29 +63,28 @@ class Results:
         drawn.
         """
         wanted = SCALES if scale is None else (scale,)
-        if not {*wanted} <= {*SCALES}:
+        if not set(wanted) <= set(SCALES):
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows: dict[str, dict] = {}
-        packs = [self.store.packs[name] for name in wanted if name in self.store.packs]
-        # thousands: none is loaded by itself
-        for footers, averages in (pack.averages() for pack in packs):
-            scores = _averages(averages)
-            rows |= {footer["run_id"]: _run_row(footer, "published", scores) for footer in footers}
-        for own in self._each(own=True):
+        for name in wanted:
+            if name in self.store.packs:  # thousands of runs: none is loaded by itself
+                footers, averages = self.store.packs[name].averages()
+                scores = _averages(averages)
+                for footer in footers:
+                    rows[footer["run_id"]] = _run_row(footer, "published", scores)
+        for run in self._each(own=True):
             footer = {
-                "run_id": own.run_id,
-                "config": canonical_json(own.config),
-                "status": own.status,
+                "run_id": run.run_id,
+                "config": canonical_json(run.config),
+                "status": run.status,
+                "provenance": json.dumps(run.provenance, default=str),
             }
-            footer["provenance"] = json.dumps(own.provenance, default=str)
-            rows[own.run_id] = _run_row(footer, "own", _averages(own.table, own.run_id))
-        frame = pd.DataFrame(
-            [
-                row
-                for row in rows.values()
-                if row.pop("numerics") == NUMERICS and row["scale"] in wanted
-            ]
-        )
+            rows[run.run_id] = _run_row(footer, "own", _averages(run.table, run.run_id))
+        kept = []
+        for row in rows.values():
+            if row.pop("numerics") == NUMERICS and row["scale"] in wanted:
+                kept.append(row)
+        frame = pd.DataFrame(kept)
         if not len(frame):
             return frame
         drawn = frame[["run"]].join(self._drawn(), on="run")
@@ -92,29 +92,27 @@ class Results:
 
     def _drawn(self) -> pd.DataFrame:
         """Study, cell, seed and profiles of each run by the `runs.csv` of both folders."""
-        folders = [
-            root / name
-            for root in (self.store.root, self.store.published)
-            if root
-            for name in SCALES
-        ]
-        files = [path for folder in folders for path in sorted(folder.glob("*/runs.csv"))]
-        parts = [pd.read_csv(path, usecols=list(DRAWN), dtype=DRAWN) for path in files]
-        joined = pd.concat(parts or [pd.DataFrame(columns=list(DRAWN))])
-        each = dict.fromkeys(list(DRAWN)[1:], "first")
-        return joined.groupby("run_id").agg(
-            each | {"profile": lambda names: " ".join(dict.fromkeys(names))}
-        )
+        columns = list(DRAWN)
+        parts = []
+        for root in filter(None, (self.store.root, self.store.published)):
+            for name in SCALES:
+                for path in sorted((root / name).glob("*/runs.csv")):
+                    parts.append(pd.read_csv(path, usecols=columns, dtype=DRAWN))
+        if not parts:
+            parts.append(pd.DataFrame(columns=columns))
+        kept: dict[str, Any] = dict.fromkeys(columns[1:], "first")
+        kept["profile"] = lambda names: " ".join(dict.fromkeys(names))
+        return pd.concat(parts).groupby("run_id").agg(kept)
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
         x 100."""
-        return _joined((run.run_id, run.rows) for run in self._each())
+        return _stacked((run.run_id, run.rows) for run in self._each())
 
     def curves(self) -> pd.DataFrame:
         """One row a check: run, step, dev (Spearman x 100 on the development set), mean training
         loss."""
-        return _joined((run.run_id, _curve(run)) for run in self._each())
+        return _stacked((run.run_id, _curve(run)) for run in self._each())
 
     def pairs(self) -> pd.DataFrame:
         """One row a test pair of your own runs: run, task, subset, gold, cosine, words_a,
@@ -122,8 +120,10 @@ class Results:
         parts = []
         for run in self._each(own=True):
             with contextlib.suppress(CorruptRun, MissingRun):
-                parts.append((run.run_id, self.store.load_pairs(run.run_id)))
-        return _joined((run, frame) for run, frame in parts if frame is not None)
+                frame = self.store.load_pairs(run.run_id)
+                if frame is not None:
+                    parts.append((run.run_id, frame))
+        return _stacked(parts)
 
     def table(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """A study's table, one row a cell, with the columns of its CSV file. `setup` is that of
@@ -171,28 +171,32 @@ class Results:
 
         Raises UserError for names that are not there, and for settings that the command would
         refuse."""
-        hint = f"scales are {', '.join(SCALES)}, profiles {', '.join(PROFILES)}"
         if scale not in SCALES or profile not in PROFILES:
-            raise UserError(f"There is no scale {scale!r} under {profile!r}; {hint}.")
+            raise UserError(
+                f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, "
+                f"profiles {', '.join(PROFILES)}."
+            )
         if seeds is not None and seeds < 1:
             raise UserError(
                 f"{seeds} is no number of seeds; give at least 1, or None for the scale's own."
             )
-        where = SCALES[scale]
         stored = finding.recorded_sources(SCALES[scale], self.store)
         if stored is None:
             raise UserError(
                 f"No run of scale {scale} is stored in {self.store.root}; train one first."
             )
         setup = Setup(
-            profile=profile, scale=where, sources=stored.sources, seeds=seeds or where.seeds
-        )
-        changes, fields = (
-            (text,) if isinstance(text, str) else tuple(text) for text in (settings, vary)
+            profile=profile,
+            scale=SCALES[scale],
+            sources=stored.sources,
+            seeds=seeds or SCALES[scale].seeds,
         )
         wanted = studies.find(study)
-        varied = setup.varied(wanted, changes, fields) if changes or fields else wanted
-        return verdicts.study_result(varied, setup, self.store)
+        changes = _texts(settings)
+        fields = _texts(vary)
+        if changes or fields:
+            wanted = setup.varied(wanted, changes, fields)
+        return verdicts.study_result(wanted, setup, self.store)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or your own alone; damaged runs, those of another version
@@ -203,13 +207,20 @@ class Results:
                     yield self.store.load(run)
 
 
+def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """One or several texts as a tuple."""
+    if isinstance(texts, str):
+        return (texts,)
+    return tuple(texts)
+
+
 def _averages(table: pa.Table, run: str = "") -> dict[tuple[str, str], float]:
     """The average test scores of selected checkpoints, by run and aggregation."""
-    return {
-        (row.get("run_id", run), row["metric"]): row["value"]
-        for row in table.to_pylist()
-        if (row["checkpoint"], row["task"]) == ("selected", "avg")
-    }
+    averages = {}
+    for row in table.to_pylist():
+        if row["checkpoint"] == "selected" and row["task"] == "avg":
+            averages[row.get("run_id", run), row["metric"]] = row["value"]
+    return averages
 
 
 def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], float]) -> dict:
@@ -217,13 +228,12 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], 
     document = json.loads(footer["config"])
     provenance = json.loads(footer["provenance"])
     fields = document["run"]
-    flat = {
-        f"{section}.{name}": value
-        for section, values in fields.items()
-        if isinstance(values, dict)
-        for name, value in values.items()
-        if name not in ("kind", "section")
-    }
+    flat = {}
+    for section, values in fields.items():
+        if isinstance(values, dict):
+            for name, value in values.items():
+                if name not in ("kind", "section"):
+                    flat[f"{section}.{name}"] = value
     return {
         "run": footer["run_id"],
         "scale": fields["scale"],
@@ -241,14 +251,15 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], 
 
 def _curve(run: StoredRun) -> pd.DataFrame:
     rows = run.rows[run.rows["checkpoint"] == "curve"].set_index("step")
-    dev = rows[
-        (rows["task"] == "dev") & (rows["metric"] == f"spearman_{run.config.sts.aggregate}")
-    ]["value"]
+    dev = rows[rows["task"] == "dev"]
+    dev = dev[dev["metric"] == f"spearman_{run.config.sts.aggregate}"]["value"]
     loss = rows[(rows["task"] == "train") & (rows["metric"] == "loss")]["value"]
     return pd.DataFrame({"dev": dev, "loss": loss}).rename_axis("step").reset_index()
 
 
-def _joined(parts: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
+def _stacked(parts: Iterable[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
     """These runs' frames under one another, with the run's id first."""
     rows = [frame.assign(run=run)[["run", *frame.columns]] for run, frame in parts]
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["run"])
+    if not rows:
+        return pd.DataFrame(columns=["run"])
+    return pd.concat(rows, ignore_index=True)

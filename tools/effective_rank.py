@@ -24,8 +24,9 @@ import numpy as np
 import pandas as pd
 
 from core.data.sources import recorded_sources
-from core.report.quantities import value
+from core.report.quantities import Rows, value
 from core.report.render import gathered
+from core.report.verdicts import Judged
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES
 from core.spec.run import Seed
@@ -70,21 +71,30 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
     for profile in PROFILES:
         setup = Setup(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1)
         for result in gathered(STUDIES, setup, store):
-            for cell in (cell for cell in result.cells if cell.runs):
+            table = f"{result.study.name} · {profile}"
+            for cell in result.cells:
+                if not cell.runs:
+                    continue
                 config = replace(setup.config(result.study, cell.cell, 0), seed=Seed())
-                place = {"cell": run_id(config), "table": f"{result.study.name} · {profile}"}
+                cell_id = run_id(config)
                 for run in cell.runs:
                     if run.rows is None or run.status == "diverged":
                         continue
                     if run.run_id not in numbers:
-                        of = result.aggregate, result.setup.scale
-                        numbers[run.run_id] = {
-                            name: value(run.rows, READ[name], *of) for name in READ
-                        }
-                        numbers[run.run_id]["RankMe"] = rank_me(run.rows.spectrum())
-                    rows.append({"run": run.run_id} | place | numbers[run.run_id])
+                        numbers[run.run_id] = _numbers_of(run.rows, result)
+                    row = {"run": run.run_id, "cell": cell_id, "table": table}
+                    rows.append(row | numbers[run.run_id])
     frame = pd.DataFrame(rows).drop_duplicates(["run", "cell", "table"]).dropna(subset=["score"])
     return frame.astype(dict.fromkeys(NUMBERS, float))
+
+
+def _numbers_of(rows: Rows, result: Judged) -> dict[str, float | None]:
+    """The score and the measures of one run."""
+    numbers = {}
+    for name, metric in READ.items():
+        numbers[name] = value(rows, metric, result.aggregate, result.setup.scale)
+    numbers["RankMe"] = rank_me(rows.spectrum())
+    return numbers
 
 
 def correlations(cells: Sequence[np.ndarray], in_table: np.ndarray) -> np.ndarray:
@@ -96,7 +106,9 @@ def correlations(cells: Sequence[np.ndarray], in_table: np.ndarray) -> np.ndarra
     means = np.stack([runs.mean(0) for runs in cells])
     apart = np.concatenate([runs - runs.mean(0) for runs in cells if len(runs) > 1])
     tables = [_spearman(means[members]) for members in in_table.T if members.sum() >= LEAST_CELLS]
-    within = np.nanmean(tables, axis=0) if tables else np.full(means.shape[1] - 1, np.nan)
+    within = np.full(means.shape[1] - 1, np.nan)
+    if tables:
+        within = np.nanmean(tables, axis=0)
     return np.stack([_spearman(means), within, _spearman(apart)])
 
 
@@ -107,8 +119,8 @@ def _spearman(lines: np.ndarray) -> np.ndarray:
 
 def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
     """A line a measure: each correlation with its interval."""
-    each = runs.drop_duplicates("run").sort_values("run")
-    cells = [group[list(NUMBERS)].to_numpy() for _, group in each.groupby("cell")]
+    distinct = runs.drop_duplicates("run").sort_values("run")
+    cells = [group[list(NUMBERS)].to_numpy() for _, group in distinct.groupby("cell")]
     in_table = pd.crosstab(runs["cell"], runs["table"]).to_numpy() > 0
     generator = np.random.default_rng(0)
     drawn = []
@@ -117,19 +129,17 @@ def table(runs: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
         here = correlations(cells, in_table)
         for _ in range(resamples):
             chosen = generator.integers(len(cells), size=len(cells))
-            sample = [
-                cell[generator.integers(len(cell), size=len(cell))]
-                for cell in map(cells.__getitem__, chosen)
-            ]
+            sample = []
+            for place in chosen:
+                cell = cells[place]
+                sample.append(cell[generator.integers(len(cell), size=len(cell))])
             drawn.append(correlations(sample, in_table[chosen]))
         low, high = np.nanpercentile(np.array(drawn), [2.5, 97.5], axis=0)
     lines = pd.DataFrame({"measure": NUMBERS[1:]})
     for kind, name in enumerate(KINDS):
-        lines[name], lines[f"{name}, low"], lines[f"{name}, high"] = (
-            here[kind],
-            low[kind],
-            high[kind],
-        )
+        lines[name] = here[kind]
+        lines[f"{name}, low"] = low[kind]
+        lines[f"{name}, high"] = high[kind]
     return lines
 
 
@@ -147,12 +157,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         f"{runs['run'].nunique()} runs of {runs['cell'].nunique()} cells at scale {options.scale}:"
     )
     for line in lines.to_dict("records"):
-        bounds = {name: (line[f"{name}, low"], line[f"{name}, high"]) for name in KINDS}
-        kinds = (
-            f"{name} {line[name]:+.2f} [{low:+.2f}, {high:+.2f}]"
-            for name, (low, high) in bounds.items()
-        )
-        print(f"{line['measure']:<18}", *kinds, sep="  ")
+        words = []
+        for name in KINDS:
+            low = line[f"{name}, low"]
+            high = line[f"{name}, high"]
+            words.append(f"{name} {line[name]:+.2f} [{low:+.2f}, {high:+.2f}]")
+        print(f"{line['measure']:<18}", *words, sep="  ")
     return 0
 
 

@@ -36,7 +36,7 @@ def masked(
     return torch.where(chosen & (fate >= 0.9), noise, corrupted), chosen
 
 
-def train(
+def fit(
     model: BertForPreTraining, steps: int, rate: float, loss: Callable[[int], Tensor], **adamw
 ) -> None:
     """Train the model in place on `loss(step)`, steps counted from 1, without dropout.

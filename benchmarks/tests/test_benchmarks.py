@@ -86,7 +86,7 @@ def test_draws_point_as_scipy_says_and_are_wrong_on_the_other_side():
     p = stats.ttest_1samp(values, 0, axis=1).pvalue
     assert pointing.side(values).tolist() == (np.sign(values.mean(1)) * (p < 0.05)).tolist()
     apart = np.concatenate([np.full(20, 5.0), np.full(4, -5.0)]) + 0.01 * np.arange(24)
-    shares = pointing.measured([apart], 3, 5000, rng)
+    shares = pointing.shares_pointing([apart], 3, 5000, rng)
     draws = [rng.permutation(apart)[:3] for _ in range(5000)]
     below = np.mean([set(np.sign(draw)) == {-1.0} for draw in draws])
     above = np.mean([set(np.sign(draw)) == {1.0} for draw in draws])

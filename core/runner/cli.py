@@ -63,12 +63,12 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         """Refuse what is empty, such as an unset variable of the shell, and what is not UTF-8."""
         for word in args:
-            empty = f"{word or 'A word'} is empty; write what is meant, or leave it out."
-            foreign = f"{word[:80]} is not UTF-8; give another name, or rename the file."
             if not word.strip() or (word.startswith("--") and word.endswith("=")):
-                raise UserError(empty)
+                raise UserError(
+                    f"{word or 'A word'} is empty; write what is meant, or leave it out."
+                )
             if any("\ud800" <= letter <= "\udfff" for letter in word):
-                raise UserError(foreign)
+                raise UserError(f"{word[:80]} is not UTF-8; give another name, or rename the file.")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str):
@@ -77,9 +77,9 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{line[:1].upper()}{line[1:]}; see {self.prog} --help.")
 
 
-def parser() -> Parser:
+def command_parser() -> Parser:
     """The parser of the command line with every option that it takes."""
-    made = Parser(
+    parser = Parser(
         prog="run_study.py",
         allow_abbrev=False,
         description="Train what is missing of the named studies and render their tables and "
@@ -89,8 +89,9 @@ def parser() -> Parser:
     )
     switch: dict[str, Any] = {"action": "store_true"}
     many: dict[str, Any] = {"action": "append", "default": []}
-    number: dict[str, Any] = {"type": _number, "metavar": "N"}
-    add = made.add_argument_group("what to run").add_argument
+    number: dict[str, Any] = {"type": _count, "metavar": "N"}
+
+    add = parser.add_argument_group("what to run").add_argument
     add(
         "studies",
         nargs="*",
@@ -119,7 +120,9 @@ def parser() -> Parser:
     )
     add("--use-published", **switch, help="count published runs as done")
     add("--force", **switch, help="train stored runs again")
-    add = made.add_argument_group("instead of training").add_mutually_exclusive_group().add_argument
+    add = (
+        parser.add_argument_group("instead of training").add_mutually_exclusive_group().add_argument
+    )
     mode: dict[str, Any] = {"dest": "mode", "action": "store_const"}
     add(
         "--plan",
@@ -148,7 +151,8 @@ def parser() -> Parser:
         **number,
         help="train N published runs again and compare",
     )
-    add = made.add_argument_group("seeds and budget").add_argument
+
+    add = parser.add_argument_group("seeds and budget").add_argument
     add("--seeds", **number, help="runs of each cell (default: the scale's; a study may need more)")
     add(
         "--resolve",
@@ -162,7 +166,8 @@ def parser() -> Parser:
         metavar="TIME",
         help="how long --resolve may take: 2h, 90m, 30s or 1h30m",
     )
-    add = made.add_argument_group("where, and how many at once").add_argument
+
+    add = parser.add_argument_group("where, and how many at once").add_argument
     add(
         "--jobs",
         **number,
@@ -184,7 +189,8 @@ def parser() -> Parser:
         metavar="ADDRESS",
         help="train on the workers of the dask scheduler there, such as tcp://host:8786",
     )
-    add = made.add_argument_group("change a run").add_argument
+
+    add = parser.add_argument_group("change a run").add_argument
     add(
         "--set",
         dest="settings",
@@ -202,7 +208,7 @@ def parser() -> Parser:
     add(
         "--encoder",
         dest="encoders",
-        type=_encoder,
+        type=_named_encoder,
         **many,
         metavar="[NAME=]DIR",
         help=f"the pretrained encoder; with NAME= it stands for another of {', '.join(ENCODERS)}",
@@ -222,7 +228,8 @@ def parser() -> Parser:
         "and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on "
         "them",
     )
-    add = made.add_argument_group("output").add_argument
+
+    add = parser.add_argument_group("output").add_argument
     add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
     add(
         "--keep-models",
@@ -247,24 +254,25 @@ def parser() -> Parser:
         **switch,
         help="with --publish: replace published runs with other numbers",
     )
-    return made
+    return parser
 
 
 def parse(argv: Sequence[str]) -> Options:
     """The options of a command line. Raises UserError for anything that cannot be meant."""
-    options = parser().parse_intermixed_args(argv)
-    given = {word.partition("=")[0] for word in argv if word.startswith("--")}
-    given.update(["STUDY"] * bool(options.studies))
+    options = command_parser().parse_intermixed_args(argv)
+    named = {word.partition("=")[0] for word in argv if word.startswith("--")}
+    if options.studies:
+        named.add("STUDY")
     for option, does, others in APART:
         for other in others.split():
-            if {option, other} <= given:
+            if {option, other} <= named:
                 raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
     for option, others in TOGETHER.items():
-        if option in given and not given & set(others.split(" or ")):
+        if option in named and not named & set(others.split(" or ")):
             raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    if not given & {"STUDY", "--all", "--list", "--fields"}:
+    if not named & {"STUDY", "--all", "--list", "--fields"}:
         raise UserError("No study is named; give one (see --list) or --all.")
     if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError(
@@ -274,12 +282,12 @@ def parse(argv: Sequence[str]) -> Options:
     encoders = dict(options.encoders)
     options.encoder = encoders.pop(ENCODERS[0], None)
     options.other_encoders = tuple(encoders.items())
-    modes = {
-        "verify-published": options.verify,
-        "fields": options.fields is not None,
-        "train": True,
-    }
-    options.mode = options.mode or next(mode for mode, wanted in modes.items() if wanted)
+    if options.mode is None and options.verify:
+        options.mode = "verify-published"
+    elif options.mode is None and options.fields is not None:
+        options.mode = "fields"
+    elif options.mode is None:
+        options.mode = "train"
     return options
 
 
@@ -297,8 +305,9 @@ def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
         )
 
 
-def _number(text: str) -> int:
-    if (number := whole_number(text)) is None or not 1 <= number <= MOST:
+def _count(text: str) -> int:
+    number = whole_number(text)
+    if number is None or not 1 <= number <= MOST:
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {MOST}")
     return number
 
@@ -308,16 +317,20 @@ def _seconds(text: str) -> float:
     import pandas  # takes a second
 
     with contextlib.suppress(ValueError):
-        if TIME.fullmatch(text) and (seconds := pandas.Timedelta(text).total_seconds()) >= 1:
-            return seconds
+        if TIME.fullmatch(text):
+            seconds = pandas.Timedelta(text).total_seconds()
+            if seconds >= 1:
+                return seconds
     raise argparse.ArgumentTypeError(f"{text[:80]!r} is no time, such as 2h, 90m or 1h30m")
 
 
-def _encoder(text: str) -> tuple[str, Path]:
+def _named_encoder(text: str) -> tuple[str, Path]:
     """Which of the papers' encoders a folder stands for, and the folder; its name may have an
     equals sign."""
     name, _, folder = text.partition("=")
-    return (name, _folder(folder)) if name in ENCODERS and folder else (ENCODERS[0], _folder(text))
+    if name in ENCODERS and folder:
+        return name, _folder(folder)
+    return ENCODERS[0], _folder(text)
 
 
 def _folder(text: str) -> Path:

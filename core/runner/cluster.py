@@ -19,8 +19,9 @@ from distributed import Client, as_completed, get_worker, rpc
 
 from core.runner import devices
 from core.runner.devices import PROJECT
-from core.runner.launch import PATIENCE, POLL, Ending, Hear, Launcher, Stop
+from core.runner.launch import SHORT_GRACE, STOP_POLL, Ending, Hear, Launcher, Stop
 from core.runner.plan import PlannedRun
+from core.runner.worker import Message, Order
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json
 from core.store import files
@@ -33,20 +34,22 @@ class Cluster:
     The sign is a file that workers see while the command runs; it holds how often the command was
     asked to stop."""
 
-    def __init__(self, address: str, order: dict, scale: str, device: str, jobs: int | None):
+    def __init__(self, address: str, order: Order, scale: str, device: str, jobs: int | None):
         self.address = address
         self.client = connected(address)
         self.lost = ""
         self.key = uuid.uuid4().hex
         self.jobs = max(1, sum(self.client.ncores().values()))
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        offered = "cuda" if any(worker["resources"].get("GPU") for worker in workers) else "cpu"
-        self.device = offered if device == "auto" else device
-        self.sign = Path(order["execution"]["results_dir"]) / ".locks" / f"{self.key}.cluster"
+        self.device = device
+        if device == "auto":
+            offers_gpu = any(worker["resources"].get("GPU") for worker in workers)
+            self.device = "cuda" if offers_gpu else "cpu"
+        self.sign = Path(order.execution.results_dir) / ".locks" / f"{self.key}.cluster"
         files.write_whole(self.sign, b"0")
         self.words = {
             "sign": str(self.sign),
-            "order": json.dumps(order),
+            "order": order.to_json(),
             "on": [scale, self.device, jobs],
         }
 
@@ -55,48 +58,56 @@ class Cluster:
     ) -> Iterator[Ending]:
         """Train these runs; yields the ending of each as it comes."""
         done = threading.Event()
-        self.client.subscribe_topic(self.key, lambda event: hear(*event[1]))
+
+        def pass_on(event: tuple) -> None:
+            run, fields = event[1]
+            hear(run, Message(*fields))
+
+        self.client.subscribe_topic(self.key, pass_on)
         threading.Thread(target=self._watch, args=(stop, hear, done), daemon=True).start()
         task = sent(str(PROJECT))
-        needs = {"GPU": 1} if self.device == "cuda" else {}
+        needs = {}
+        if self.device == "cuda":
+            needs["GPU"] = 1
         try:
-            futures = [
-                self.client.submit(
-                    task,
-                    run.run_id,
-                    canonical_json(run.config),
-                    force,
-                    self.words,
-                    pure=False,
-                    resources=needs,
+            futures = []
+            for run in runs:
+                config = canonical_json(run.config)
+                futures.append(
+                    self.client.submit(
+                        task, run.run_id, config, force, self.words, pure=False, resources=needs
+                    )
                 )
-                for run in runs
-            ]
             for future in as_completed(futures, loop=self.client.loop):
                 yield Ending(*future.result())
         except Exception as error:  # dask has many
-            words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            lost = f"The scheduler at {self.address} was lost, or takes no runs ({words})"
-            kept = "finished runs are kept, and workers store those that they are at"
-            self.lost = "" if stop.asked else f"{lost}; {kept}."
+            if not stop.asked:
+                words = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+                self.lost = (
+                    f"The scheduler at {self.address} was lost, or takes no runs ({words}); "
+                    "finished runs are kept, and workers store those that they are at."
+                )
         finally:
             done.set()
 
     def _watch(self, stop: Stop, hear: Hear, done: threading.Event) -> None:
         """Pass a stop on to the workers, see the scheduler go, and say so if no worker is there."""
-        told = 0
+        asked = 0
         lonely = time.monotonic()
-        while not done.wait(POLL):
-            if stop.asked > told:
-                told = stop.asked
-                files.write_whole(self.sign, str(told).encode())
-            if self.client.status != "running" or time.monotonic() > stop.deadline + 2 * PATIENCE:
-                return self.client.close(timeout=2)  # which ends the generator
+        while not done.wait(STOP_POLL):
+            if stop.asked > asked:
+                asked = stop.asked
+                files.write_whole(self.sign, str(asked).encode())
+            if (
+                self.client.status != "running"
+                or time.monotonic() > stop.deadline + 2 * SHORT_GRACE
+            ):
+                self.client.close(timeout=2)  # which ends the generator
+                return
             if time.monotonic() - lonely > 15.0 and not self.client.ncores():
                 lonely = float("inf")
-                hear(
-                    "", {"note": f"No worker is there; waiting for one: dask worker {self.address}"}
-                )
+                note = f"No worker is there; waiting for one: dask worker {self.address}"
+                hear("", Message(note=note))
 
     def close(self) -> None:
         """Let workers and scheduler go."""
@@ -124,14 +135,14 @@ def sent(project: str) -> Callable[..., tuple]:
     the scheduler nor a worker has to find this project before the task runs."""
 
     def task(run: str, config: str, force: bool, words: dict) -> tuple:
-        import importlib
         import sys
 
-        sys.path[:0] = [] if project in sys.path else [project]
+        if project not in sys.path:
+            sys.path.insert(0, project)
         try:
-            return importlib.import_module("core.runner.cluster").perform(
-                run, config, force, **words
-            )
+            from core.runner.cluster import perform
+
+            return perform(run, config, force, **words)
         except Exception as error:
             cause = f"A worker that uses {project} says: {type(error).__name__}: {error}"
             return run, "failed", 0.0, "", cause
@@ -146,21 +157,24 @@ _lock = threading.Lock()
 def perform(run: str, config: str, force: bool, sign: str, order: str, on: list) -> tuple:
     """Train one run here, as a task of a worker. Raises UserError if this machine cannot take
     part."""
-    if not (path := Path(sign)).exists():
+    path = Path(sign)
+    if not path.exists():
         raise UserError(
             f"{path.parents[1]} is not there; give a --results-dir that all machines share."
         )
     with _lock:
         if sign not in _launchers:
-            _launchers[sign] = Launcher(json.loads(order), devices.resources(*on)), Stop()
+            launcher = Launcher(Order.from_plain(json.loads(order)), devices.resources(*on))
+            _launchers[sign] = launcher, Stop()
             threading.Thread(target=_mind, args=(path,), daemon=True).start()
-    (launcher, stop), worker = _launchers[sign], get_worker()
+    launcher, stop = _launchers[sign]
+    worker = get_worker()
+
+    def report(run: str, message: Message) -> None:
+        worker.log_event(path.stem, (run, tuple(message)))
+
     launcher.worker(stop)
-    return (
-        *launcher.launch(
-            run, config, stop, lambda *event: worker.log_event(path.stem, event), force
-        ),
-    )
+    return tuple(launcher.launch(run, config, stop, report, force))
 
 
 def _mind(sign: Path) -> None:
@@ -171,6 +185,6 @@ def _mind(sign: Path) -> None:
         while True:
             if int(sign.read_text()) > stop.asked:
                 stop.ask(signal.SIGTERM)
-            time.sleep(POLL)
+            time.sleep(STOP_POLL)
     del _launchers[str(sign)]
     launcher.close()

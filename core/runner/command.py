@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import os
 import shutil
 import sys
@@ -16,11 +15,11 @@ from pathlib import Path
 from core.runner import devices, inputs
 from core.runner import plan as planning
 from core.runner.cli import Options
-from core.runner.draw import Drawing, publish, redraw_published
+from core.runner.draw import StudyDrawer, publish_and_draw, redraw_published
 from core.runner.estimate import GPU, gpu_seconds
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
-from core.runner.train import Surroundings, Training
+from core.runner.train import RunTrainer, Surroundings
 from core.spec import fields, methods
 from core.spec.catalogue import Catalogue
 from core.spec.errors import UserError, are, counted, say
@@ -35,7 +34,7 @@ from core.store.store import Store
 COLLECT_EVERY = 100_000
 DEVICE = ("method_code", "versions", "device", "processor", "threads")  # what may move a number
 # points: a larger difference is more than another make of processor explains in float32
-SAME = 0.01
+SAME_POINTS = 0.01
 
 
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
@@ -44,39 +43,55 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if options.mode == "fields":
         print(fields.described(options.fields or None))
         return 0
+
+    # The studies
     catalogue = around.catalogue
     draws = options.mode == "regenerate-figures"
     store = store_of(options, around.home)
-    drawing = Drawing(options, store, store.root, (options.results_dir or around.home) / "figures")
-    named = options.mode != "list" or options.studies
-    studies = chosen(catalogue, options) if named else list(catalogue.studies)
+    figures = (options.results_dir or around.home) / "figures"
+    drawer = StudyDrawer(options, store, store.root, figures)
+    if options.mode == "list" and not options.studies:
+        studies = list(catalogue.studies)
+    else:
+        studies = chosen(catalogue, options)
+
+    # What needs no scale
     if draws and options.publish:
         redraw_published(around.home, catalogue.studies)
         return 0
     if draws and options.all and options.scale is None:
-        drawing.redraw(studies)
+        drawer.redraw(studies)
         return 0
+
+    # The scale and its data
     scale = inputs.scale_of(options)
     if options.mode not in inputs.LOOKING and not options.cluster:
         devices.check_torch(options.device)  # before anything is fetched
     found = inputs.sources(options, scale, studies, store)
     scale, studies = inputs.on_data(options, scale, studies, found, store.root)
-    seeds = options.seeds or scale.seeds
     setup = Setup(
-        profile=options.profile or PROFILES[0], scale=scale, sources=found.sources, seeds=seeds
+        profile=options.profile or PROFILES[0],
+        scale=scale,
+        sources=found.sources,
+        seeds=options.seeds or scale.seeds,
     )
-    training = Training(options, argv, around, store, setup, found)
+    training = RunTrainer(options, argv, around, store, setup, found)
+
+    # What was asked
     if options.mode == "list":
         return menu(training, studies)
     studies = [inputs.varied(options, study, setup) for study in studies]
     if options.mode == "verify-published":
         return verify(training, studies)
-    status = 0 if draws else train(training, studies)
+    status = 0
+    if not draws:
+        status = train_or_plan(training, studies)
     if status > 128 or options.mode == "plan":
         return status  # stopped: the user wants out, and what is stored can be drawn later
     if options.publish:
-        publish(store, around.home, catalogue.studies, studies, setup, options.replace_published)
-    drawing.draw(studies, setup)
+        replace_others = options.replace_published
+        publish_and_draw(store, around.home, catalogue.studies, studies, setup, replace_others)
+    drawer.draw(studies, setup)
     return status
 
 
@@ -86,13 +101,12 @@ def store_of(options: Options, home: Path) -> Store:
     results = options.results_dir or home / "results"
     published = home / "results" / "published"
     real = Path(os.path.realpath(results))  # resolve() has no answer to a loop of links
-    absent = options.mode == "regenerate-figures" and options.results_dir and not results.exists()
     if published.resolve() in (real, *real.parents):
         raise UserError(
             f"{published} holds what the project publishes, and no command's own runs; "
             "give another --results-dir."
         )
-    if absent:
+    if options.mode == "regenerate-figures" and options.results_dir and not results.exists():
         raise UserError(
             f"{results} is not there; give the --results-dir of the command that trained."
         )
@@ -102,30 +116,34 @@ def store_of(options: Options, home: Path) -> Store:
 def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     """The studies that a command names, each once, or every study; prints what is wrong with other
     files. Raises UserError for a study that does not exist or is wrong."""
-    first, *rest = catalogue.faults.values() or [""]
-    more = f" ({len(rest)} more files are wrong; see --list.)" if rest else ""
-    if options.all and first:
-        raise UserError(f"{first}{more}")
-    studies: dict[str, Study] = {study.name: study for study in catalogue.studies if options.all}
+    faults = list(catalogue.faults.values())
+    if options.all and len(faults) == 1:
+        raise UserError(faults[0])
+    if options.all and faults:
+        raise UserError(f"{faults[0]} ({len(faults) - 1} more files are wrong; see --list.)")
+    studies: dict[str, Study] = {}
+    if options.all:
+        studies = {study.name: study for study in catalogue.studies}
     for name in options.studies:
         for file, fault in catalogue.faults.items():
             if file.parent.name == name:
                 raise UserError(fault)
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
-        others = [
-            s.name for s in catalogue.studies if s.name.endswith(f"-{name}") and s not in group
-        ]
+        others = []
+        for study in catalogue.studies:
+            if study.name.endswith(f"-{name}") and study not in group:
+                others.append(study.name)
         if others and name not in catalogue.groups:
             print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
     for study in studies.values():
         catalogue.check(study)
-    for fault in catalogue.faults.values():
+    for fault in faults:
         print(f"Passed over: {fault}")
     return list(studies.values())
 
 
-def trouble(check: Callable[..., object], *words: object) -> str:
+def refusal_of(check: Callable[..., object], *words: object) -> str:
     """What a check refuses, in its sentence; empty if it refuses nothing."""
     try:
         check(*words)
@@ -134,15 +152,19 @@ def trouble(check: Callable[..., object], *words: object) -> str:
     return ""
 
 
-def train(training: Training, studies: list[Study]) -> int:
+def train_or_plan(training: RunTrainer, studies: list[Study]) -> int:
     """Train what is missing, or with --resolve what decides most; with --plan print it. The exit
     status."""
     options = training.options
     store = training.store
     with contextlib.closing(training):
         if options.resolve:
-            resolving = importlib.import_module("core.runner.resolve").Resolving(training, studies)
-            return resolving.plan() if options.mode == "plan" else resolving.go()
+            from core.runner.resolve import Resolving  # brings scipy
+
+            resolving = Resolving(training, studies)
+            if options.mode == "plan":
+                return resolving.plan()
+            return resolving.go()
         plan = planning.plan(
             studies,
             training.setup,
@@ -172,7 +194,7 @@ def compare(store: Store, trained: Sequence[str]) -> None:
     if not gaps:
         return
     worst = max(gaps, key=lambda run: gaps[run])
-    if gaps[worst] > SAME:
+    if gaps[worst] > SAME_POINTS:
         print(
             f"Your {counted(len(gaps), 'run')} and the published: at most {gaps[worst]:.2f} points "
             "apart."
@@ -189,14 +211,17 @@ def usual(old: StoredRun, new: StoredRun) -> str:
     if other_devices(old, new):
         return "A GPU draws other dropout masks than a CPU, so these runs differ as two seeds do."
     if new.config.train.precision == "bf16":
-        known = "ten shorter runs on other processors had averages up to 0.16 points apart"
-        return f"Some difference is usual in bf16: {known}. Longer runs were not compared."
+        return (
+            "Some difference is usual in bf16: ten shorter runs on other processors had averages "
+            "up to 0.16 points apart. Longer runs were not compared."
+        )
     first = old.provenance
     second = new.provenance
     names = [name for name in DEVICE if name in first and first[name] != second.get(name)]
-    differing = f" They differ in {', '.join(names)}." if names else ""
-    known = "float32 runs on two makes of processor were 0.0001 points apart"
-    return f"That is not usual: {known}.{differing}"
+    words = "float32 runs on two makes of processor were 0.0001 points apart."
+    if names:
+        words += f" They differ in {', '.join(names)}."
+    return f"That is not usual: {words}"
 
 
 def other_devices(one: StoredRun, other: StoredRun) -> bool:
@@ -205,72 +230,89 @@ def other_devices(one: StoredRun, other: StoredRun) -> bool:
     return kinds == {"cpu", "cuda"}
 
 
-def tell(training: Training, plan: Plan, studies: list[Study]) -> int:
+def tell(training: RunTrainer, plan: Plan, studies: list[Study]) -> int:
     """Print a plan: its runs and their time, runs in training and failed ones, and what can be
     judged."""
     store = training.store
     setup = training.setup
-    if refusal := trouble(training.check, plan):
+    refusal = refusal_of(training.check, plan)
+    if refusal:
         print(f"Training here would be refused: {refusal}")
     print(plan.line())
     expected = training.expected()
     seconds = expected.wall(plan.missing)
-    need = f", so this needs a GPU; --gpus 1 plans for one {GPU}" * (
-        seconds > WEEKS and not expected.gpu
-    )
-    print(f"About {spoken(seconds)} {expected.where}{need}.")
+    time = f"About {spoken(seconds)} {expected.where}"
+    if seconds > WEEKS and not expected.gpu:
+        time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"
+    print(f"{time}.")
     for run in plan.runs:
         if store.claimed(run.run_id):
             say(f"running {run.run_id} {run.label}")
-        elif failure := store.failure(run.run_id):
+            continue
+        failure = store.failure(run.run_id)
+        if failure:
             say(f"failed  {run.run_id} {run.label}: {failure}")
     if len(plan.missing) < len(plan.runs):
-        gather = importlib.import_module("core.report.results").gather
+        from core.report.results import gather
+
         for study in studies:
-            if number := gather(study, setup, store).count("no number"):
+            number = gather(study, setup, store).count("no number")
+            if number:
                 say(f"{study.name}: {are(number, 'stored run')} without a number for a cell.")
     if setup.scale.name == PAPER.name:
-        prospects = importlib.import_module("core.report.prospects")
+        from core.report import prospects
+
         say(*prospects.lines(studies, setup, gpu_seconds, training.options.gpus or 1))
     elif not training.options.all:
-        verdicts = importlib.import_module("core.report.verdicts")
-        for line in verdicts.judged_at(studies, setup):
+        from core.report.verdicts import judged_at
+
+        for line in judged_at(studies, setup):
             say(line)
     return 0
 
 
-def menu(training: Training, studies: list[Study]) -> int:
+def menu(training: RunTrainer, studies: list[Study]) -> int:
     """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is
     wrong."""
-    options = training.options
+    from core.report.verdicts import judgeable
+
+    # The papers
     setup = training.setup
     catalogue = training.around.catalogue
     for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
         say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip())
     expected = training.expected()
-    verdicts = importlib.import_module("core.report.verdicts")
     print(f"Times are {expected.where}.")
-    wrong = [
-        *catalogue.faults.values(),
-        *(trouble(methods.method, name) for name in methods.names()),
-    ]
+
+    # What is wrong with files
+    wrong = list(catalogue.faults.values())
+    for name in methods.names():
+        wrong.append(refusal_of(methods.method, name))
+
+    # The studies
     for study in studies:
         say(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption}")
-        if fault := trouble(catalogue.check, study):
+        fault = refusal_of(catalogue.check, study)
+        if fault:
             wrong.append(fault)
             continue
-        plan = planning.plan([study], setup, training.store, use_published=options.use_published)
-        claims = [entry.words for entry in verdicts.judgeable([study], setup)]
-        time = f"About {spoken(expected.wall(plan.missing))}."
-        say(" ".join([" " * 20, plan.line(), time, *claims]))
+        plan = planning.plan(
+            [study], setup, training.store, use_published=training.options.use_published
+        )
+        words = [" " * 20, plan.line(), f"About {spoken(expected.wall(plan.missing))}."]
+        for entry in judgeable([study], setup):
+            words.append(entry.words)
+        say(" ".join(words))
     for sentence in filter(None, wrong):
         say(sentence, out=sys.stderr)
-    return 2 if any(wrong) else 0
+    if any(wrong):
+        return 2
+    return 0
 
 
-def verify(command: Training, studies: Sequence[Study]) -> int:
+def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
     """Train some published runs of these studies again, whatever their seed, and say how far they
-    differ. The exit status is 1 if a run fails or differs by more than `SAME` points on the same
+    differ. The exit status is 1 if a run fails or differs by more than `SAME_POINTS` points on the same
     kind of device."""
     options = command.options
     setup = command.setup
@@ -280,41 +322,44 @@ def verify(command: Training, studies: Sequence[Study]) -> int:
     store = Store(scratch, None)
     worst = 0.0
     runs = planning.plan(studies, replace(setup, seeds=25), packs, use_published=True).runs
-    made = [run for run in runs if packs.has(run.run_id, use_published=True)]
+    stored = [run for run in runs if packs.has(run.run_id, use_published=True)]
     # ids are hashes: a fair sample
-    wanted = sorted(made, key=lambda run: run.run_id)[: options.verify]
+    wanted = sorted(stored, key=lambda run: run.run_id)[: options.verify]
     print(
         f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails."
     )
-    training = Training(options, command.argv, command.around, store, setup, command.found)
+    training = RunTrainer(options, command.argv, command.around, store, setup, command.found)
     with contextlib.closing(training):
         status = training.train(Plan(wanted, wanted))
-    for run in (run for run in wanted if store.has(run.run_id)):
+    for run in wanted:
+        if not store.has(run.run_id):
+            continue
         old = packs.load(run.run_id)
         new = store.load(run.run_id)
         gap = difference(old.rows, new.rows)
-        other = "; of different kinds of device, whose dropout masks differ" * other_devices(
-            old, new
-        )
-        print(f"{run.run_id} {run.label}: at most {gap:.6f} points apart{other}.")
-        worst = max(worst, 0.0 if other else gap)
+        line = f"{run.run_id} {run.label}: at most {gap:.6f} points apart"
+        if other_devices(old, new):
+            line += "; of different kinds of device, whose dropout masks differ"
+        else:
+            worst = max(worst, gap)
+        print(f"{line}.")
     if status == 0:
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"The largest difference is {worst:.6f} points; up to {SAME} are rounding.")
-    return status or int(worst > SAME)
+    print(f"The largest difference is {worst:.6f} points; up to {SAME_POINTS} are rounding.")
+    return status or int(worst > SAME_POINTS)
 
 
 def difference(published, anew) -> float:
     """The largest |difference| over the scores that two runs' frames share, in points: by
     checkpoint, task and metric, along a curve by step, too. A score that is no number on one side
     alone is infinitely far."""
-    both = [
-        one.assign(step=one["step"].where(one["checkpoint"] == "curve", 0))
-        for one in (published, anew)
-    ]
+    both = []
+    for rows in (published, anew):
+        is_curve = rows["checkpoint"] == "curve"
+        both.append(rows.assign(step=rows["step"].where(is_curve, 0)))
     pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric", "step"])
     pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))]
     gaps = (pairs["value_x"] - pairs["value_y"]).abs().fillna(float("inf"))
-    return (
-        float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max()) if len(gaps) else 0.0
-    )
+    if not len(gaps):
+        return 0.0
+    return float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max())

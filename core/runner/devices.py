@@ -54,10 +54,12 @@ def visible_gpus() -> dict[str, int]:
 
 def _free(name: str, present: list[tuple[str, int]]) -> int | None:
     """Free bytes of the GPU with this name in CUDA_VISIBLE_DEVICES; None if no GPU has the name."""
-    if name.isdecimal():
-        return present[int(name)][1] if int(name) < len(present) else None
-    if name.startswith("MIG-"):  # nvidia-smi does not list the parts of a GPU here
-        return 0 if any(free == 0 for _, free in present) else None
+    if name.isdecimal() and int(name) < len(present):
+        _, free = present[int(name)]
+        return free
+    # nvidia-smi does not list the parts of a GPU here
+    if name.startswith("MIG-") and any(free == 0 for _, free in present):
+        return 0
     for uuid, free in present:
         if name.startswith("GPU-") and (uuid or name).startswith(name):
             return free
@@ -73,13 +75,18 @@ def _present() -> list[tuple[str, int]]:
         )
         gpus = []
         for line in filter(str.strip, listing.stdout.splitlines()):
-            if (row := ROW.fullmatch(line.strip())) is None:
+            row = ROW.fullmatch(line.strip())
+            if row is None:
                 _pass_over(line)
-            else:
-                known = row[3].isdecimal() and row[2] != "Enabled"
-                gpus.append((row[1], int(row[3]) << 20 if known else 0))
+                continue
+            free = 0
+            if row[3].isdecimal() and row[2] != "Enabled":
+                free = int(row[3]) << 20
+            gpus.append((row[1], free))
         return gpus
-    return [("", 0)] * len(list(DRIVER.iterdir())) if DRIVER.is_dir() else []
+    if not DRIVER.is_dir():
+        return []
+    return [("", 0)] * len(list(DRIVER.iterdir()))
 
 
 @functools.cache  # a command asks several times
@@ -109,8 +116,7 @@ def check_torch(device: str) -> None:
         cause = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1].strip()
     raise UserError(
         f"torch cannot use the GPU that nvidia-smi lists ({cause[:200]}); install a build of torch "
-        "for its "
-        "driver (https://pytorch.org/get-started/locally), or give --device cpu."
+        "for its driver (https://pytorch.org/get-started/locally), or give --device cpu."
     )
 
 
@@ -118,16 +124,19 @@ def memory() -> int:
     """Bytes of memory that this process may use: the machine's, or less in a container or a batch
     job."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    lines = OWN_CGROUP.read_text().splitlines() if OWN_CGROUP.exists() else []
-    for _, controllers, path in (line.split(":", 2) for line in lines):
-        if controllers in ("", "memory"):  # version 2, version 1
-            root = CGROUPS / controllers
-            name = "memory.limit_in_bytes" if controllers else "memory.max"
-            folder = root / path.strip("/")
-            for place in (folder, *folder.parents):
-                # groups around a container; no limit
-                with contextlib.suppress(OSError, ValueError):
-                    limits.append(int((place / name).read_text()))
+    lines = []
+    if OWN_CGROUP.exists():
+        lines = OWN_CGROUP.read_text().splitlines()
+    names = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # version 2, version 1
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers not in names:
+            continue
+        folder = CGROUPS / controllers / path.strip("/")
+        for place in (folder, *folder.parents):
+            # groups around a container; no limit
+            with contextlib.suppress(OSError, ValueError):
+                limits.append(int((place / names[controllers]).read_text()))
     return min(limits)
 
 
@@ -135,9 +144,10 @@ def cache_folder() -> Path:
     """The folder for downloads and other files that can be made again: a temporary one where the
     user's own cannot be written, such as with another user's HOME, or with none. Raises UserError
     if the temporary one may be another user's, or written by others."""
-    # a relative one is to be ignored, says its specification
-    named = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(named if os.path.isabs(named) else os.path.expanduser("~/.cache")) / "run_study"
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(caches):  # a relative one is to be ignored, says its specification
+        caches = os.path.expanduser("~/.cache")
+    folder = Path(caches) / "run_study"
     there = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     if folder.is_absolute() and os.access(there, os.W_OK | os.X_OK):
         return folder
@@ -175,32 +185,47 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     0.07 points within 20 steps). So threads do not depend on the memory of a GPU that is free just
     now.
     """
-    visible = visible_gpus() if device != "cpu" else {}
-    no_gpu = "No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES."
+    visible: dict[str, int] = {}
+    if device != "cpu":
+        visible = visible_gpus()
     if device == "cuda" and not visible:
-        raise UserError(no_gpu)
+        raise UserError(
+            "No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES."
+        )
     cores = joblib.cpu_count()  # by affinity and the container's quota
     if visible:
-        need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
-        each = {gpu: max(1, min(GPU_RUNS, free // need)) for gpu, free in visible.items()}
-        slots = sum(each.values())
+        kind = "cuda"
         most = GPU_RUNS * len(visible)
-        if jobs and jobs > slots:
-            each = dict.fromkeys(visible, -(-jobs // len(visible)))
-        rounds = range(max(each.values()))
-        names = tuple(
-            f"gpu{gpu}.{place}" for place in rounds for gpu, count in each.items() if place < count
-        )
+        slots, names = _gpu_slots(visible, GPU_MEMORY.get(scale, SMALL_GPU_MEMORY), jobs or 0)
     else:
-        slots = most = (
-            cores if SCALES[scale].generated else max(1, min(cores, memory() // RUN_MEMORY))
-        )
+        kind = "cpu"
+        slots = cores
+        if not SCALES[scale].generated:
+            slots = max(1, min(cores, memory() // RUN_MEMORY))
+        most = slots
         names = tuple(f"cpu.{place}" for place in range(max(slots, jobs or 0)))
-    threads = max(1, cores // max(most, jobs or slots))
-    kind = "cuda" if visible else "cpu"
     return Resources(
-        device=kind, jobs=jobs or slots, threads=threads, names=names, gpus=len(visible)
+        device=kind,
+        jobs=jobs or slots,
+        threads=max(1, cores // max(most, jobs or slots)),
+        names=names,
+        gpus=len(visible),
     )
+
+
+def _gpu_slots(visible: dict[str, int], need: int, jobs: int) -> tuple[int, tuple[str, ...]]:
+    """How many runs of `need` bytes the visible GPUs hold, and the names of that many slots, or of
+    enough for `jobs`."""
+    by_gpu = {gpu: max(1, min(GPU_RUNS, free // need)) for gpu, free in visible.items()}
+    slots = sum(by_gpu.values())
+    if jobs > slots:
+        by_gpu = dict.fromkeys(visible, -(-jobs // len(visible)))
+    names = []
+    for place in range(max(by_gpu.values())):
+        for gpu, count in by_gpu.items():
+            if place < count:
+                names.append(f"gpu{gpu}.{place}")
+    return slots, tuple(names)
 
 
 def slot_folder() -> Path:
@@ -211,8 +236,11 @@ def slot_folder() -> Path:
 
 def slot_environment(slot: str) -> dict[str, str]:
     """What narrows a run to the device of its slot."""
-    gpu = slot.removeprefix("gpu").rpartition(".")[0] if slot.startswith("gpu") else ""
+    gpu = ""
+    if slot.startswith("gpu"):
+        gpu = slot.removeprefix("gpu").rpartition(".")[0]
     # An index of ours is nvidia-smi's; the user's is meant as CUDA counts in the user's own
     # environment.
-    order = {} if "CUDA_VISIBLE_DEVICES" in os.environ else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return {"CUDA_VISIBLE_DEVICES": gpu, **order}
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        return {"CUDA_VISIBLE_DEVICES": gpu}
+    return {"CUDA_VISIBLE_DEVICES": gpu, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}

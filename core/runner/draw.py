@@ -3,17 +3,16 @@ publishes. The report is imported when it is needed: matplotlib takes its time."
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from core.data import sources as finding
 from core.runner.cli import Options
-from core.runner.estimate import BERT_BASE, MINI, gpu_seconds
+from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
 from core.spec.errors import UserError, counted, refusing, say
 from core.spec.identity import run_id
@@ -28,7 +27,7 @@ from core.store.store import Store
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
 
 
-class Drawing:
+class StudyDrawer:
     """What one command draws: tables under `results`, pictures under `figures`. With `small` a
     study has no LaTeX, no PDF and no CSV file of its runs."""
 
@@ -47,7 +46,8 @@ class Drawing:
         if self.options.all:
             self.redraw(studies, setup.scale.name)
             return
-        terminal = importlib.import_module("core.report.tables").terminal
+        from core.report.tables import terminal
+
         for result in self.render(studies, setup):
             say(*terminal(result).split("\n"))
 
@@ -57,26 +57,32 @@ class Drawing:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
         profiles; the results of all, by scale and profile."""
         report = _report()
-        other = None
         if not report.is_ours(self.results / "index.html"):
-            other = next(filter(Path.exists, (self.results / name for name in PAGE)), None)
-        if other:
-            raise UserError(f"{other} was not drawn by this command; give another --results-dir.")
+            for name in PAGE:
+                file = self.results / name
+                if file.exists():
+                    raise UserError(
+                        f"{file} was not drawn by this command; give another --results-dir."
+                    )
         recorded = finding.recorded(self.store)
         results = dict[tuple[str, str], list]()
         setups = list[Setup]()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):
             found = recorded.get(scale.name)
+            if found:
+                sources = found.sources
+            else:
+                hidden = finding.HIDDEN if scale.hub_models else ()
+                sources = finding.unfetched_sources(hidden)
             seeds = self.options.seeds or scale.seeds
-            none = finding.unfetched_sources(finding.HIDDEN if scale.hub_models else ())
-            sources = found.sources if found else none
-            setups.append(
-                setup := Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
-            )
-            begun = started(studies, setup, self.store) if found else []
+            setup = Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
+            setups.append(setup)
+            if not found:
+                continue
+            begun = started(studies, setup, self.store)
             if begun and only in (None, scale.name) and self.options.profile in (None, profile):
                 results[scale.name, profile] = self.render(begun, setup)
-            elif found:
+            else:
                 stored = report.gathered(begun, setup, self.store)
                 results[scale.name, profile] = [result for result in stored if result.begun]
         if not any(results.values()):
@@ -93,46 +99,68 @@ class Drawing:
         return results
 
 
-def _report() -> Any:
+def _report() -> ModuleType:
     """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
     it is imported. Raises UserError for a matplotlibrc in the current folder that it cannot
     read."""
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
     hint = "mend the matplotlibrc in this folder, or give the command in another folder"
     with refusing("matplotlib cannot read its settings", hint, UnicodeError):
-        return importlib.import_module("core.report.render")
+        from core.report import render
+
+        return render
 
 
 def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]:
     """The studies of which a run of their own is stored, or one seed of all cells, or every seed of
     a claim's cells. Other runs that several studies share do not count. A study with `least_seeds`
     above 1 needs that many seeds of all cells."""
-    asked = {
-        study.name: {
-            cell.labels: [run_id(run) for run in runs] for cell, runs in setup.asked(study)
-        }
-        for study in studies
-    }
-    sharing = Counter(run for cells in asked.values() for run in set().union(*cells.values()))
+    cells_of = {study.name: _run_ids(study, setup) for study in studies}
+    sharing = Counter[str]()  # studies by run
+    for cells in cells_of.values():
+        sharing.update(set().union(*cells.values()))
     stored = {run for run in sharing if store.has(run, use_published=True)}
-
-    def is_started(study: Study) -> bool:
-        cells = asked[study.name]
-        seeds = sum(stored.issuperset(seed) for seed in zip(*cells.values(), strict=True))
-        if seeds or study.least_seeds > 1:
-            return seeds >= study.least_seeds
-        contrasts = (claim.predicate.contrasts() for claim in study.claims)
-        claims = (
-            [cell.labels for cell in study.at(setup.scale).cells_of(one)] for one in contrasts
-        )
-        runs = ([run for labels in claim for run in cells.get(labels, [""])] for claim in claims)
-        own = any(sharing[run] == 1 for run in stored.intersection(set().union(*cells.values())))
-        return own or any(of_claim and stored.issuperset(of_claim) for of_claim in runs)
-
-    return [study for study in studies if is_started(study)]
+    return [
+        study
+        for study in studies
+        if _is_started(study, setup, cells_of[study.name], stored, sharing)
+    ]
 
 
-def publish(
+def _run_ids(study: Study, setup: Setup) -> dict[tuple[str, ...], list[str]]:
+    """The ids of each cell's runs, by seed."""
+    cells = {}
+    for cell, runs in setup.asked(study):
+        cells[cell.labels] = [run_id(run) for run in runs]
+    return cells
+
+
+def _is_started(
+    study: Study,
+    setup: Setup,
+    cells: Mapping[tuple[str, ...], Sequence[str]],
+    stored: set[str],
+    sharing: Mapping[str, int],
+) -> bool:
+    """Whether the stored runs start a study. `cells` has the ids of its runs, and `sharing` how
+    many studies have a run."""
+    seeds = sum(stored.issuperset(seed) for seed in zip(*cells.values(), strict=True))
+    if seeds or study.least_seeds > 1:
+        return seeds >= study.least_seeds
+    own = stored.intersection(set().union(*cells.values()))
+    if any(sharing[run] == 1 for run in own):
+        return True
+    here = study.at(setup.scale)
+    for claim in study.claims:
+        runs: list[str] = []
+        for cell in here.cells_of(claim.predicate.contrasts()):
+            runs += cells.get(cell.labels, [""])  # a cell that the scale cannot run
+        if runs and stored.issuperset(runs):
+            return True
+    return False
+
+
+def publish_and_draw(
     store: Store,
     home: Path,
     every: Sequence[Study],
@@ -143,11 +171,18 @@ def publish(
     """Pack all your own runs of these studies, and draw everything that is published. Raises
     UserError for runs on other data than the published runs of the scale, of code that no commit
     has, or, unless `replace`, with other numbers than the published runs."""
-    gather = importlib.import_module("core.report.results").gather
+    from core.report.results import RunResult, gather
+
     scale = setup.scale.name
     published = home / "results" / "published"
-    runs = [run for study in studies for run in gather(study, setup, store).runs]
+
+    # Your own runs, each once
+    runs: list[RunResult] = []
+    for study in studies:
+        runs += gather(study, setup, store).runs
     own = list(dict.fromkeys(run.run_id for run in runs if run.source == "own"))
+
+    # Refuse what may not be published
     packs = finding.recorded(Store(published / "none", published), (scale,))
     data = ""
     if own and scale in packs:
@@ -155,14 +190,19 @@ def publish(
     if data:
         raise UserError(
             f"The published runs of scale {scale} are on other data than yours ({data}), so "
-            "nothing is "
-            "published; leave --publish out."
+            "nothing is published; leave --publish out."
         )
-    new = [run for run in own if replace or store.scale_of_pack(run) is None]
-    commits = {run: code.commit_of(store.load(run).provenance, home) for run in new}
-    if unnamed := [run for run, commit in commits.items() if not commit]:
-        which = f"No commit of {home} has the code that made these runs: {', '.join(unnamed)}"
-        raise UserError(f"{which}; commit that code, train them again, or leave --publish out.")
+    commits = {}
+    for name in own:
+        if replace or store.scale_of_pack(name) is None:
+            commits[name] = code.commit_of(store.load(name).provenance, home)
+    unnamed = [name for name, commit in commits.items() if not commit]
+    if unnamed:
+        raise UserError(
+            f"No commit of {home} has the code that made these runs: {', '.join(unnamed)}; commit "
+            "that code, train them again, or leave --publish out."
+        )
+
     store.publish(own, published, commits, replace)
     print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
     redraw_published(home, every)
@@ -177,35 +217,33 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
     lock = home / "results" / ".locks" / "redrawing.lock"
     with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
         store = Store(published / "none", published)
-        drawn = Drawing(every, store, published, figures, small=True).redraw(studies)
-    readme = home / "README.md"
-    module = importlib.import_module("core.report.readme")
-    if readme.exists() and all((published / f"{name}.csv").exists() for name in module.CLAIM_FILES):
-        filled = module.filled
-        files.write_changed(
-            readme, filled(readme.read_text(encoding="utf-8"), published, times(published)).encode()
-        )
+        drawn = StudyDrawer(every, store, published, figures, small=True).redraw(studies)
+
+    from core.report import readme, render
+
+    file = home / "README.md"
+    if file.exists() and all((published / f"{name}.csv").exists() for name in readme.CLAIM_FILES):
+        text = readme.filled(file.read_text(encoding="utf-8"), published, times(published))
+        files.write_changed(file, text.encode())
     for (scale, profile), results in drawn.items():
+        if not any(drawn[scale, other] for other in PROFILES):
+            continue
         kept = {result.study.name for result in results}
-        gone = (
-            {study.name for study in studies} - kept
-            if any(drawn[scale, p] for p in PROFILES)
-            else ()
-        )
-        for name in gone:
-            folders = published / scale / profile, figures / scale / profile
-            importlib.import_module("core.report.render").remove(name, *folders)
+        for name in {study.name for study in studies} - kept:
+            render.remove(name, published / scale / profile, figures / scale / profile)
 
 
 def times(published: Path) -> dict[str, str]:
     """How long a run takes by scale, for README: of an H100 by the measured rates, least and most
     of three methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
     runs = [base(method, "paper") for method in ("simcse", "esimcse", "mocose")]
-    shapes = {"mini": MINI, "paper": BERT_BASE}
-    seconds = {
-        scale: sorted(gpu_seconds(run, shape) for run in runs) for scale, shape in shapes.items()
-    }
-    if (file := published / "demo" / "paper" / "runs.csv").is_file():
-        recorded = importlib.import_module("pandas").read_csv(file)["seconds"]
-        seconds["demo"] = list(recorded.quantile([0.1, 0.9]))
-    return {scale: f"{spoken(of[0])} to {spoken(of[-1])}" for scale, of in seconds.items()}
+    ranges = {}
+    for scale, shape in (("mini", MINI_SHAPE), ("paper", BERT_BASE)):
+        seconds = [gpu_seconds(run, shape) for run in runs]
+        ranges[scale] = (min(seconds), max(seconds))
+    file = published / "demo" / "paper" / "runs.csv"
+    if file.is_file():
+        import pandas  # takes a second
+
+        ranges["demo"] = tuple(pandas.read_csv(file)["seconds"].quantile([0.1, 0.9]))
+    return {scale: f"{spoken(low)} to {spoken(high)}" for scale, (low, high) in ranges.items()}

@@ -54,7 +54,7 @@ class Shape(NamedTuple):
 
 # the encoders of the table
 BERT_BASE = Shape()
-MINI = Shape(2, 384, 512)
+MINI_SHAPE = Shape(2, 384, 512)
 
 
 class Expectation(NamedTuple):
@@ -74,13 +74,27 @@ class Expectation(NamedTuple):
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store) -> Expectation:
     """What a command's runs are expected to take. Runs that share a GPU take turns."""
+    # How many at once, on what
     elsewhere = options.gpus or options.cluster
-    resources = devices.resources(scale.name, "cpu" if elsewhere else options.device, options.jobs)
-    gpu = (
-        bool(options.gpus or options.cluster and options.device != "cpu")
-        or resources.device == "cuda"
-    )
-    turns = 1.0 if elsewhere else max(1.0, resources.jobs / max(1, resources.gpus))
+    device = "cpu" if elsewhere else options.device
+    resources = devices.resources(scale.name, device, options.jobs)
+    if options.gpus:
+        gpu = True
+        jobs = options.gpus
+        where = f"on {jobs} {GPU}"
+    else:
+        gpu = resources.device == "cuda"
+        jobs = resources.jobs
+        if options.cluster:
+            gpu = options.device != "cpu"
+            jobs = options.jobs or 1
+        kind = "cuda" if gpu else "cpu"
+        where = f"with {jobs} at once on {kind}"
+
+    # How long one run takes
+    turns = 1.0
+    if not elsewhere:
+        turns = max(1.0, resources.jobs / max(1, resources.gpus))
     encoders = shapes(found, scale.generated)
 
     def rate(config: RunConfig) -> float:
@@ -90,14 +104,18 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
         precision = "bf16" if config.train.precision == "bf16" else "fp32"
         return cost(config) * token_seconds(encoder, precision, resources.threads, tokens(config))
 
-    longer = [] if elsewhere else list(_longer(store, scale, resources, encoders, rate))
-    factor = statistics.median(longer or [1.0])
-    basis = f"from rates of one {GPU} in bf16" if gpu else "from a timing of this CPU"
-    basis = f"from {counted(len(longer), 'finished run')} on this machine" if longer else basis
-    jobs = options.gpus or (options.jobs or 1 if options.cluster else resources.jobs)
-    where = (
-        f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {'cuda' if gpu else 'cpu'}"
-    )
+    # How much longer or shorter the runs of this machine took
+    longer: list[float] = []
+    if not elsewhere:
+        longer = list(_longer(store, scale, resources, encoders, rate))
+    factor = 1.0
+    if longer:
+        factor = statistics.median(longer)
+        basis = f"from {counted(len(longer), 'finished run')} on this machine"
+    elif gpu:
+        basis = f"from rates of one {GPU} in bf16"
+    else:
+        basis = "from a timing of this CPU"
     return Expectation(lambda config: factor * rate(config), jobs, f"{where} ({basis})", gpu)
 
 
@@ -109,15 +127,15 @@ def _longer(
     rate: Callable[[RunConfig], float],
 ) -> Iterator[float]:
     """How many times as long as by the rates your runs of this scale, encoders and machine took."""
+    wanted = (scale.name, "ok", socket.gethostname(), resources.threads)
     # ids are hashes: a fair sample
     for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)
-            made = run.provenance
-            seconds = run.provenance.get("seconds")
-            here = socket.gethostname(), resources.threads, "ok", scale.name
-            same = here == (made.get("host"), made.get("threads"), run.status, run.config.scale)
-            same = same and str(made.get("device")).startswith(resources.device)
+            about = run.provenance
+            same = wanted == (run.config.scale, run.status, about.get("host"), about.get("threads"))
+            same = same and str(about.get("device")).startswith(resources.device)
+            seconds = about.get("seconds")
             if same and run.config.encoder.digest in encoders and isinstance(seconds, dict):
                 yield sum(seconds.values()) / rate(run.config)
 
@@ -125,17 +143,21 @@ def _longer(
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:
     """The shapes of a command's encoders by digest: by their folders, or the papers' of that width
     where an encoder is not fetched yet."""
-    folders = {"bert-base": DEMO_ENCODER if generated else found.places.encoder}
-    folders |= found.places.others
-    made = {}
+    folders = {"bert-base": found.places.encoder, **found.places.others}
+    if generated:
+        folders["bert-base"] = DEMO_ENCODER
+    by_digest = {}
     for encoder in found.sources.encoders():
         width = encoder.hidden
+        layers = 24 if width > 768 else 12
+        shape = Shape(layers, width, 4 * width, max(1, width // 64))
         folder = folders.get(encoder.stands_for)
-        about = {} if folder is None else configuration(folder)
-        usual = Shape(24 if width > 768 else 12, width, 4 * width, max(1, width // 64))
-        sizes = {name: about[name] for name in Shape._fields if type(about.get(name)) is int}
-        made[encoder.digest] = usual._replace(**sizes)
-    return made
+        if folder is not None:
+            about = configuration(folder)
+            sizes = {name: about[name] for name in Shape._fields if type(about.get(name)) is int}
+            shape = shape._replace(**sizes)
+        by_digest[encoder.digest] = shape
+    return by_digest
 
 
 def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
@@ -144,28 +166,33 @@ def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
     for its launches."""
 
     def seconds(what: str, sentences: int = 64) -> float:
-        small, large = (_measured(name, what, config.passes) for name in ("2x384", "12x768"))
-        least = MINI.products / BERT_BASE.products
+        small = _measured("2x384", what, config.passes)
+        large = _measured("12x768", what, config.passes)
+        least = MINI_SHAPE.products / BERT_BASE.products
         work = encoder.products / BERT_BASE.products * sentences / 64
         return max(small, small + (large - small) * (work - least) / (1 - least))
 
-    trained = config.train.steps * seconds(config.method, config.train.batch_size)
-    scored = checks(config) * seconds("check") + seconds("start and final scoring")
-    return trained + scored + (seconds("transfer tasks") if config.eval.transfer else 0.0)
+    total = config.train.steps * seconds(config.method, config.train.batch_size)
+    total += checks(config) * seconds("check") + seconds("start and final scoring")
+    if config.eval.transfer:
+        total += seconds("transfer tasks")
+    return total
 
 
 @functools.cache
 def _measured(encoder: str, what: str, passes: float) -> float:
     """Seconds of the table; a step's are of the method's row with the nearest passes, stretched to
     `passes`. A method without rows has SimCSE's."""
-    rows = [
-        row for row in csv.DictReader(TABLE.read_text().splitlines()) if row["encoder"] == encoder
-    ]
-    rows = [row for row in rows if row["what"] == what] or [
-        row for row in rows if row["what"] == "simcse"
-    ]
-    row = min(rows, key=lambda row: abs(float(row["passes"] or 0) - passes))
-    return float(row["seconds"]) * (passes / float(row["passes"]) if row["passes"] else 1.0)
+    table = csv.DictReader(TABLE.read_text().splitlines())
+    rows = [row for row in table if row["encoder"] == encoder]
+    own = [row for row in rows if row["what"] == what]
+    if not own:
+        own = [row for row in rows if row["what"] == "simcse"]
+    row = min(own, key=lambda row: abs(float(row["passes"] or 0) - passes))
+    seconds = float(row["seconds"])
+    if row["passes"]:
+        seconds *= passes / float(row["passes"])
+    return seconds
 
 
 @functools.cache

@@ -7,10 +7,10 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.data.encoders import unfollowed
 from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
@@ -22,10 +22,23 @@ from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
-AGGREGATES = ("all", "mean", "wmean")
-GEOMETRY = ("alignment", "alignment_all", "uniformity")
-COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
+SHOWN_AGGREGATES = ("all", "mean", "wmean")
+SHOWN_GEOMETRY = ("alignment", "alignment_all", "uniformity")
+CSV_COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
+
+
+class Task(NamedTuple):
+    """What a command scores: its sets, which of them are tests and development sets, and those that
+    give alignment and uniformity."""
+
+    tests: tuple[str, ...]
+    development: tuple[str, ...]
+    sets: dict[str, StsSet]
+    geometry_of: list[StsSet]
+
+
+Line = tuple[str, str, float, object]  # of the CSV file: set, metric, value, pairs
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,46 +46,65 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     began = time.monotonic()
     _check_csv(options.csv)
-    tests, apart, sets, geometry_of = _sets(options)
+    task = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
     devices.check_torch(options.device)
     from core.engine.evaluation import scoring  # torch takes seconds: mistakes are found first
 
-    encode, pooling = _encoder(options)
-    pairs = {name: len(one) for name, one in sets.items()}
-    without = " and ".join(apart)
-    read = f"{counted(len(tests), 'test set')} and {without or 'no development set'}"
-    say(f"Read {read}, {sum(pairs.values())} pairs.")
-    evaluation = scoring.evaluate(sets, encode, geometry_of)
+    encode, pooling = _encode_and_pooling(options)
+    without = " and ".join(task.development)
+    tests = counted(len(task.tests), "test set")
+    pairs = sum(map(len, task.sets.values()))
+    say(f"Read {tests} and {without or 'no development set'}, {pairs} pairs.")
+    evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
     scores = dict(evaluation.scores)
-    if tests:
-        scores["avg"] = {of: evaluation.average(tests, of) for of in AGGREGATES}
-    rows: list[tuple[str, str, float, object]] = []
-    say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
-    over = f"  of the {counted(len(tests), 'test')}" + (f", without {without}" if without else "")
-    for name, score in scores.items():
-        numbers = " ".join(f"{score[of]:>7.2f}" for of in AGGREGATES)
-        note = over if name == "avg" else NO_SCORE if math.isnan(score["all"]) else ""
-        say(f"{name.replace('avg', 'average'):<10} {pairs.get(name, ''):>6} {numbers}{note}")
-        rows += [(name, f"spearman_{of}", score[of], pairs.get(name, "")) for of in AGGREGATES]
-    for metric in GEOMETRY:
-        whole, batched = (
-            evaluation.geometry[f"{metric}_{over}"] for over in ("global", "batched64")
-        )
-        # a set may be smaller
-        part = "" if math.isnan(batched) else f", in batches of 64 {batched:.4f}"
-        say(f"{metric.replace('_', ', ')}: {whole:.4f}{part}")
-    rows += [
-        (geometry_of[-1].name, metric, value, "") for metric, value in evaluation.geometry.items()
-    ]
+    if task.tests:
+        scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}
+    lines = _say_scores(task, scores) + _say_geometry(task, evaluation.geometry)
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
     if options.csv is not None:
         import pandas
 
         name = no_formula(Path(os.path.abspath(options.model)).name)  # of `.`, too
-        table = pandas.DataFrame([(name, pooling, *row) for row in rows], columns=COLUMNS)
+        rows = [(name, pooling, *line) for line in lines]
+        table = pandas.DataFrame(rows, columns=CSV_COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
+
+
+def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[Line]:
+    """Print a line for each set, and for the average; the lines of the CSV file."""
+    average_of = f"  of the {counted(len(task.tests), 'test')}"
+    if task.development:
+        average_of += f", without {' and '.join(task.development)}"
+    say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
+    lines: list[Line] = []
+    for name, score in scores.items():
+        pairs: object = ""
+        note = ""
+        if name in task.sets:
+            pairs = len(task.sets[name])
+        if name == "avg":
+            note = average_of
+        elif math.isnan(score["all"]):
+            note = NO_SCORE
+        numbers = " ".join(f"{score[aggregate]:>7.2f}" for aggregate in SHOWN_AGGREGATES)
+        say(f"{name.replace('avg', 'average'):<10} {pairs:>6} {numbers}{note}")
+        for aggregate in SHOWN_AGGREGATES:
+            lines.append((name, f"spearman_{aggregate}", score[aggregate], pairs))
+    return lines
+
+
+def _say_geometry(task: Task, geometry: Mapping[str, float]) -> list[Line]:
+    """Print alignment and uniformity; the lines of the CSV file."""
+    for metric in SHOWN_GEOMETRY:
+        line = f"{metric.replace('_', ', ')}: {geometry[f'{metric}_global']:.4f}"
+        batched = geometry[f"{metric}_batched64"]
+        if not math.isnan(batched):  # a set may be smaller
+            line += f", in batches of 64 {batched:.4f}"
+        say(line)
+    name = task.geometry_of[-1].name
+    return [(name, metric, value, "") for metric, value in geometry.items()]
 
 
 def _check_csv(path: Path | None) -> None:
@@ -80,13 +112,9 @@ def _check_csv(path: Path | None) -> None:
     table."""
     if path is None:
         return
-    ours = (
-        path.is_file()
-        and not path.is_symlink()
-        and path.read_bytes().startswith(b"model,pooling,task,")
-    )
-    there = path.exists() or path.is_symlink()
-    if there and not ours:
+    is_table = path.is_file() and not path.is_symlink()
+    is_ours = is_table and path.read_bytes().startswith(b"model,pooling,task,")
+    if (path.exists() or path.is_symlink()) and not is_ours:
         raise UserError(f"{path} is there and holds no scores of this command; give another --csv.")
     if not path.absolute().parent.is_dir():
         raise UserError(
@@ -94,104 +122,143 @@ def _check_csv(path: Path | None) -> None:
         )
 
 
-def _encoder(options: argparse.Namespace) -> tuple[Callable[[Sequence[str]], Any], str]:
+Encode = Callable[[Sequence[str]], Any]
+
+
+class Loaded(NamedTuple):
+    """An encoder that was read: from sentences to vectors, with a pooling. `note` says in words
+    where the pooling comes from; a sentence is cut at `longest` tokens."""
+
+    encode: Encode
+    pooling: str
+    model: Any
+    longest: int
+    note: str
+
+
+def _encode_and_pooling(options: argparse.Namespace) -> tuple[Encode, str]:
     """The function from sentences to vectors, and its pooling in words. Prints what was read."""
+    folder: Path = options.model
+    # the folder that states modules, pooling and prompts
+    places = (folder, folder.absolute().parent)
+    stated_by = next((place for place in places if (place / "modules.json").is_file()), None)
+    if stated_by is None or options.pooling or (folder / "run.json").is_file():
+        loaded = _load_alone(options, stated_by)
+    else:
+        loaded = _load_modules(options, stated_by)
+    config = loaded.model.config
+    weights = sum(parameter.numel() for parameter in loaded.model.parameters()) / 1e6
+    shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
+    say(
+        f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at "
+        f"{loaded.longest} tokens."
+    )
+    say(f"Pooling {loaded.pooling}{loaded.note}")
+    return loaded.encode, loaded.pooling
+
+
+def _load_modules(options: argparse.Namespace, stated_by: Path) -> Loaded:
+    """The encoder with the pooling and the prompt that its folder states."""
     from core.engine.evaluation import encoding
 
     folder: Path = options.model
-    pooling: Any = options.pooling
-    trust = {"device": options.device, "allow_pickle": options.allow_pickle}
-    whole = next(
-        (at for at in (folder, folder.absolute().parent) if (at / "modules.json").is_file()), None
+    alone = "give --pooling to score its encoder alone"
+    if stated_by != folder:
+        raise UserError(
+            f"{folder} is a part of {stated_by}, which states a pooling; give that, or {alone}."
+        )
+    if not encoding.installed():
+        raise UserError(
+            f"{folder} has modules.json, which sentence-transformers reads; install the extra "
+            f"[evaluate] (requirements-evaluate.txt), or {alone}."
+        )
+    modules = encoding.load_modules(
+        folder, device=options.device, allow_pickle=options.allow_pickle
     )
-    if whole is not None and pooling is None and not (folder / "run.json").is_file():
-        alone = "give --pooling to score its encoder alone"
-        if whole != folder:
-            raise UserError(
-                f"{folder} is a part of {whole}, which states a pooling; give that, or {alone}."
-            )
-        if not encoding.installed():
-            raise UserError(
-                f"{folder} has modules.json, which sentence-transformers reads; install the extra "
-                "[evaluate] "
-                f"(requirements-evaluate.txt), or {alone}."
-            )
-        modules = encoding.load_modules(folder, **trust)
-        model = modules[0].auto_model
-        longest = modules.max_seq_length
-        encode = partial(modules.encode, show_progress_bar=False)
-        pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
-        prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt) or "none"
-        used = modules.default_prompt_name or "none"
-        similarity = modules.similarity_fn_name
-        note = f", by sentence-transformers. Cosines are scored, with prompt {used}; the folder "
-        note += f"names the similarity {similarity} and prompts: {prompts}."
-    else:
-        note = "." if pooling or whole else ". Choose another with --pooling."
-        if pooling and whole:
-            note = f". What {whole} says of modules, prompts and similarity is not used."
-        pooling = pooling or "cls"  # of a kept model, too
-        loaded = encoding.load_checkpoint(folder, pooling=pooling, **trust)
-        model = loaded.model
-        longest = loaded.max_length
-        if dropped := ", ".join(unfollowed(folder, longest)):
-            say(f"Not used: {dropped[:200]}.")
-        encode = partial(encoding.sentence_vectors, loaded, pooling=pooling)
-    config = model.config
-    weights = sum(parameter.numel() for parameter in model.parameters()) / 1e6
-    shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
-    say(
-        f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at {longest} "
-        "tokens."
+    prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt)
+    note = (
+        f", by sentence-transformers. Cosines are scored, with prompt "
+        f"{modules.default_prompt_name or 'none'}; the folder names the similarity "
+        f"{modules.similarity_fn_name} and prompts: {prompts or 'none'}."
     )
-    say(f"Pooling {pooling}{note}")
-    return encode, pooling
+    return Loaded(
+        encode=partial(modules.encode, show_progress_bar=False),
+        pooling=", ".join(type(module).__name__.lower() for module in list(modules)[1:]),
+        model=modules[0].auto_model,
+        longest=modules.max_seq_length,
+        note=note,
+    )
 
 
-def _sets(
-    options: argparse.Namespace,
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, StsSet], list[StsSet]]:
-    """Test names, development sets, all sets to score, and those that give alignment and
-    uniformity."""
+def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> Loaded:
+    """The encoder with the pooling that the user names, or [CLS]."""
+    from core.engine.evaluation import encoding
+
+    folder: Path = options.model
+    note = "."
+    if options.pooling and stated_by:
+        note = f". What {stated_by} says of modules, prompts and similarity is not used."
+    elif not options.pooling and not stated_by:
+        note = ". Choose another with --pooling."
+    pooling: Any = options.pooling or "cls"  # of a kept model, too
+    checkpoint = encoding.load_checkpoint(
+        folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
+    )
+    dropped = ", ".join(unfollowed(folder, checkpoint.max_length))
+    if dropped:
+        say(f"Not used: {dropped[:200]}.")
+    return Loaded(
+        encode=partial(encoding.sentence_vectors, checkpoint, pooling=pooling),
+        pooling=pooling,
+        model=checkpoint.model,
+        longest=checkpoint.max_length,
+        note=note,
+    )
+
+
+def _task(options: argparse.Namespace) -> Task:
+    """The sets that the options name. Raises UserError if they name none."""
     cache = devices.cache_folder()
     check_names("--pairs", options.pairs)
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
     tests = tuple(name for name in own if name != DEV)
-    dev = (DEV,) if DEV in own else ()
+    development = tuple(name for name in own if name == DEV)
     if SCALES[options.scale].generated:
-        own_pairs = (
-            f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
-        )
         if options.data_dir is not None:
-            raise UserError(own_pairs)
+            raise UserError(
+                f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
+            )
         sets = load_demo()
         for name in own:
             check_name(name, {other.lower() for other in sets})
         sets |= own
-        return (*DEMO.tests, *tests), (DEMO.dev, *dev), sets, [sets[DEMO.dev]]
+        return Task((*DEMO.tests, *tests), (DEMO.dev, *development), sets, [sets[DEMO.dev]])
     if options.data_dir is not None:
         sets = load_sts(options.data_dir) | own
-        whole = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
-        return (*STS_TESTS, *tests), ("STS-B dev", *dev), sets, whole
+        stsb = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
+        return Task((*STS_TESTS, *tests), ("STS-B dev", *development), sets, stsb)
     if not own:
         raise UserError(
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
-    return tests, dev, own, list(own.values())
+    return Task(tests, development, own, list(own.values()))
 
 
-def _path(text: str) -> Path:
+def _expanded(text: str) -> Path:
     """A path; no shell expands the tilde of `--csv=~/scores.csv`."""
     return Path(os.path.expanduser(text))
 
 
 def _parser() -> Parser:
-    what = "Score an encoder's folder on the STS tests (Spearman x 100, SentEval's 'all')."
-    parser = Parser(prog="run_study.py evaluate", description=what)
+    parser = Parser(
+        prog="run_study.py evaluate",
+        description="Score an encoder's folder on the STS tests (Spearman x 100, SentEval's "
+        "'all').",
+    )
     add = parser.add_argument
     add(
         "model",
-        type=_path,
+        type=_expanded,
         metavar="MODEL",
         help="folder with config.json, weights and a tokenizer",
     )
@@ -200,7 +267,7 @@ def _parser() -> Parser:
         choices=POOLINGS,
         help="how tokens become a vector (default: the folder's, or cls)",
     )
-    add("--data-dir", type=_path, help="SentEval's data, or a folder that holds it")
+    add("--data-dir", type=_expanded, help="SentEval's data, or a folder that holds it")
     add(
         "--pairs",
         action="append",
@@ -213,7 +280,7 @@ def _parser() -> Parser:
         "--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs"
     )
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--csv", type=_path, help="write every number to this file, too")
+    add("--csv", type=_expanded, help="write every number to this file, too")
     add(
         "--allow-pickle",
         action="store_true",

@@ -25,11 +25,15 @@ LOOKING = ("plan", "list", "regenerate-figures")  # modes that train nothing, an
 def scale_of(options: Options) -> Scale:
     """The scale that the user named, or that fits the machine; the first line of output says
     which."""
-    gpus = options.gpus or len(devices.visible_gpus() if options.device != "cpu" else ())
-    name = options.scale or ("paper" if gpus else "demo")
+    gpus = options.gpus
+    if not gpus and options.device != "cpu":
+        gpus = len(devices.visible_gpus())
+    if options.scale:
+        print(f"Scale {options.scale}.")
+        return SCALES[options.scale]
+    name = "paper" if gpus else "demo"
     why = f"for {counted(gpus, 'GPU')}" if gpus else "without a GPU"
-    more = "" if options.scale else f", the default {why}; choose another with --scale"
-    print(f"Scale {name}{more}.")
+    print(f"Scale {name}, the default {why}; choose another with --scale.")
     return SCALES[name]
 
 
@@ -41,43 +45,61 @@ def sources(
     cache = cache_folder()
     looking = options.mode in LOOKING
     own = options.text is not None or bool(options.pairs)
+
+    # A made-up language, which the project ships
     if scale.generated:
         if own or options.data_dir or options.encoder or options.other_encoders:
             raise UserError(
                 f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
-                "--data-dir, "
-                "--encoder, --text and --pairs, or take --scale mini instead."
+                "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
             )
         return finding.demo_sources()
+
+    # What is drawn needs no data
     encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     if options.mode == "regenerate-figures" and not own and not (options.data_dir and encoder):
-        recorded = finding.recorded_sources(scale, store)  # what is drawn needs no data
+        recorded = finding.recorded_sources(scale, store)
         if recorded is None:
-            none = f"No run of scale {scale.name} is stored here"
-            raise UserError(f"{none}; train some, or give --data-dir and --encoder.")
+            raise UserError(
+                f"No run of scale {scale.name} is stored here; train some, or give --data-dir and "
+                "--encoder."
+            )
         return recorded
-    text = (
-        None if options.text is None else data_file(options.text, "text", cache, fetch=not looking)
-    )
-    pairs = [
-        (name, data_file(place, "pairs", cache, fetch=not looking)) for name, place in options.pairs
-    ]
+
+    # What lies on this machine
+    text = None
+    if options.text is not None:
+        text = data_file(options.text, "text", cache, fetch=not looking)
+    pairs = []
+    for name, place in options.pairs:
+        pairs.append((name, data_file(place, "pairs", cache, fetch=not looking)))
     places = finding.local_places(options.data_dir, encoder, options.other_encoders, text, pairs)
     for folder in filter(None, (options.encoder, *dict(options.other_encoders).values())):
-        if rest := ", ".join(encoders.unused(folder)):
-            say(f"Runs start from the encoder in {folder} alone, without {rest[:200]}.")
-    used = {cell.encoder for study in studies for cell in study.cells if not cell.copied} - {
-        "bert-base"
-    }
-    # Your own encoder has no relatives on the hub.
-    others = sorted(used) if scale.name == "paper" and not options.encoder else []
+        unused = ", ".join(encoders.unused(folder))
+        if unused:
+            say(f"Runs start from the encoder in {folder} alone, without {unused[:200]}.")
+
+    # What the hub has; your own encoder has no relatives there
+    others: list[str] = []
+    if scale.name == "paper" and not options.encoder:
+        others = _other_encoders(studies)
     if not looking:
         return _announced(finding.local_sources(hub.fetch_parts(places, cache, others), cache))
-    known = finding.NOT_FETCHED
+    not_fetched = finding.NOT_FETCHED
     if others or hub.missing_parts(places):  # else digests that no run has
         recorded = finding.recorded_sources(scale, store)
-        known = finding.unfetched_sources(others, recorded.sources if recorded else known)
-    return _announced(finding.local_sources(places, cache, known))
+        if recorded:
+            not_fetched = recorded.sources
+        not_fetched = finding.unfetched_sources(others, not_fetched)
+    return _announced(finding.local_sources(places, cache, not_fetched))
+
+
+def _other_encoders(studies: Sequence[Study]) -> list[str]:
+    """The encoders besides bert-base that the cells of these studies use."""
+    names = set()
+    for study in studies:
+        names |= {cell.encoder for cell in study.cells if not cell.copied}
+    return sorted(names - {"bert-base"})
 
 
 def on_data(
@@ -88,15 +110,17 @@ def on_data(
     if own := found.own_data():
         scale = with_own_pairs(scale, [name for name, _ in found.places.pairs])
         return scale, [study.on(own, own=True) for study in studies]
-    local = found.places.encoder is not None and options.mode != "verify-published"
-    first = finding.first_digests(scale, results) if local else {}
-    other = finding.other_data(found.sources, first) if first else ""
+    if found.places.encoder is None or options.mode == "verify-published":
+        return scale, studies
+    first = finding.first_digests(scale, results)
+    if not first:
+        return scale, studies
+    other = finding.other_data(found.sources, first)
     if not other:
         return scale, studies
     has = f"{results} has runs of scale {scale.name} with another encoder or other data"
-    hint = "give another --results-dir, since a page is for one"
     if options.all or options.resolve:
-        raise UserError(f"{has} than {other}; {hint}.")
+        raise UserError(f"{has} than {other}; give another --results-dir, since a page is for one.")
     say(f"{has}, so these tables are named after {other}.")
     return scale, [study.on(other, own=False) for study in studies]
 
@@ -104,12 +128,13 @@ def on_data(
 def varied(options: Options, study: Study, setup: Setup) -> Study:
     """The study as --set and --vary change it; prints which rows stay as they are. Raises
     UserError."""
-    changes = tuple(options.settings), tuple(options.vary)
-    made = setup.varied(study, *changes) if any(changes) else study
-    for footnote in made.footnotes[len(study.footnotes) :]:
+    changed = study
+    if options.settings or options.vary:
+        changed = setup.varied(study, tuple(options.settings), tuple(options.vary))
+    for footnote in changed.footnotes[len(study.footnotes) :]:
         print(footnote)
-    setup.check(made)
-    return made
+    setup.check(changed)
+    return changed
 
 
 def _announced(found: finding.Found) -> finding.Found:
@@ -124,10 +149,14 @@ def _announced(found: finding.Found) -> finding.Found:
             f"No pair of the development set has a score above {POSITIVE:g} of 5, so runs have no "
             "alignment."
         )
-    chosen_by = {frozenset(pair[:2]) for pair in pairs.get(DEV, ())}
+    selected_on = {frozenset(pair[:2]) for pair in pairs.get(DEV, ())}
     for name, path in found.places.pairs:
-        both = sum(frozenset(pair[:2]) in chosen_by for pair in pairs[name])
-        also = f", {both} of them in the development set, too" if both and name != DEV else ""
-        kind = "Development set" if name == DEV else f"Test set {name}"
-        say(f"{kind}: {len(pairs[name])} pairs of {path}{also}.")
+        line = f"{len(pairs[name])} pairs of {path}"
+        if name == DEV:
+            say(f"Development set: {line}.")
+            continue
+        both = sum(frozenset(pair[:2]) in selected_on for pair in pairs[name])
+        if both:
+            line += f", {both} of them in the development set, too"
+        say(f"Test set {name}: {line}.")
     return found

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,17 +25,17 @@ import joblib
 from core.runner import devices
 from core.runner.devices import PROJECT, Resources
 from core.runner.plan import PlannedRun
-from core.runner.worker import LESS_MEMORY
+from core.runner.worker import LESS_MEMORY, Message, Order, Request
 from core.spec.errors import UserError, refusing
 from core.spec.identity import canonical_json
 from core.store.store import Store
 
-POLL = 0.25  # seconds between looks at the stop sign
+STOP_POLL = 0.25  # seconds between looks at the stop sign
 # seconds that children have after a stop to write their checkpoints, which may be gigabytes
 GRACE = 60.0
-PATIENCE = 5.0  # seconds that they have if they are asked again
+SHORT_GRACE = 5.0  # seconds that they have if they are asked again
 TAIL_LINES = 12
-Hear = Callable[[str, dict], None]  # takes a run's id and what its child reports
+Hear = Callable[[str, Message], None]  # takes a run's id and what its child reports
 
 
 State = Literal["done", "found", "failed", "elsewhere", "stopped"]
@@ -67,27 +67,26 @@ class Stop:
     def ask(self, number: int) -> None:
         """Stop: children are asked to end, and killed at the deadline. Asked again they have less
         time."""
-        self.deadline = time.monotonic() + (PATIENCE if self.asked else GRACE)
-        self.signal = self.signal or number
+        grace = SHORT_GRACE if self.asked else GRACE
+        self.deadline = time.monotonic() + grace
+        if self.signal is None:
+            self.signal = number
         self.asked += 1
 
 
 class Launcher:
     """Trains runs on this machine, `jobs` at once, in children of one warm process.
 
-    `order` is what all runs of a command have in common, in plain values: `job` (module:function)
-    trains a run in a process that has imported `warm`, with the fields of an `execution`, and
-    `provenance` is recorded with each result. `lost` is what a cluster can say of itself
-    (`core.runner.cluster`)."""
+    `lost` is what a cluster can say of itself (`core.runner.cluster`)."""
 
     lost = ""
 
-    def __init__(self, order: dict[str, Any], resources: Resources):
-        execution = order["execution"] | {"device": resources.device, "threads": resources.threads}
-        self.order = order | {"execution": execution}
+    def __init__(self, order: Order, resources: Resources):
+        execution = replace(order.execution, device=resources.device, threads=resources.threads)
+        self.order = replace(order, execution=execution)
         self.jobs = resources.jobs
         self.slots = resources.names
-        self.store = Store(execution["results_dir"], None)
+        self.store = Store(execution.results_dir, None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
@@ -96,8 +95,8 @@ class Launcher:
         if it has died. Raises UserError if the code cannot be imported."""
         with self._lock:
             if self._worker is None or self._worker.process.poll() is not None:
-                words = [self.order["job"], *self.order["warm"]]
-                threads = self.order["execution"]["threads"]
+                words = [self.order.job, *self.order.warm]
+                threads = self.order.execution.threads
                 log = self.store.path("logs", "worker")
                 self._worker = Worker(words, threads, log)
             self._worker.wait_ready(stop)
@@ -135,52 +134,63 @@ class Launcher:
             return Ending(run, "elsewhere")
         had = self.store.has(run)
         log = str(self.store.path("logs", run))
-        place = {"log": log, "slots": self.slots, "slot_folder": str(devices.slot_folder())}
-        told: dict[str, Any] = {"seconds": 0.0}
+        request = Request(
+            order=self.order,
+            run_id=run,
+            config=config,
+            force=force,
+            log=log,
+            slots=self.slots,
+            slot_folder=str(devices.slot_folder()),
+        )
+        report = Message()
+        seconds = 0.0
         try:
-            request = self.order | place | {"run_id": run, "config": config, "force": force}
-            told = self._follow(request, stop, hear)
-            if not had and self.store.has(run):
-                told.setdefault("state", "done")  # whatever killed the child in its last moment
-            if "state" in told:
-                return Ending(run, told["state"], told["seconds"], told.get("score", ""))
-            if told["ended"] == -signal.SIGTERM and not stop.asked:
+            report, seconds = self._follow(request, stop, hear)
+            if report.state is not None:
+                return Ending(run, report.state, seconds, report.score or "")
+            if not had and self.store.has(run):  # whatever killed the child in its last moment
+                return Ending(run, "done", seconds, report.score or "")
+            if report.ended == -signal.SIGTERM and not stop.asked:
                 # a scheduler warns all processes at once; our own handler may be late
-                time.sleep(POLL)
-            if stop.asked and told["ended"] in (-signal.SIGTERM, -signal.SIGKILL, None):
-                return Ending(run, "stopped", told["seconds"])
-            cause = diagnosis(told)
+                time.sleep(STOP_POLL)
+            if stop.asked and report.ended in (-signal.SIGTERM, -signal.SIGKILL, None):
+                return Ending(run, "stopped", seconds)
+            cause = diagnosis(report)
             self.store.check_there()
             self.store.record_failure(run, cause)
         except UserError as error:  # there is no worker, or no place to note the failure
             cause = str(error)
-        return Ending(
-            run, "failed", told["seconds"], cause=cause, log=log if "started" in told else ""
-        )
+        if not report.started:
+            log = ""
+        return Ending(run, "failed", seconds, cause=cause, log=log)
 
-    def _follow(self, request: dict, stop: Stop, hear: Hear) -> dict[str, Any]:
-        """Start a child and follow it to its end. Returns all that it told, with its `seconds` of
-        training; `ended` is its exit status, or None if the worker died before it could say."""
-        run = request["run_id"]
+    def _follow(self, request: Request, stop: Stop, hear: Hear) -> tuple[Message, float]:
+        """Start a child and follow it to its end. Returns all that it reported, and its seconds of
+        training; `ended` stays None if the worker died before it could report that."""
+        run = request.run_id
         began = time.monotonic()
-        told: dict[str, Any] = {}
+        report = Message()
         worker = self.worker(stop)
-        reports = worker.ask(request)
-        while "ended" not in told:
+        messages = worker.ask(request)
+        while report.ended is None:
             try:
-                message = reports.get(timeout=POLL)
-                told |= message
-                began = time.monotonic() if "started" in message else began
+                message = messages.get(timeout=STOP_POLL)
+                report = report._replace(**message.stated())
+                if message.started:
+                    began = time.monotonic()
                 hear(run, message)
             except queue.Empty:
-                # a child outlives it
+                # a child outlives its worker
                 if worker.process.poll() is not None and not self.store.claimed(run):
-                    told["ended"] = None
-            if stop.asked and "pid" in told and "ended" not in told:
-                number = signal.SIGKILL if time.monotonic() > stop.deadline else signal.SIGTERM
+                    break
+            if stop.asked and report.pid is not None and report.ended is None:
+                number = signal.SIGTERM
+                if time.monotonic() > stop.deadline:
+                    number = signal.SIGKILL
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(told["pid"], number)
-        return told | {"seconds": time.monotonic() - began}
+                    os.killpg(report.pid, number)
+        return report, time.monotonic() - began
 
 
 class Worker:
@@ -213,16 +223,17 @@ class Worker:
         failed."""
         while not (self._ready.wait(0.1) or stop.asked):
             pass
-        what = f"The training code could not be started ({self._broken})"
-        what += "; pip install -r requirements.txt"
         if self._ready.is_set() and self._broken:
-            raise UserError(f"{what} may mend that; see {self.log}.")
+            raise UserError(
+                f"The training code could not be started ({self._broken}); "
+                f"pip install -r requirements.txt may mend that; see {self.log}."
+            )
 
-    def ask(self, request: dict) -> queue.SimpleQueue:
+    def ask(self, request: Request) -> queue.SimpleQueue:
         """Have a child forked for this request. Returns the queue of its reports."""
-        reports = self._reports[request["run_id"]] = queue.SimpleQueue()
+        reports = self._reports[request.run_id] = queue.SimpleQueue()
         with contextlib.suppress(OSError):  # it has died, as `_follow` will see
-            self._requests.write(json.dumps(request).encode() + b"\n")
+            self._requests.write(request.to_json())
             self._requests.flush()
         return reports
 
@@ -239,19 +250,22 @@ class Worker:
         for first in itertools.islice(lines, 1):  # none if it was killed
             self._broken = json.loads(first)["broken"]
         self._ready.set()
-        for message in map(json.loads, lines):
-            self._reports[message.pop("run")].put(message)
+        for fields in map(json.loads, lines):
+            run = fields.pop("run")
+            self._reports[run].put(Message(**fields))
 
 
-def diagnosis(told: dict) -> str:
-    """Why a child failed, from its exit status (None: unknown) and what it told before it ended."""
-    status = told["ended"]
+def diagnosis(report: Message) -> str:
+    """Why a child failed, from its exit status (None: unknown) and what it reported before."""
+    status = report.ended
     if status is None:
         return "The process that starts the runs was killed"
-    if status < 0:
-        cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
-        return f"{cause}: {LESS_MEMORY}" if status == -signal.SIGKILL else cause
-    return told.get("cause", f"exit status {status} without a result")
+    if status >= 0:
+        return report.cause or f"exit status {status} without a result"
+    cause = f"killed by signal {-status} ({signal.Signals(-status).name})"
+    if status == -signal.SIGKILL:
+        return f"{cause}: {LESS_MEMORY}"
+    return cause
 
 
 def tail(log: str) -> tuple[str, ...]:
@@ -263,13 +277,15 @@ def tail(log: str) -> tuple[str, ...]:
 
 def environment(threads: int) -> dict[str, str]:
     """The worker's environment: thread counts before any library reads them, and no network."""
+    paths = [str(PROJECT)]
+    if os.environ.get("PYTHONPATH"):
+        paths.append(os.environ["PYTHONPATH"])
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(PROJECT), os.environ.get("PYTHONPATH")))),
-        **{
-            name: str(threads)
-            for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-        },
+        "PYTHONPATH": os.pathsep.join(paths),
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "RAYON_NUM_THREADS": str(threads),
         # spinning threads stand still where another process wants their core
         "OMP_WAIT_POLICY": "passive",
         # numpy's library starts its threads on import, and a fork copies none

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.spec import methods
@@ -19,11 +19,11 @@ from core.store.store import Store
 
 # Mean tokens of a training sentence, distinct sentences of the development set, and of all test
 # sets: of the made-up language, and of Wikipedia and SentEval.
-GENERATED = (13, 800, 3_997)
-REAL = (25, 2_909, 26_296)
+GENERATED_TEXT = (13, 800, 3_997)
+REAL_TEXT = (25, 2_909, 26_296)
 # Scoring a sentence takes a quarter of SimCSE's training on it (0.23 to 0.26 on two CPUs at demo
 # and mini).
-SCORED = 0.25
+SCORING_SHARE = 0.25
 # All transfer tasks, in sentences that SimCSE trains on in the same time.
 PROBES = {"demo": 2_000, "mini": 250_000, "paper": 5_000}
 
@@ -40,8 +40,9 @@ class PlannedRun:
     @property
     def label(self) -> str:
         """The run in a few words, for progress lines."""
-        more = f" (+{len(self.cells) - 1})" if len(self.cells) > 1 else ""
-        return f"{self.cells[0]}{more} seed {self.seed}"
+        if len(self.cells) == 1:
+            return f"{self.cells[0]} seed {self.seed}"
+        return f"{self.cells[0]} (+{len(self.cells) - 1}) seed {self.seed}"
 
 
 class Plan:
@@ -56,37 +57,43 @@ class Plan:
         """How many runs there are, are done and are to train."""
         cells = sum(len(run.cells) for run in self.runs)
         missing = len(self.missing)
-        shared = f", which {cells} cells × seeds share" if cells > len(self.runs) else ""
-        done = len(self.runs) - missing or "none"
-        return (
-            f"{counted(len(self.runs), 'run')}{shared}: {done} done, {missing or 'none'} to train."
-        )
+        runs = counted(len(self.runs), "run")
+        if cells > len(self.runs):
+            runs += f", which {cells} cells × seeds share"
+        done = len(self.runs) - missing
+        return f"{runs}: {done or 'none'} done, {missing or 'none'} to train."
 
 
 def tokens(config: RunConfig) -> int:
     """Mean tokens of a training sentence of a run."""
-    return min(config.data.max_length, _text(config)[0])
+    return min(config.data.max_length, _text_sizes(config)[0])
 
 
 def checks(config: RunConfig) -> float:
     """Checks of a run, in development checks; a check that scores the test sets, too, counts as
     several (D40)."""
-    _, development, tests = _text(config)
-    each = 1 + tests / development if config.select.metric == "sts_test_avg" else 1.0
-    return (config.train.steps // config.eval.every + 2) * each
+    _, development, tests = _text_sizes(config)
+    number = config.train.steps // config.eval.every + 2
+    if config.select.metric == "sts_test_avg":
+        return number * (1 + tests / development)
+    return number
 
 
 def cost(config: RunConfig) -> float:
     """The work of a run, in tokens of text that SimCSE trains on in the same time."""
-    _, development, tests = _text(config)
+    _, development, tests = _text_sizes(config)
     trained = config.train.steps * config.train.batch_size * config.passes / 6
     scored = checks(config) * development + 1.5 * (development + tests)  # mostly two checkpoints
-    probed = PROBES.get(config.scale, PROBES["paper"]) if config.eval.transfer else 0
-    return tokens(config) * (trained + SCORED * scored + probed)
+    probed = 0
+    if config.eval.transfer:
+        probed = PROBES.get(config.scale, PROBES["paper"])
+    return tokens(config) * (trained + SCORING_SHARE * scored + probed)
 
 
-def _text(config: RunConfig) -> tuple[int, int, int]:
-    return GENERATED if config.scale in SCALES and SCALES[config.scale].generated else REAL
+def _text_sizes(config: RunConfig) -> tuple[int, int, int]:
+    if config.scale in SCALES and SCALES[config.scale].generated:
+        return GENERATED_TEXT
+    return REAL_TEXT
 
 
 def plan(
@@ -104,47 +111,68 @@ def plan(
     user has not stored it; with `use_published` published runs count as stored, with `force` none
     does, and with `keep_models` none without its model. Raises UserError for a label that no cell
     has."""
-    cells = [cell for study in studies for cell in study.at(setup.scale).cells]
-    names = dict.fromkeys(name for cell in cells for name in _names(cell))
-    some = ", ".join(map(repr, list(names)[:8]))
-    for label in labels:
-        hint = nearest(label, names, f"there are {some} and others.")
-        if label not in names:
-            raise UserError(f"No cell is called {label[:80]!r}; {hint}")
+    if labels:
+        _check_labels(studies, setup, labels)
+
+    # All runs, each once
     runs: dict[str, PlannedRun] = {}
     for study in studies:
         for cell, configs in setup.asked(study):
-            for seed, config in enumerate(
-                configs if not labels or set(labels) & set(_names(cell)) else ()
-            ):
+            if labels and not set(labels) & set(_cell_names(cell)):
+                continue
+            name = f"{study.name} {'/'.join(cell.labels)}"
+            for seed, config in enumerate(configs):
                 run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
-                runs.setdefault(run.run_id, run).cells.append(
-                    f"{study.name} {'/'.join(cell.labels)}"
-                )
-    done = {
-        name: run.config
-        for name, run in runs.items()
-        if not force
-        and (store.verified(name) or (use_published and store.has(name, use_published=True)))
-    }
+                runs.setdefault(run.run_id, run).cells.append(name)
+
+    # Those that are done
+    done = {}
+    if not force:
+        for name, run in runs.items():
+            if store.verified(name) or (use_published and store.has(name, use_published=True)):
+                done[name] = run.config
+    _say_other_code(done, store)
+
+    # Those without the model that they could have left
+    if keep_models:
+        done = {
+            name: config for name, config in done.items() if not lacks_model(store, name, config)
+        }
+        unfit = sum(not run.config.keepable for run in runs.values())
+        if unfit:
+            print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
+    return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
+
+
+def _check_labels(studies: Sequence[Study], setup: Setup, labels: Sequence[str]) -> None:
+    """Raise UserError for a label that no cell of the studies has."""
+    names: dict[str, None] = {}
+    for study in studies:
+        for cell in study.at(setup.scale).cells:
+            names |= dict.fromkeys(_cell_names(cell))
+    some = ", ".join(map(repr, list(names)[:8]))
+    for label in labels:
+        if label not in names:
+            hint = nearest(label, names, f"there are {some} and others.")
+            raise UserError(f"No cell is called {label[:80]!r}; {hint}")
+
+
+def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
+    """Say how many of these stored runs were made by other code of their method."""
     digest = functools.cache(methods.code_digest)
-    made = ((config.method, store.codes.get(name)) for name, config in done.items())
-    others = Counter(method for method, code in made if code not in (None, digest(method)))
+    others = Counter[str]()
+    for name, config in done.items():
+        code = store.codes.get(name)
+        if code is not None and code != digest(config.method):
+            others[config.method] += 1
     for method, number in others.items():
         say(
             f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains "
             "again."
         )
-    if keep_models:
-        done = {
-            name: config for name, config in done.items() if not lacks_model(store, name, config)
-        }
-        if unfit := sum(not run.config.keepable for run in runs.values()):
-            print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
-    return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
 
 
-def _names(cell: Cell) -> tuple[str, ...]:
+def _cell_names(cell: Cell) -> tuple[str, ...]:
     """What a cell answers to: each of its labels, and all of them in the axes' order."""
     return (*cell.labels, "/".join(cell.labels))
 
@@ -153,9 +181,9 @@ def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
     """Whether a stored run could have left a model and has left none; a diverged run has none to
     keep."""
     folder = store.path("models", run)
-    if not config.keepable or all(
-        (folder / name).is_file() for name in ("modules.json", "model.safetensors")
-    ):
+    if not config.keepable:
+        return False
+    if (folder / "modules.json").is_file() and (folder / "model.safetensors").is_file():
         return False
     # a damaged run is trained again, and leaves its model then
     with contextlib.suppress(UserError):

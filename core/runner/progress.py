@@ -8,15 +8,43 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from core.runner.launch import Ending
 from core.runner.plan import PlannedRun
+from core.runner.worker import Message
 from core.spec.errors import counted, printable
 from core.spec.run import RunConfig
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
 WEEKS = 14 * 24 * 3600.0  # from here on a time is given in weeks
+
+
+class Position(NamedTuple):
+    """How far a running run is, as its child last reported."""
+
+    phase: str = "start"
+    step: int = 0
+    total: int = 1  # steps
+    rate: float | None = None  # steps a second
+    dev: float | None = None  # the latest development score
+
+    def left(self) -> float:
+        """The share of its steps that the run still has to do."""
+        return 1 - self.step / self.total
+
+    def words(self, bar: bool) -> str:
+        """The position for a person, with a bar on a terminal."""
+        words = self.phase
+        if self.phase == "train" and bar:
+            words = f"{'#' * int(10 * self.step / self.total):.<10}"
+        if self.phase == "train":
+            words += f" {self.step}/{self.total}"
+        if self.rate is not None:
+            words += f", {self.rate:.1f} steps/s"
+        if self.dev is not None:
+            words += f", dev {self.dev:.2f}"
+        return words
 
 
 class Display:
@@ -38,7 +66,7 @@ class Display:
         self._runs = {run.run_id: run for run in runs}
         self._estimates = {run.run_id: seconds(run.config) for run in runs}
         self._open = set(self._runs)  # runs that this command still has to train
-        self._going: dict[str, dict[str, Any]] = {}  # running runs, as they last reported
+        self._going: dict[str, Position] = {}  # running runs
         self._jobs = jobs
         self._ended = 0
         self._waited = False
@@ -48,29 +76,33 @@ class Display:
         self._spoke = time.monotonic()
         self._lock = threading.RLock()
         stream = out or sys.stdout
-        is_terminal = stream is not None and stream.isatty()
         # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second
         # into it.
-        self._console = Console(file=out, force_terminal=None if is_terminal else False)
+        force_terminal = None
+        if stream is None or not stream.isatty():
+            force_terminal = False
+        self._console = Console(file=out, force_terminal=force_terminal)
         # a context
         self.live = Live(get_renderable=self._lines, console=self._console, transient=True)
 
-    def hear(self, run: str, message: dict) -> None:
+    def hear(self, run: str, message: Message) -> None:
         """Take in what a run's child reports, or a note of no run. Without a live display say which
         runs are going, if nothing was said for a while."""
         with self._lock:
-            if "started" in message:
+            if message.started:
                 self._open.add(run)
                 # a run without training has no step
                 total = max(1, self._runs[run].config.train.steps)
-                self._going[run] = {"phase": "start", "step": 0, "total": total}
-            if "phase" in message and run in self._going:
-                self._going[run] |= {
-                    name: value for name, value in message.items() if value is not None
-                }
-            if "note" in message:
-                self.note(f"{self._runs[run].label}: {message['note']}" if run else message["note"])
-            if "waiting" in message and not self._waited:
+                self._going[run] = Position(total=total)
+            if message.phase and run in self._going:
+                stated = message.stated()
+                new = {name: stated[name] for name in Position._fields if name in stated}
+                self._going[run] = self._going[run]._replace(**new)
+            if message.note and run:
+                self.note(f"{self._runs[run].label}: {message.note}")
+            elif message.note:
+                self.note(message.note)
+            if message.waiting and not self._waited:
                 self._waited = True
                 self.note("All slots of this machine are taken by other commands; waiting for one.")
             live = self._console.is_terminal and not self._console.is_dumb_terminal
@@ -86,11 +118,14 @@ class Display:
             if ending.state in ("elsewhere", "stopped"):
                 return
             self._ended += 1
-            words = f"FAILED, {ending.cause}" if ending.cause else "trained by another command"
+            words = "trained by another command"
             if ending.state == "done":
                 self._trained.append((self._estimates[run], ending.seconds))
-                left = f", about {spoken(self.left())} left" if self._open else ""
-                words = f"{ending.score}, {ending.seconds:.1f} s{left}"
+                words = f"{ending.score}, {ending.seconds:.1f} s"
+                if self._open:
+                    words += f", about {spoken(self.left())} left"
+            elif ending.cause:
+                words = f"FAILED, {ending.cause}"
             count = f"[{self._ended:{len(str(len(self._runs)))}}/{len(self._runs)}]"
             self.note(f"{count} {run} {self._runs[run].label}: {words}")
 
@@ -108,26 +143,19 @@ class Display:
         lines = [
             f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"
         ]
-        for run, report in list(self._going.items()):
-            step = report["step"]
-            total = report["total"]
-            what = report["phase"]
-            bar = f"{'#' * int(10 * step / total):.<10}" if self._console.is_terminal else what
-            what = f"{bar} {step}/{total}" if what == "train" else what
-            rate = f", {report['rate']:.1f} steps/s" if "rate" in report else ""
-            dev = f", dev {report['dev']:.2f}" if "dev" in report else ""
-            lines.append(printable(f"{self._runs[run].label}: {what}{rate}{dev}"))
+        for run, position in list(self._going.items()):
+            words = position.words(bar=self._console.is_terminal)
+            lines.append(printable(f"{self._runs[run].label}: {words}"))
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
         """Seconds that the open runs still need, by their estimates, corrected by what finished
         runs took."""
         expected, taken = map(sum, zip(*self._trained, strict=True))
-        still = {"step": 0, "total": 1}
-        going = [(self._estimates[run], self._going.get(run, still)) for run in list(self._open)]
-        parts = [
-            taken / expected * seconds * (1 - at["step"] / at["total"]) for seconds, at in going
-        ]
+        parts = []
+        for run in list(self._open):
+            position = self._going.get(run, Position())
+            parts.append(taken / expected * self._estimates[run] * position.left())
         return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
 
 
@@ -137,4 +165,6 @@ def spoken(seconds: float) -> str:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < WEEKS else f"{seconds / WEEKS * 2:.0f} weeks"
+    if seconds < WEEKS:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / WEEKS * 2:.0f} weeks"

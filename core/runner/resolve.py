@@ -18,7 +18,7 @@ from core.runner.estimate import Expectation
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import spoken
 from core.runner.run_sets import Prospect, RunSet, best_set
-from core.runner.train import Training
+from core.runner.train import RunTrainer
 from core.spec.errors import are, counted
 from core.spec.identity import run_id
 from core.spec.study import SIMCSE, Cell, Study
@@ -33,11 +33,13 @@ LEAST_CHANCE = 1e-4  # the chance of any check; draws show no smaller chance
 class Resolving:
     """One command with --resolve, on these studies."""
 
-    def __init__(self, training: Training, studies: Sequence[Study]):
+    def __init__(self, training: RunTrainer, studies: Sequence[Study]):
         self.training = training
         self.studies = studies
         options = training.options
-        self.store = training.store if options.use_published else Store(training.store.root, None)
+        self.store = training.store
+        if not options.use_published:
+            self.store = Store(training.store.root, None)
         self.setup = replace(training.setup, seeds=LOOKS[0])  # later stored seeds are read, too
         self.ends = time.monotonic() + (options.budget or math.inf)
         self.failed: set[str] = set()  # runs
@@ -50,8 +52,10 @@ class Resolving:
         """Choose and train until no set fits into the time left; the exit status."""
         status = 0
         outcomes = self.judge()
-        for run in [run for result in self.judged for run in result.runs if run.trouble]:
-            self.store.verified(run.run_id)  # sets a damaged file aside
+        for result in self.judged:
+            for run in result.runs:
+                if run.trouble:
+                    self.store.verified(run.run_id)  # sets a damaged file aside
         while prospects := self.prospects():
             chosen = next(self.sets(prospects), None)
             if chosen is None:
@@ -86,9 +90,12 @@ class Resolving:
         """Judge each study on the stored runs; the outcomes of all claims."""
         self.loaded = {run: read for run, read in self.loaded.items() if read.rows is not None}
         self.judged = [
-            study_result(one, self.setup, self.store, self.loaded) for one in self.studies
+            study_result(study, self.setup, self.store, self.loaded) for study in self.studies
         ]
-        return [verdict.outcome for result in self.judged for verdict in result.verdicts]
+        outcomes: list[str] = []
+        for result in self.judged:
+            outcomes += [verdict.outcome for verdict in result.verdicts]
+        return outcomes
 
     def sets(self, prospects: Sequence[Prospect]) -> Iterator[RunSet]:
         """Sets of missing runs that fit into the time left one after another, the best first. Each
@@ -106,8 +113,11 @@ class Resolving:
 
     def tell_shortest(self, prospects: Sequence[Prospect]) -> None:
         """Print that no set of runs fits into the time left."""
-        runs = ([self.planned[run] for run in prospect.runs] for prospect in prospects)
-        shortest = min(map(self.expected.wall, runs))
+        walls = []
+        for prospect in prospects:
+            runs = [self.planned[run] for run in prospect.runs]
+            walls.append(self.expected.wall(runs))
+        shortest = min(walls)
         left = max(0.0, self.ends - time.monotonic())
         print(
             f"The shortest step left takes {spoken(shortest)}; {spoken(left)} of the budget are "
@@ -130,8 +140,9 @@ class Resolving:
     def able(self, verdict: Verdict, lacks_bar: bool) -> bool:
         """Whether more runs may settle a claim. A claim without a verdict is able if nothing but
         the lack of a run bars it: of SimCSE, or of its own rows."""
-        if any(cell.unavailable for reading in verdict.readings.values() for cell in reading.cells):
-            return False
+        for reading in verdict.readings.values():
+            if any(cell.unavailable for cell in reading.cells):
+                return False
         if verdict.outcome in OPEN:
             return not verdict.barred  # else the scale leaves no such number
         if verdict.outcome != "no verdict" or not (lacks_bar or verdict.seeds < LOOKS[0]):
@@ -145,13 +156,17 @@ class Resolving:
         by_check = chances(verdict, len(study.claims))
         floored = {seeds: max(chance, LEAST_CHANCE) for seeds, chance in by_check.items()}
         most = max(floored, key=lambda seeds: floored[seeds] / (seeds - verdict.seeds), default=0)
-        runs = bar if claim.gate != "none" else frozenset()
+        runs = bar
+        if claim.gate == "none":
+            runs = frozenset()
         before = 0
-        for seeds in (seeds for seeds in floored if seeds <= most):
+        for seeds, chance in floored.items():
+            if seeds > most:
+                continue
             runs |= self.missing(study, cells, range(before, seeds))
             before = seeds
             if runs:  # else another command has just trained them
-                yield Prospect((study.name, claim.key), seeds, floored[seeds], runs)
+                yield Prospect((study.name, claim.key), seeds, chance, runs)
 
     def missing(self, study: Study, cells: Sequence[Cell], seeds: range) -> frozenset[str]:
         """The distinct runs that cells lack under these seeds."""

@@ -56,9 +56,8 @@ class RunSet(NamedTuple):
         before = {prospect.claim: prospect for prospect in prospects if prospect.runs <= done}
         added = [check for claim, check in reached.items() if check != before.get(claim)]
         added.sort(key=lambda prospect: -prospect.chance)
-        return cls(
-            tuple(runs), wall, tuple(added), {prospect.claim: prospect for prospect in prospects}
-        )
+        best = {prospect.claim: prospect for prospect in prospects}
+        return cls(tuple(runs), wall, tuple(added), best)
 
     def words(self) -> str:
         """The set in a line: its runs, their time, and claims with their chances."""
@@ -70,8 +69,10 @@ class RunSet(NamedTuple):
 
     def _chance(self, check: Prospect) -> str:
         best = self.best[check.claim]
-        later = f"; {best.chance:.2f} with {best.seeds} seeds" if best.seeds > check.seeds else ""
-        return f"{check.claim[1]} ({check.chance:.2f}{later})"
+        words = f"{check.chance:.2f}"
+        if best.seeds > check.seeds:
+            words += f"; {best.chance:.2f} with {best.seeds} seeds"
+        return f"{check.claim[1]} ({words})"
 
     def _cells(self) -> list[str]:
         """The seeds and cells of the runs, in few studies: those with most runs, then with most
@@ -82,30 +83,33 @@ class RunSet(NamedTuple):
         left = list(self.runs)
         words = []
         while left:
-            sizes = Counter(
-                study for run in left for study in {name.split(" ")[0] for name in run.cells}
-            )
-            study = max(sizes, key=lambda name: (sizes[name], chances[name]))
-            seeds = defaultdict[str, list[int]](list)
+            sizes = Counter[str]()  # runs of each study
             for run in left:
-                if names := [name for name in run.cells if name.startswith(f"{study} ")]:
+                sizes.update({name.split(" ")[0] for name in run.cells})
+            study = max(sizes, key=lambda name: (sizes[name], chances[name]))
+            others = []
+            seeds = defaultdict[str, list[int]](list)  # by cell
+            for run in left:
+                names = [name for name in run.cells if name.startswith(f"{study} ")]
+                if names:
                     seeds[names[0].removeprefix(f"{study} ")].append(run.seed)
-            cells = defaultdict[tuple[int, ...], list[str]](list)
-            for cell, its in seeds.items():
-                cells[tuple(sorted(its))].append(cell)
-            words += [
-                f"{_seeds(its)} of {study} {', '.join(names)}" for its, names in cells.items()
-            ]
-            left = [
-                run for run in left if not any(name.startswith(f"{study} ") for name in run.cells)
-            ]
+                else:
+                    others.append(run)
+            cells = defaultdict[tuple[int, ...], list[str]](list)  # by seeds
+            for cell, of_cell in seeds.items():
+                cells[tuple(sorted(of_cell))].append(cell)
+            for numbers, names in cells.items():
+                words.append(f"{_seeds(numbers)} of {study} {', '.join(names)}")
+            left = others
         return words
 
 
 def _seeds(seeds: Sequence[int]) -> str:
     if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
         return f"seeds {seeds[0]} to {seeds[-1]}"
-    return f"{'seed' if len(seeds) == 1 else 'seeds'} {' and '.join(map(str, seeds))}"
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    return f"seeds {' and '.join(map(str, seeds))}"
 
 
 def best_set(
@@ -124,8 +128,9 @@ def best_set(
     """
     expected: dict[tuple[str, str], float] = {}
     for prospect in prospects:
-        chance = prospect.chance if prospect.runs <= done else 0.0
-        expected[prospect.claim] = max(chance, expected.get(prospect.claim, 0.0))
+        expected.setdefault(prospect.claim, 0.0)
+        if prospect.runs <= done:
+            expected[prospect.claim] = max(prospect.chance, expected[prospect.claim])
     ahead = [prospect for prospect in prospects if not prospect.runs <= done]
     if not ahead:
         return frozenset()

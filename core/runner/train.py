@@ -4,7 +4,6 @@ order."""
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import shlex
 import signal
@@ -12,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,10 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
-from core.runner.launch import POLL, Ending, Launcher, State, Stop, tail
+from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
+from core.runner.worker import Order
 from core.spec.catalogue import Catalogue
 from core.spec.errors import are, counted, say
 from core.spec.run import Execution
@@ -53,7 +53,7 @@ class Surroundings:
     warm: tuple[str, ...] = WARM
 
 
-class Training:
+class RunTrainer:
     """How one command trains the runs of a setup into a store. `argv` is the command to type
     again."""
 
@@ -98,36 +98,42 @@ class Training:
             scheduler = self._scheduler = self._scheduler or self.scheduler()
             shown = Display(plan.missing, seconds, scheduler.jobs)
             with shown.live:
-                endings = self.settle(plan.missing, scheduler, stop, shown)
+                endings = self.train_runs(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
         self.store.check_there()
         failed = any(ending.state in ("failed", "stopped") for ending in endings.values())
-        return 128 + stop.signal if stop.signal is not None else int(failed)
+        if stop.signal is not None:
+            return 128 + stop.signal
+        return int(failed)
 
-    def settle(
+    def train_runs(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
     ) -> dict[str, Ending]:
-        """Train these runs. Runs that another command holds are waited for, and trained if it
-        leaves nothing."""
+        """Train these runs; their endings by id. Runs that another command holds are waited for,
+        and trained if it leaves nothing."""
         endings: dict[str, Ending] = {}
         left = list(runs)
         first = True
         while left and not stop.asked and not scheduler.lost:
             free = [run for run in left if first or not self.store.claimed(run.run_id)]
             force = self.options.force and first
-            for ending in scheduler.train(free, stop, shown.hear, force) if free else ():
-                shown.ended(ending)
-                endings |= {ending.run: ending} if ending.state != "elsewhere" else {}
+            if free:
+                for ending in scheduler.train(free, stop, shown.hear, force):
+                    shown.ended(ending)
+                    if ending.state != "elsewhere":
+                        endings[ending.run] = ending
             left = [run for run in left if run.run_id not in endings]
             if left and first and not stop.asked and not scheduler.lost:
                 shown.note(
                     f"{are(len(left), 'run')} being trained by another command; waiting for it."
                 )
             first = False
-            time.sleep(POLL if left else 0.0)
+            if left:
+                time.sleep(STOP_POLL)
         for run in left:  # a cluster that is lost cannot say of what it has stored
-            stored = not self.options.force and self.store.has(run.run_id)
-            state: State = "stopped" if not stored else "done" if scheduler.lost else "found"
+            state: State = "stopped"
+            if not self.options.force and self.store.has(run.run_id):
+                state = "done" if scheduler.lost else "found"
             endings[run.run_id] = Ending(run.run_id, state)
         return endings
 
@@ -138,33 +144,36 @@ class Training:
         missing. `number` is the signal that stopped the command, `lost` says why a cluster could
         not go on."""
         count = Counter(ending.state for ending in endings.values())
-        found = f" {count['found']} were trained by another command meanwhile." * bool(
-            count["found"]
-        )
-        lines = [f"Trained {count['done']} of {counted(len(runs), 'run')}.{found}"]
+        trained = f"Trained {count['done']} of {counted(len(runs), 'run')}."
+        if count["found"]:
+            trained += f" {count['found']} were trained by another command meanwhile."
+        lines = [trained]
         left = [run for run in runs if endings[run.run_id].state in ("stopped", "failed")]
         for run in left:
-            if (ending := endings[run.run_id]).cause:
+            ending = endings[run.run_id]
+            if ending.cause:
                 lines += ["", f"FAILED {run.run_id}: {ending.cause}"]
-                lines += [f"  cells: {'; '.join(run.cells)}; seed {run.seed}"]
+                lines.append(f"  cells: {'; '.join(run.cells)}; seed {run.seed}")
                 lines += [f"  | {line}" for line in tail(ending.log)]
-                lines += [f"  log: {ending.log}"] if ending.log else []
+            if ending.cause and ending.log:
+                lines.append(f"  log: {ending.log}")
         if not left:
             return lines
         older = sum(self.store.has(run.run_id) for run in left)
-        begun = sum(self.store.path("checkpoints", run.run_id).exists() for run in left)
+        words = self.argv
         if older:
-            lines += [
-                "",
-                f"Of {counted(older, 'run')} an older result is stored, which tables show.",
-            ]
-        why = f"Stopped by {signal.Signals(number).name}." if number is not None else lost
-        start = f", {begun} of them from a checkpoint" if begun else ""
-        words = self.argv if older else [word for word in self.argv if word != "--force"]
-        lines += [
-            "",
-            f"{why} {are(len(left), 'run')} still to be trained{start}. Go on with:".strip(),
-        ]
+            stored = f"Of {counted(older, 'run')} an older result is stored, which tables show."
+            lines += ["", stored]
+        else:
+            words = [word for word in words if word != "--force"]
+        why = lost
+        if number is not None:
+            why = f"Stopped by {signal.Signals(number).name}."
+        still = f"{are(len(left), 'run')} still to be trained"
+        begun = sum(self.store.path("checkpoints", run.run_id).exists() for run in left)
+        if begun:
+            still += f", {begun} of them from a checkpoint"
+        lines += ["", f"{why} {still}. Go on with:".strip()]
         return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
 
     def scheduler(self) -> Any:
@@ -173,16 +182,21 @@ class Training:
         threads."""
         options = self.options
         scale = self.setup.scale
-        found = self.found
-        places = found.places
-        sources = found.sources
-        paths = (
-            ("corpus_path", places.corpus),
-            ("evaluation_path", places.evaluation),
-            ("encoder_path", places.encoder),
-            ("tensorboard", options.tensorboard),
-        )
-        named: dict[str, Any] = {name: str(path) for name, path in paths if path is not None}
+        places = self.found.places
+        sources = self.found.sources
+        paths = {
+            "corpus_path": places.corpus,
+            "evaluation_path": places.evaluation,
+            "encoder_path": places.encoder,
+            "tensorboard": options.tensorboard,
+        }
+        named: dict[str, Any] = {
+            name: str(path) for name, path in paths.items() if path is not None
+        }
+        others = []
+        for encoder in sources.others:
+            folder = str(places.others[encoder.stands_for])
+            others.append((encoder.digest, folder, encoder.name))
         execution = Execution(
             results_dir=str(self.store.root),
             cache_dir=str(cache_folder()),
@@ -190,20 +204,19 @@ class Training:
             keep_models=options.keep_models,
             checkpoint_minutes=None if scale.generated else CHECKPOINT_MINUTES,
             pairs=tuple((name, str(path)) for name, path in places.pairs),
-            other_encoders=tuple(
-                (one.digest, str(places.others[one.stands_for]), one.name) for one in sources.others
-            ),
+            other_encoders=tuple(others),
             **named,
         )
-        order = {
-            "execution": asdict(execution),
-            "job": self.around.job,
-            "warm": self.around.warm,
-            "provenance": found.provenance(),
-        }
-        if options.cluster:  # nothing else needs dask
-            cluster = importlib.import_module("core.runner.cluster").Cluster
-            return cluster(options.cluster, order, scale.name, options.device, options.jobs)
+        order = Order(
+            execution=execution,
+            job=self.around.job,
+            warm=self.around.warm,
+            provenance=self.found.provenance(),
+        )
+        if options.cluster:
+            from core.runner.cluster import Cluster  # nothing else needs dask
+
+            return Cluster(options.cluster, order, scale.name, options.device, options.jobs)
         return Launcher(order, devices.resources(scale.name, options.device, options.jobs))
 
     def close(self) -> None:
@@ -217,12 +230,19 @@ class Training:
             return
         options = self.options
         scale = self.setup.scale
-        device = "cuda" if options.device != "cpu" else "cpu"
         if not (options.cluster or options.gpus):
             device = devices.resources(scale.name, options.device, options.jobs).device
             devices.check_torch(options.device)
-        folder = encoders.DEMO_ENCODER if scale.generated else self.found.places.encoder
-        places = sys.maxsize if folder is None else encoders.positions(folder)  # None: not fetched
+        elif options.device == "cpu":
+            device = "cpu"
+        else:
+            device = "cuda"
+        folder = self.found.places.encoder
+        if scale.generated:
+            folder = encoders.DEMO_ENCODER
+        places = sys.maxsize
+        if folder is not None:  # else the encoder is not fetched
+            places = encoders.positions(folder)
         for planned in plan.missing:
             check_device(planned.config, places, device)
 
@@ -240,13 +260,11 @@ def stopping(stop: Stop) -> Iterator[None]:
             # print() may be in the middle of itself
             os.write(2, b"Stopping; what is finished is kept.\n")
 
-    before = {
-        number: signal.getsignal(number)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
-    heeded = {
-        number: handler for number, handler in before.items() if handler is not signal.SIG_IGN
-    }
+    heeded = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handler = signal.getsignal(number)
+        if handler is not signal.SIG_IGN:
+            heeded[number] = handler
     for number in heeded:
         signal.signal(number, ask)
     try:

@@ -17,6 +17,7 @@ from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop
 from core.runner.plan import PlannedRun
 from core.runner.train import WARM
+from core.runner.worker import Order
 from core.spec.identity import canonical_json, run_id
 from core.spec.methods import base
 from core.spec.run import Execution
@@ -46,17 +47,11 @@ def store(folder):
 @pytest.fixture(scope="module")
 def launcher(folder, store):
     """One warm process for all tests here; a checkpoint after every step."""
-    execution = {
-        "results_dir": str(store.root),
-        "cache_dir": str(folder / "cache"),
-        "checkpoint_minutes": 1e-9,
-    }
-    order = {
-        "execution": execution,
-        "job": "tests.support.killed_jobs:run",
-        "warm": WARM,
-        "provenance": {},
-    }
+    execution = Execution(
+        results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9
+    )
+    job = "tests.support.killed_jobs:run"
+    order = Order(execution=execution, job=job, warm=WARM, provenance={})
     made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, names=("cpu.0",)))
     yield made
     made.close()

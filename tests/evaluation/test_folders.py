@@ -123,7 +123,9 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     model = SentenceTransformer(modules=parts, device="cpu")
     sentences = ["w1 w2 w3", "w4"]
     model.save(str(tmp_path / "whole"))
-    encode, pooling = command._encoder(command._parser().parse_args([str(tmp_path / "whole")]))
+    encode, pooling = command._encode_and_pooling(
+        command._parser().parse_args([str(tmp_path / "whole")])
+    )
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
     assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
     assert "Pooling pooling, dense, normalize, by sentence-transformers." in capsys.readouterr().out

@@ -17,7 +17,9 @@ from places import ROOT
 
 from core.runner import cluster
 from core.runner.launch import Stop
+from core.runner.worker import Order
 from core.spec.errors import UserError
+from core.spec.run import Execution
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 DASK = str(Path(sys.executable).with_name("dask"))
@@ -144,7 +146,8 @@ def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(
     monkeypatch.setattr("logging.disable", lambda level: None)
     # of a module that the scheduler lacks
     monkeypatch.setattr(cluster, "sent", lambda project: made_result)
-    order = {"execution": {"results_dir": str(desk.results)}}
+    execution = Execution(results_dir=str(desk.results), cache_dir=str(desk.cache))
+    order = Order(execution=execution, job="", provenance={})
     made = cluster.Cluster(hall.address, order, "mini", "cpu", None)
     assert list(made.train(desk.six().missing, Stop(), lambda *_: None, False)) == []
     assert "deserialization" in made.lost

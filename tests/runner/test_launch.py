@@ -15,9 +15,10 @@ from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop, tail
 from core.runner.plan import PlannedRun
-from core.runner.worker import LESS_MEMORY, failure, train
+from core.runner.worker import LESS_MEMORY, Order, Request, failure, train_run
 from core.spec.errors import UserError
 from core.spec.identity import canonical_json
+from core.spec.run import Execution
 from core.store import locks
 
 FAKE = "tests.support.fake_jobs:run"
@@ -33,8 +34,8 @@ def desk(tmp_path_factory):
 
 
 def begin(desk: Desk, job: str = FAKE) -> Launcher:
-    execution = {"results_dir": str(desk.results), "cache_dir": str(desk.cache)}
-    order = {"execution": execution, "job": job, "warm": (), "provenance": {"encoder_hidden": 384}}
+    execution = Execution(results_dir=str(desk.results), cache_dir=str(desk.cache))
+    order = Order(execution=execution, job=job, provenance={"encoder_hidden": 384})
     return Launcher(order, Resources(device="cpu", jobs=2, threads=1, names=("cpu.0", "cpu.1")))
 
 
@@ -67,7 +68,7 @@ def test_a_run_that_ends_well_is_stored(desk, launcher):
     assert stored.config == run.config and stored.provenance["encoder_hidden"] == 384
     assert not desk.store.claimed(run.run_id) and launch(launcher, run).state == "found"
     assert {run for run, _ in heard} == {run.run_id}
-    assert [m["step"] for _, m in heard if "phase" in m] == [0, 10, 1]
+    assert [message.step for _, message in heard if message.phase] == [0, 10, 1]
     # a fork copies one thread
     assert len(os.listdir(f"/proc/{launcher._worker.process.pid}/task")) == 1
     assert launch(launcher, run, force=True).state == "done"
@@ -173,13 +174,18 @@ def test_a_configuration_of_another_version_of_the_code_is_refused():
         text.replace('"numerics":', '"numerics":9'),
         text.replace('"steps":', '"strides":'),
     ):
-        request = {
-            "run_id": "0" * 16,
-            "config": config,
-            "execution": {"results_dir": "", "cache_dir": ""},
-        }
+        execution = Execution(results_dir="", cache_dir="")
+        request = Request(
+            order=Order(execution=execution, job=FAKE, provenance={}),
+            run_id="0" * 16,
+            config=config,
+            force=False,
+            log="",
+            slots=(),
+            slot_folder="",
+        )
         with pytest.raises(UserError, match="two versions of the code are mixed|cannot be read"):
-            train(request, None, None)
+            train_run(request, None, None)
 
 
 def test_memory_that_runs_short_is_named_whoever_says_it():

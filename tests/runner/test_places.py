@@ -18,7 +18,7 @@ from places import ROOT
 
 import run_study
 from core.runner.devices import cache_folder
-from core.runner.train import Training
+from core.runner.train import RunTrainer
 from core.spec.identity import run_id
 from core.spec.methods import base
 from core.store.records import CorruptRun, MissingRun
@@ -44,14 +44,14 @@ def test_a_results_folder_of_somebody_else(closed, capfd, monkeypatch):
     desk = closed
     place = desk.folder / "other"
     place.mkdir(mode=0o500)
-    sound = Training.check
+    sound = RunTrainer.check
 
     def drop(*arguments):
         sound(*arguments)
         if os.getuid() == 0:
             os.seteuid(65534)  # nobody: from here on the folder may not be written
 
-    monkeypatch.setattr(Training, "check", drop)
+    monkeypatch.setattr(RunTrainer, "check", drop)
     child = os.fork()
     if child == 0:
         status = 99

@@ -187,12 +187,12 @@ def test_variables_that_are_no_number_are_named_and_passed_over(monkeypatch, cap
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {name: "abc" for name in (*variables.WHOLE, *variables.REAL)},
+        env=os.environ | {name: "abc" for name in (*variables.WHOLE_NUMBERS, *variables.NUMBERS)},
     )
     assert (
         done.returncode == 0
         and not done.stderr
-        and all(name in done.stdout for name in (*variables.WHOLE, *variables.REAL))
+        and all(name in done.stdout for name in (*variables.WHOLE_NUMBERS, *variables.NUMBERS))
     )
 
 

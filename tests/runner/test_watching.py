@@ -17,6 +17,7 @@ from small_runs import small as small_run
 
 from core.runner.launch import Ending
 from core.runner.progress import Display, spoken
+from core.runner.worker import Message
 from core.spec.run import Execution
 
 
@@ -47,17 +48,15 @@ def test_lines_tell_count_score_and_time_left():
     out = io.StringIO()
     shown = Display([first, second, third], lambda config: 40.0, 1, out, heartbeat=0.05)
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
-    shown.hear(first.run_id, {"started": True})
-    shown.hear(first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": 4.0, "dev": 61.0})
+    shown.hear(first.run_id, Message(started=True))
+    shown.hear(first.run_id, Message(phase="train", step=40, total=160, rate=4.0, dev=61.0))
     assert shown.left() == pytest.approx(30.0 + 2 * 40.0)
     time.sleep(0.1)
-    shown.hear(
-        first.run_id, {"phase": "train", "step": 40, "total": 160, "rate": None, "dev": None}
-    )
+    shown.hear(first.run_id, Message(phase="train", step=40, total=160))
     shown.ended(Ending(first.run_id, "done", 50.0, score="test average 61.20"))
     assert shown.left() == pytest.approx(100.0)  # the others take longer, too
-    shown.hear(second.run_id, {"started": True})
-    shown.hear(second.run_id, {"phase": "train", "step": 80, "total": 160, "rate": 2.0})
+    shown.hear(second.run_id, Message(started=True))
+    shown.hear(second.run_id, Message(phase="train", step=80, total=160, rate=2.0))
     assert shown.left() == pytest.approx(75.0)
     shown.ended(Ending(second.run_id, "failed", cause="ValueError: x"))
     shown.ended(Ending(third.run_id, "elsewhere"))
@@ -84,12 +83,13 @@ def test_lines_tell_count_score_and_time_left():
 SHOWING = (
     "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
     "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
+    "from core.runner.worker import Message\n"
     "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), "
     "seed=0)\n"
     "shown = Display([run], lambda config: 40.0, 1)\nwith shown.live:\n"
-    "    shown.hear(run.run_id, {'started': True})\n"
-    "    shown.hear(run.run_id, {'phase': 'train', 'step': 5, 'total': 20, 'rate': 2.5, 'dev': "
-    "61.0})\n"
+    "    shown.hear(run.run_id, Message(started=True))\n"
+    "    at = {'step': 5, 'total': 20, 'rate': 2.5, 'dev': 61.0}\n"
+    "    shown.hear(run.run_id, Message(phase='train', **at))\n"
     "    time.sleep(0.5); shown.ended(Ending(run.run_id, 'done', 1.0, score='60.00'))\n"
 )
 

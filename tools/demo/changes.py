@@ -15,7 +15,10 @@ from tools.demo.verbs import ALONE, TO_PERSON, TO_RECEIVER, TO_THING
 def _another(rng: Random, groups: dict, old, group: str | None = None):
     """A concept other than `old`: of `group` if given, of any group otherwise."""
     while True:
-        new = one(rng, groups[group]) if group else concept(rng, groups)
+        if group is None:
+            new = concept(rng, groups)
+        else:
+            new = one(rng, groups[group])
         if new is not old:
             return new
 
@@ -28,7 +31,11 @@ def _kind(frame: Frame) -> str:
     """What the frame's verb takes: one of the kinds of `draw`."""
     if frame.receiver:
         return "receiver"
-    return "alone" if not frame.patient else "person" if _is_person(frame.patient) else "thing"
+    if not frame.patient:
+        return "alone"
+    if _is_person(frame.patient):
+        return "person"
+    return "thing"
 
 
 def _adjectives(entity: Entity) -> dict:
@@ -37,20 +44,20 @@ def _adjectives(entity: Entity) -> dict:
 
 def action(rng: Random, frame: Frame) -> Frame:
     """The frame with another action of the same kind; half the time one of the same family."""
-    verbs = {"receiver": TO_RECEIVER, "alone": ALONE, "person": TO_PERSON, "thing": TO_THING}[
-        _kind(frame)
-    ]
-    same_family = rng.random() < 0.5
-    return frame._replace(
-        action=_another(rng, verbs, frame.action, frame.action.group if same_family else None)
-    )
+    verbs = {"receiver": TO_RECEIVER, "alone": ALONE, "person": TO_PERSON, "thing": TO_THING}
+    group = None
+    if rng.random() < 0.5:
+        group = frame.action.group
+    return frame._replace(action=_another(rng, verbs[_kind(frame)], frame.action, group))
 
 
 def participant(rng: Random, frame: Frame) -> Frame:
     """The frame with another agent, patient or receiver; half the time one of the same topic."""
     slot = one(rng, [s for s in ("agent", "patient", "receiver") if getattr(frame, s)])
     old = getattr(frame, slot)
-    group = old.noun.group if rng.random() < 0.5 else None
+    group = None
+    if rng.random() < 0.5:
+        group = old.noun.group
     if not _is_person(old):
         return frame._replace(**{slot: old._replace(noun=_another(rng, OBJECTS, old.noun, group))})
     present = [e for e in (frame.agent, frame.patient, frame.receiver) if e]
@@ -62,11 +69,12 @@ def participant(rng: Random, frame: Frame) -> Frame:
 
 def attribute(rng: Random, frame: Frame) -> Frame:
     """The frame with the agent's or the patient's attribute added or exchanged."""
-    slot = "patient" if frame.patient and rng.random() < 0.5 else "agent"
+    slot = "agent"
+    if frame.patient and rng.random() < 0.5:
+        slot = "patient"
     entity = getattr(frame, slot)
-    return frame._replace(
-        **{slot: entity._replace(attribute=_another(rng, _adjectives(entity), entity.attribute))}
-    )
+    new = _another(rng, _adjectives(entity), entity.attribute)
+    return frame._replace(**{slot: entity._replace(attribute=new)})
 
 
 def detail(rng: Random, frame: Frame) -> Frame:
@@ -86,11 +94,11 @@ def omission(rng: Random, frame: Frame) -> Frame:
 
 def bare(rng: Random, frame: Frame) -> Frame:
     """The frame without circumstances and attributes."""
-    plain: dict[str, Any] = {
-        s: Entity(getattr(frame, s).noun)
-        for s in ("agent", "patient", "receiver")
-        if getattr(frame, s)
-    }
+    plain: dict[str, Any] = {}
+    for slot in ("agent", "patient", "receiver"):
+        entity = getattr(frame, slot)
+        if entity:
+            plain[slot] = Entity(entity.noun)
     return short(rng, frame)._replace(**plain)
 
 
@@ -111,9 +119,10 @@ def short(rng: Random, frame: Frame) -> Frame:
 
 def long(rng: Random, frame: Frame) -> Frame:
     """The frame with every circumstance filled."""
-    slots = (("place", PLACES), ("time", TIMES), ("manner", MANNERS))
-    empty = ((slot, groups) for slot, groups in slots if getattr(frame, slot) is None)
-    filled: dict[str, Any] = {slot: concept(rng, groups) for slot, groups in empty}
+    filled: dict[str, Any] = {}
+    for slot, groups in (("place", PLACES), ("time", TIMES), ("manner", MANNERS)):
+        if getattr(frame, slot) is None:
+            filled[slot] = concept(rng, groups)
     return frame._replace(**filled)
 
 

@@ -34,11 +34,11 @@ def training_sentences(n: int) -> list[str]:
 def thinned(rng: Random, frame: Frame) -> Frame:
     """The frame with each circumstance kept in four cases of five: the same scene, told in less
     detail."""
-    kept: dict[str, Any] = {
-        slot: getattr(frame, slot) if rng.random() < 0.8 else None
-        for slot in ("place", "time", "manner")
-    }
-    return frame._replace(**kept)
+    omitted: dict[str, Any] = {}
+    for slot in ("place", "time", "manner"):
+        if rng.random() >= 0.8:
+            omitted[slot] = None
+    return frame._replace(**omitted)
 
 
 def passages(seed: int) -> Iterator[tuple[str, str]]:
@@ -53,5 +53,10 @@ def passages(seed: int) -> Iterator[tuple[str, str]]:
         first = next(stream)
         wording: Wording = {}
         text = render(rng, first, wording=wording)
-        second = thinned(rng, first) if rng.random() < 0.8 else next(stream)
-        yield text, render(rng, second, wording=wording if rng.random() < 0.5 else None)
+        if rng.random() < 0.8:
+            second = thinned(rng, first)
+        else:
+            second = next(stream)
+        if rng.random() >= 0.5:
+            wording = {}
+        yield text, render(rng, second, wording=wording)

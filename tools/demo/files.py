@@ -18,22 +18,17 @@ from tools.demo.probes import TASKS, probe
 
 def contents() -> dict[str, str]:
     """The text of every file, by the file's name without .gz."""
-    probes = [
-        (task, part, example)
-        for task in TASKS
-        for part, examples in probe(task).items()
-        for example in examples
-    ]
-    return {
-        "sentences.txt": "\n".join(training_sentences(DEMO_CORPUS_ROWS)),
-        **{
-            f"{name}.tsv": "".join(f"{p.a}\t{p.b}\t{p.gold!r}\n" for p in graded_pairs(name))
-            for name in (DEV, *TESTS)
-        },
-        "probes.tsv": "".join(
-            f"{task}\t{part}\t{one.label}\t{one.sentence}\n" for task, part, one in probes
-        ),
-    }
+    texts = {"sentences.txt": "\n".join(training_sentences(DEMO_CORPUS_ROWS))}
+    for name in (DEV, *TESTS):
+        pairs = [f"{pair.a}\t{pair.b}\t{pair.gold!r}\n" for pair in graded_pairs(name)]
+        texts[f"{name}.tsv"] = "".join(pairs)
+    probes = []
+    for task in TASKS:
+        for part, examples in probe(task).items():
+            for example in examples:
+                probes.append(f"{task}\t{part}\t{example.label}\t{example.sentence}\n")
+    texts["probes.tsv"] = "".join(probes)
+    return texts
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ mean is halved where exactly one frame is negated:
     gold = 5 · (½ if one is negated and one is not else 1) · Σ w·s / Σ w
 """
 
+import itertools
 from random import Random
 from typing import NamedTuple
 from zlib import crc32
@@ -48,27 +49,25 @@ class Frame(NamedTuple):
 
 
 def _flat(groups: dict) -> tuple:
-    return tuple(concept for group in groups.values() for concept in group)
+    return tuple(itertools.chain.from_iterable(groups.values()))
 
 
 TOPICS = tuple(PERSONS)
 DETAILS = 0.4  # the probability of each of place, time and manner
-ALL = {
-    id(g): _flat(g)
-    for g in (
-        PERSONS,
-        OBJECTS,
-        PLACES,
-        TIMES,
-        MANNERS,
-        TRAITS,
-        QUALITIES,
-        ALONE,
-        TO_PERSON,
-        TO_THING,
-        TO_RECEIVER,
-    )
-}
+GROUPS = (
+    PERSONS,
+    OBJECTS,
+    PLACES,
+    TIMES,
+    MANNERS,
+    TRAITS,
+    QUALITIES,
+    ALONE,
+    TO_PERSON,
+    TO_THING,
+    TO_RECEIVER,
+)
+ALL = {id(groups): _flat(groups) for groups in GROUPS}
 
 
 def one(rng: Random, items):
@@ -87,16 +86,19 @@ def concept(rng: Random, groups: dict, topic: str | None = None) -> Concept:
 
 def person(rng: Random, topic: str) -> Entity:
     """A person, with an attribute in one case of three."""
-    return Entity(
-        concept(rng, PERSONS, topic), concept(rng, TRAITS) if rng.random() < 0.35 else None
-    )
+    return _entity(rng, PERSONS, TRAITS, topic)
 
 
 def thing(rng: Random, topic: str) -> Entity:
     """A thing, with an attribute in one case of three."""
-    return Entity(
-        concept(rng, OBJECTS, topic), concept(rng, QUALITIES) if rng.random() < 0.35 else None
-    )
+    return _entity(rng, OBJECTS, QUALITIES, topic)
+
+
+def _entity(rng: Random, nouns: dict, adjectives: dict, topic: str) -> Entity:
+    noun = concept(rng, nouns, topic)
+    if rng.random() < 0.35:
+        return Entity(noun, concept(rng, adjectives))
+    return Entity(noun)
 
 
 def other_person(rng: Random, topic: str, *present) -> Entity:
@@ -113,8 +115,10 @@ def draw(rng: Random, kind: str | None = None) -> Frame:
     topic = one(rng, TOPICS)
     habits = HABITS[topic]
     agent = person(rng, topic)
-    kind = kind or one(rng, ("alone", *["person"] * 4, *["thing"] * 3, *["receiver"] * 2))
-    patient = receiver = None
+    if kind is None:
+        kind = one(rng, ("alone", *["person"] * 4, *["thing"] * 3, *["receiver"] * 2))
+    patient = None
+    receiver = None
     if kind == "alone":
         action = concept(rng, ALONE, habits[0])
     elif kind == "person":
@@ -127,9 +131,15 @@ def draw(rng: Random, kind: str | None = None) -> Frame:
         action = concept(rng, TO_RECEIVER, habits[3])
         patient = thing(rng, topic)
         receiver = other_person(rng, topic, agent)
-    place = concept(rng, PLACES, topic) if rng.random() < DETAILS else None
-    time = concept(rng, TIMES) if rng.random() < DETAILS else None
-    manner = concept(rng, MANNERS) if rng.random() < DETAILS else None
+    place = None
+    time = None
+    manner = None
+    if rng.random() < DETAILS:
+        place = concept(rng, PLACES, topic)
+    if rng.random() < DETAILS:
+        time = concept(rng, TIMES)
+    if rng.random() < DETAILS:
+        manner = concept(rng, MANNERS)
     return Frame(action, agent, patient, receiver, place, time, manner, rng.random() < 0.15)
 
 
@@ -158,14 +168,22 @@ _PERSON_NAMES = {c.name for c in ALL[id(PERSONS)]}
 
 
 def _related(a: Concept, b: Concept, partial: float) -> float:
-    return 1.0 if a is b else partial if a.group == b.group else 0.0
+    if a is b:
+        return 1.0
+    if a.group == b.group:
+        return partial
+    return 0.0
 
 
-def _entity(a: Entity, b: Entity) -> float:
-    same = a.attribute is b.attribute
-    factor = 1.0 if same else 0.9 if a.attribute is None or b.attribute is None else 0.75
-    person_and_thing = (a.noun.name in _PERSON_NAMES) != (b.noun.name in _PERSON_NAMES)
-    return 0.0 if person_and_thing else factor * _related(a.noun, b.noun, 0.3)
+def _alike(a: Entity, b: Entity) -> float:
+    if (a.noun.name in _PERSON_NAMES) != (b.noun.name in _PERSON_NAMES):
+        return 0.0
+    nouns = _related(a.noun, b.noun, 0.3)
+    if a.attribute is b.attribute:
+        return nouns
+    if a.attribute is None or b.attribute is None:
+        return 0.9 * nouns
+    return 0.75 * nouns
 
 
 def gold(a: Frame, b: Frame) -> float:
@@ -177,9 +195,12 @@ def gold(a: Frame, b: Frame) -> float:
     for x, y in ((a.agent, b.agent), (a.patient, b.patient), (a.receiver, b.receiver)):
         if x is None and y is None:
             continue
-        elsewhere = (x is not None and x.noun in nouns_b) or (y is not None and y.noun in nouns_a)
-        score = _entity(x, y) if x and y else 0.0
-        total += 2.0 * max(score, 0.3 if elsewhere else 0.0)
+        score = 0.0
+        if x and y:
+            score = _alike(x, y)
+        if (x is not None and x.noun in nouns_b) or (y is not None and y.noun in nouns_a):
+            score = max(score, 0.3)  # it has another role in the other frame
+        total += 2.0 * score
         weight += 2.0
     for here, there, partial in (
         (a.place, b.place, 0.3),
@@ -193,4 +214,6 @@ def gold(a: Frame, b: Frame) -> float:
         else:
             total += _related(here, there, partial)
             weight += 1.0
-    return 5.0 * (0.5 if a.negated != b.negated else 1.0) * total / weight
+    if a.negated != b.negated:
+        return 2.5 * total / weight
+    return 5.0 * total / weight

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from tools.demo.frame import Entity, Frame, one
-from tools.demo.lexicon import Concept
+from tools.demo.lexicon import Concept, Verb
 
 Wording = dict[Concept, Any]  # which form, a word or a Verb, tells each concept
 OPENERS = (
@@ -40,15 +40,21 @@ def noun_phrase(rng: Random, entity: Entity, wording: Wording) -> str:
         rng.random()  # keeps the choices that follow the same with and without an attribute
     if article < 0.85:
         return "the " + words
-    return ("an " if words.startswith(_AN) else "a ") + words
+    if words.startswith(_AN):
+        return "an " + words
+    return "a " + words
 
 
 def _plain(s: str, verb: str, o: str, r: str, to_first: bool) -> str:
     """Return subject, verb phrase and objects in active order; `to_first` picks `gave the boy a
     ball`."""
+    if r and to_first:
+        return f"{s} {verb} {r} {o}"
     if r:
-        return f"{s} {verb} {r} {o}" if to_first else f"{s} {verb} {o} to {r}"
-    return f"{s} {verb} {o}" if o else f"{s} {verb}"
+        return f"{s} {verb} {o} to {r}"
+    if o:
+        return f"{s} {verb} {o}"
+    return f"{s} {verb}"
 
 
 def clause(rng: Random, frame: Frame, manner: str, wording: Wording, plain: bool) -> str:
@@ -58,9 +64,14 @@ def clause(rng: Random, frame: Frame, manner: str, wording: Wording, plain: bool
     `plain` takes the active. A manner adverb stands before the verb in the active and before the
     participle in the passive; elsewhere at the end.
     """
+    # The words and the choices
     s = noun_phrase(rng, frame.agent, wording)
-    o = noun_phrase(rng, frame.patient, wording) if frame.patient else ""
-    r = noun_phrase(rng, frame.receiver, wording) if frame.receiver else ""
+    o = ""
+    r = ""
+    if frame.patient:
+        o = noun_phrase(rng, frame.patient, wording)
+    if frame.receiver:
+        r = noun_phrase(rng, frame.receiver, wording)
     verb = form(rng, frame.action, wording)
     pattern = rng.random()
     variant = rng.random() < 0.5
@@ -68,44 +79,57 @@ def clause(rng: Random, frame: Frame, manner: str, wording: Wording, plain: bool
     inside = rng.random() < 0.5
     if plain:
         pattern = 0.0
+
+    # Where the manner stands
+    before = ""
     after = ""
     pseudo_cleft = pattern >= (0.95 if o else 0.94)
     # "the one who slept was a boy quietly" is no English
-    if manner and not inside and not pseudo_cleft:
+    if manner and (inside or pseudo_cleft):
+        before = manner + " "
+    elif manner:
         after = " " + manner
-        manner = ""
-    before = manner + " " if manner else ""
 
     wrapped = frame.negated and denial >= 0.75
-    if not frame.negated or wrapped:
-        predicate = before + verb.past
-        auxiliary = "was " + before
-    elif denial < 0.35:
-        predicate = f"did not {before}{verb.base}"
-        auxiliary = "was not " + before
-    elif denial < 0.6:
-        predicate = f"never {before}{verb.past}"
-        auxiliary = "was never " + before
-    else:
-        predicate = f"failed to {before}{verb.base}"
-        auxiliary = "was not " + before
+    predicate, auxiliary = _verb_phrase(verb, before, frame.negated and not wrapped, denial)
+    text = _sentence(s, o, r, predicate, f"{auxiliary}{verb.participle}", pattern, variant) + after
+    if wrapped:
+        return "it is not true that " + text
+    return text
 
+
+def _verb_phrase(verb: Verb, before: str, negated: bool, denial: float) -> tuple[str, str]:
+    """The predicate, and what stands before the participle in the passive; `denial` picks how a
+    clause is negated."""
+    if not negated:
+        return before + verb.past, "was " + before
+    if denial < 0.35:
+        return f"did not {before}{verb.base}", "was not " + before
+    if denial < 0.6:
+        return f"never {before}{verb.past}", "was never " + before
+    return f"failed to {before}{verb.base}", "was not " + before
+
+
+def _sentence(
+    s: str, o: str, r: str, predicate: str, passive: str, pattern: float, variant: bool
+) -> str:
+    """Subject, objects and predicate in the order that `pattern` and `variant` pick."""
     if pattern < 0.62 or not o and pattern < 0.85:
-        text = _plain(s, predicate, o, r, variant)
-    elif o and pattern < 0.82:
+        return _plain(s, predicate, o, r, variant)
+    if o and pattern < 0.82:
         if not r:
-            text = f"{o} {auxiliary}{verb.participle} by {s}"
-        elif variant:
-            text = f"{r} {auxiliary}{verb.participle} {o} by {s}"
-        else:
-            text = f"{o} {auxiliary}{verb.participle} to {r} by {s}"
-    elif pattern < 0.9 or not o and pattern < 0.94:
-        text = "it was " + _plain(s, "who " + predicate, o, r, variant)
-    elif o and pattern < 0.95:
-        text = f"it was {o} that {s} {predicate}" + (f" to {r}" if r else "")
-    else:
-        text = f"the one {_plain('who', predicate, o, r, variant)} was {s}"
-    return ("it is not true that " if wrapped else "") + text + after
+            return f"{o} {passive} by {s}"
+        if variant:
+            return f"{r} {passive} {o} by {s}"
+        return f"{o} {passive} to {r} by {s}"
+    if pattern < 0.9 or not o and pattern < 0.94:
+        return "it was " + _plain(s, "who " + predicate, o, r, variant)
+    if o and pattern < 0.95:
+        cleft = f"it was {o} that {s} {predicate}"
+        if r:
+            cleft += f" to {r}"
+        return cleft
+    return f"the one {_plain('who', predicate, o, r, variant)} was {s}"
 
 
 def render(
@@ -122,10 +146,17 @@ def render(
     plain: the probability of the plain order, which is the active voice with every circumstance at
     the end.
     """
-    wording = {} if wording is None else wording
-    manner = form(rng, frame.manner, wording) if frame.manner else ""
-    place = form(rng, frame.place, wording) if frame.place else ""
-    time = form(rng, frame.time, wording) if frame.time else ""
+    if wording is None:
+        wording = {}
+    manner = ""
+    place = ""
+    time = ""
+    if frame.manner:
+        manner = form(rng, frame.manner, wording)
+    if frame.place:
+        place = form(rng, frame.place, wording)
+    if frame.time:
+        time = form(rng, frame.time, wording)
     order = rng.random() < 0.5
     place_front = rng.random() < 0.15
     time_front = rng.random() < 0.25
@@ -133,13 +164,17 @@ def render(
     text = clause(rng, frame, manner, wording, plain)
     if rng.random() < opener:
         phrase = one(rng, OPENERS)
-        text = phrase + (" " if phrase.endswith("that") else ", ") + text
-    fronts = [
-        p for p, front in ((time, time_front), (place, place_front)) if p and front and not plain
-    ]
-    ends = [
-        p for p, front in ((place, place_front), (time, time_front)) if p and (plain or not front)
-    ]
+        if phrase.endswith("that"):
+            text = f"{phrase} {text}"
+        else:
+            text = f"{phrase}, {text}"
+    fronts = []
+    ends: list[str] = []
+    for circumstance, front in ((time, time_front), (place, place_front)):
+        if circumstance and front and not plain:
+            fronts.append(circumstance)
+        elif circumstance:
+            ends.insert(0, circumstance)
     if order:
         fronts.reverse()
         ends.reverse()

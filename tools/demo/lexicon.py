@@ -24,9 +24,13 @@ def _table(text: str) -> dict:
     """{group: (Concept, ...)} from lines `group: concept, concept`, each concept being
     `form/form`."""
     groups = {}
-    for group, items in (line.split(": ") for line in text.strip().splitlines()):
-        every = [tuple(item.split("/")) for item in items.split(", ")]
-        groups[group] = tuple(Concept(forms[0], group, forms) for forms in every)
+    for line in text.strip().splitlines():
+        group, items = line.split(": ")
+        concepts = []
+        for item in items.split(", "):
+            forms = tuple(item.split("/"))
+            concepts.append(Concept(forms[0], group, forms))
+        groups[group] = tuple(concepts)
     return groups
 
 
@@ -41,17 +45,19 @@ class Verb(NamedTuple):
 def _verbs(text: str) -> dict:
     """The same as `_table`, with a Verb in the place of every surface form."""
 
-    def verb(forms: tuple, group: str) -> Concept:
-        return Concept(
-            forms[0].split()[0],
-            group,
-            tuple(Verb(*(f.split() + [f.split()[-1]])[:3]) for f in forms),
-        )
+    groups = {}
+    for group, concepts in _table(text).items():
+        verbs = []
+        for concept in concepts:
+            forms = tuple(map(_verb, concept.forms))
+            verbs.append(Concept(forms[0].base, group, forms))
+        groups[group] = tuple(verbs)
+    return groups
 
-    return {
-        group: tuple(verb(c.forms, group) for c in concepts)
-        for group, concepts in _table(text).items()
-    }
+
+def _verb(text: str) -> Verb:
+    base, past, *participle = text.split()
+    return Verb(base, past, *(participle or [past]))
 
 
 PERSONS = _table("""

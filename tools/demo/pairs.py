@@ -97,7 +97,10 @@ def _reworded(rng: Random, wording: Wording) -> Wording:
     other = {}
     for concept_, form in wording.items():
         choices = [f for f in concept_.forms if f is not form]
-        other[concept_] = one(rng, choices) if choices else form
+        if choices:
+            other[concept_] = one(rng, choices)
+        else:
+            other[concept_] = form
     return other
 
 
@@ -138,7 +141,12 @@ def _family(rng: Random, character: str) -> list[Pair]:
         origin = draw(rng, one(rng, kinds))
     stream = f"{character} {rng.random()}"
     wording: Wording = {}
-    shapes = (short, short, long, long, long) if character == "Length" else (same,) * 5
+    if character == "Length":
+        shapes = (short, short, long, long, long)
+        links = [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)]
+    else:
+        shapes = (same, same, same, same, same)
+        links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
     frame = shapes[0](rng, origin)
     frames = [frame]
     texts = [render(Random(stream), frame, 0.0, wording, PLAIN)]
@@ -152,9 +160,6 @@ def _family(rng: Random, character: str) -> list[Pair]:
             text = render(rng, frame, 0.0, None, PLAIN)
         frames.append(frame)
         texts.append(text)
-    across = [(i, j) for i in (0, 1) for j in (2, 3, 4)]
-    mixed = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (3, 4)]
-    links = across if character == "Length" else mixed
     return [Pair(texts[i], texts[j], round(gold(frames[i], frames[j]), 3)) for i, j in links]
 
 
@@ -164,5 +169,7 @@ def graded_pairs(name: str) -> tuple[Pair, ...]:
     another name."""
     rng = Random(f"demo pairs {name}")
     characters = TESTS if name == DEV else (name,)
-    families = (_family(rng, characters[i % len(characters)]) for i in range(FAMILIES[name]))
-    return tuple(pair for family in families for pair in family)
+    pairs: list[Pair] = []
+    for number in range(FAMILIES[name]):
+        pairs += _family(rng, characters[number % len(characters)])
+    return tuple(pairs)

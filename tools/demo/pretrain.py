@@ -97,7 +97,7 @@ def batches(seed: int, encode: Encoding, size: int) -> Iterator[tuple[torch.Tens
     while True:
         rows = []
         for _ in range(POOL * size):
-            first, second = (encode.ids(s) for s in next(stream))
+            first, second = map(encode.ids, next(stream))
             rows.append(([CLS, *first, SEP, *second, SEP][:POSITIONS], len(first) + 2))
         rows.sort(key=lambda row: len(row[0]))
         chunks = [rows[i : i + size] for i in range(0, len(rows), size)]
@@ -127,7 +127,7 @@ def train(model: BertForPreTraining, encode: Encoding, seed: int, steps: int, re
             report(step, value.item())
         return value
 
-    pretraining.train(model, steps, RATE, loss)
+    pretraining.fit(model, steps, RATE, loss)
 
 
 README = """\
@@ -166,10 +166,10 @@ def main() -> None:
     tokenizer = build_tokenizer()
     model = build_model(arguments.seed, vocabulary=len(tokenizer))
 
-    def told(step: int, loss: float) -> None:
+    def report(step: int, loss: float) -> None:
         print(f"step {step}  loss {loss:.3f}  {time.monotonic() - begin:.0f} s", flush=True)
 
-    train(model, Encoding(tokenizer), arguments.seed, arguments.steps, told)
+    train(model, Encoding(tokenizer), arguments.seed, arguments.steps, report)
     digest = save(model, tokenizer, arguments.out, torch.float32)
     readme = README.format(
         layers=LAYERS,

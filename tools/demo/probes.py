@@ -12,7 +12,7 @@ training text.
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import cycle
+from itertools import cycle, islice
 from random import Random
 from typing import NamedTuple
 
@@ -41,10 +41,10 @@ def _when(rng: Random, label: int) -> Frame:
 
 def _roles(rng: Random, label: int) -> Frame:
     frame = draw(rng, "person")
-    agent, patient = (
-        person(rng, topic)._replace(noun=one(rng, PERSONS[topic]))
-        for topic in (SIDES if label else SIDES[::-1])
-    )
+    topics = SIDES if label else SIDES[::-1]
+    agent, patient = [
+        person(rng, topic)._replace(noun=one(rng, PERSONS[topic])) for topic in topics
+    ]
     return frame._replace(action=concept(rng, TO_PERSON), agent=agent, patient=patient)
 
 
@@ -68,7 +68,10 @@ def _examples(name: str) -> Iterator[Labelled]:
     for label in cycle(range(labels)):
         while True:
             frame = make(rng, label)
-            if reserved(frame) and (sentence := render(rng, frame)) not in seen:
+            if not reserved(frame):
+                continue
+            sentence = render(rng, frame)
+            if sentence not in seen:
                 break
         seen.add(sentence)
         yield Labelled(sentence, label)
@@ -79,4 +82,4 @@ def probe(name: str) -> dict[str, tuple[Labelled, ...]]:
     """One task's examples by part (train, dev, test), always the same; raise KeyError for a name
     not in TASKS."""
     examples = _examples(name)
-    return {part: tuple(next(examples) for _ in range(count)) for part, count in PARTS.items()}
+    return {part: tuple(islice(examples, count)) for part, count in PARTS.items()}

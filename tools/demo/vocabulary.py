@@ -15,9 +15,10 @@ MARKS = ".,;:!?'\"()-"
 
 def word_counts(sentences: Iterable[str]) -> Counter:
     """Return how often each lower-cased word occurs."""
-    return Counter(
-        word for sentence in sentences for word in re.findall("[a-z]+", sentence.lower())
-    )
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(re.findall("[a-z]+", sentence.lower()))
+    return counts
 
 
 def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
@@ -40,8 +41,10 @@ def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
             f"a vocabulary of {size} has no room for its {len(vocabulary)} words and characters; "
             "ask for more."
         )
-    known = set(vocabulary)
-    split = {word: [word[0], *("##" + c for c in word[1:])] for word in ranked[whole:]}
+    pieces_so_far = set(vocabulary)
+    split = {}
+    for word in ranked[whole:]:
+        split[word] = [word[0], *("##" + c for c in word[1:])]
     while len(vocabulary) < size:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, pieces in split.items():
@@ -51,8 +54,8 @@ def word_pieces(counts: Counter, whole: int, size: int) -> list[str]:
             break
         best = min(pairs, key=lambda pair: (-pairs[pair], pair))
         joined = best[0] + best[1][2:]
-        if joined not in known:
-            known.add(joined)
+        if joined not in pieces_so_far:
+            pieces_so_far.add(joined)
             vocabulary.append(joined)
         split = {word: _join(pieces, best, joined) for word, pieces in split.items()}
     return vocabulary

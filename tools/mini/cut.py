@@ -41,12 +41,12 @@ def kept_pieces(pieces: list[str], counts: Counter, fewest: int = FEWEST) -> lis
 def neuron_importance(model: BertModel, ids: Tensor, mask: Tensor) -> list[Tensor]:
     """For each layer's feed-forward neurons (inner,): mean |activation| on real tokens x norm of
     the weights that read it."""
-    found: list[Tensor] = []
+    importance: list[Tensor] = []
 
     def keep(layer):
         def hook(_, __, output):  # output (B, L, inner)
             activity = output[mask.bool()].abs().mean(0)
-            found.append(activity * layer.output.dense.weight.norm(dim=0))
+            importance.append(activity * layer.output.dense.weight.norm(dim=0))
 
         return hook
 
@@ -55,7 +55,7 @@ def neuron_importance(model: BertModel, ids: Tensor, mask: Tensor) -> list[Tenso
         model(input_ids=ids, attention_mask=mask)
     for hook in hooks:
         hook.remove()
-    return found
+    return importance
 
 
 def cut(
@@ -83,6 +83,8 @@ def cut(
         max_position_embeddings=positions,
         layer_norm_eps=was.layer_norm_eps,
     )
+
+    # The weights
     small = BertForPreTraining(config)
     source = model.embeddings
     target = small.bert.embeddings

@@ -19,7 +19,7 @@ from tools.pretraining import CLS, PAD, SEP
 
 # most pieces of each of two segments, and of a segment that stands alone
 SEGMENT = 16
-ALONE = 40
+LONGEST_ALONE = 40
 POOL = 24  # batches that are drawn together and sorted by length, so that little is padded
 NO_PAIR = -100  # the label that cross-entropy passes over
 
@@ -36,9 +36,12 @@ class Passages(NamedTuple):
 def documents(file: Path) -> list[list[str]]:
     """Sentences in running order, one a line; a blank line ends a document."""
     blocks = Path(file).read_text(encoding="utf-8").split("\n\n")
-    return [
-        lines for block in blocks if (lines := [line for line in block.split("\n") if line.strip()])
-    ]
+    texts = []
+    for block in blocks:
+        lines = [line for line in block.split("\n") if line.strip()]
+        if lines:
+            texts.append(lines)
+    return texts
 
 
 def examples(
@@ -50,13 +53,17 @@ def examples(
     Half come from running text (a sentence and the next), half from single sentences (a sentence's
     halves).
     """
-    starts = [(d, s) for d, document in enumerate(running) for s in range(len(document) - 1)]
+    starts = []
+    for d, document in enumerate(running):
+        for s in range(len(document) - 1):
+            starts.append((d, s))
     halves = [ids for ids in single if len(ids) >= 8]
     while True:
         from_text = choice.random() < 0.5
         if choice.random() < 0.25:
             d, s = choice.choice(starts)
-            yield (running[d][s] if from_text else choice.choice(single))[:ALONE], [], NO_PAIR
+            alone = running[d][s] if from_text else choice.choice(single)
+            yield alone[:LONGEST_ALONE], [], NO_PAIR
             continue
         follows = int(choice.random() < 0.5)
         if from_text:
@@ -94,16 +101,16 @@ def batches(
 def batch(rows: list[tuple[list[int], list[int], int]]) -> Passages:
     """[CLS] first [SEP] second [SEP], padded to the longest; a passage without second segment ends
     at the first [SEP]."""
-    lines = [([CLS, *first, SEP], [*second, SEP] if second else []) for first, second, _ in rows]
-    longest = max(len(a) + len(b) for a, b in lines)
-    rest = [longest - len(a) - len(b) for a, b in lines]
-    return Passages(
-        torch.tensor([a + b + [PAD] * pad for (a, b), pad in zip(lines, rest, strict=True)]),
-        torch.tensor(
-            [
-                [0] * len(a) + [1] * len(b) + [0] * pad
-                for (a, b), pad in zip(lines, rest, strict=True)
-            ]
-        ),
-        torch.tensor([follows for _, _, follows in rows]),
-    )
+    firsts = [[CLS, *first, SEP] for first, _, _ in rows]
+    seconds = []
+    for _, second, _ in rows:
+        seconds.append([*second, SEP] if second else [])
+    longest = max(len(first) + len(second) for first, second in zip(firsts, seconds, strict=True))
+    ids = []
+    types = []
+    for first, second in zip(firsts, seconds, strict=True):
+        rest = longest - len(first) - len(second)
+        ids.append(first + second + [PAD] * rest)
+        types.append([0] * len(first) + [1] * len(second) + [0] * rest)
+    follows = [label for _, _, label in rows]
+    return Passages(torch.tensor(ids), torch.tensor(types), torch.tensor(follows))

@@ -62,10 +62,10 @@ def pruned(
     tokenizer = AutoTokenizer.from_pretrained(source)
     model: BertModel = AutoModel.from_pretrained(source, dtype=torch.float32).eval()
     pieces = cast(list[str], tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
-    rows = kept_pieces(
-        pieces,
-        piece_counts(tokenizer, single + [line for document in running for line in document]),
-    )
+    sentences = list(single)
+    for document in running:
+        sentences += document
+    rows = kept_pieces(pieces, piece_counts(tokenizer, sentences))
     sample = tokenizer(
         choice.sample(single, SAMPLE),
         padding=True,
@@ -102,10 +102,10 @@ def train(
         logits = model.cls.predictions(output.last_hidden_state[chosen])  # (chosen, vocabulary)
         words = F.cross_entropy(logits, ids[chosen])
         answers = model.cls.seq_relationship(output.pooler_output)  # (B, 2)
-        asked = max(1, int((follows != passages.NO_PAIR).sum()))  # a batch may have no pair
+        number = max(1, int((follows != passages.NO_PAIR).sum()))  # a batch may have no pair
         pairs = (
             F.cross_entropy(answers, follows, ignore_index=passages.NO_PAIR, reduction="sum")
-            / asked
+            / number
         )
         top = torch.zeros(())
         if from_cls:
@@ -113,16 +113,11 @@ def train(
             top = F.cross_entropy(
                 model.cls.predictions(output.last_hidden_state[:, 0])[row], ids[chosen]
             )
-        report(
-            step,
-            words.item(),
-            top.item(),
-            pairs.item(),
-            int((answers.argmax(1) == follows).sum()) / asked,
-        )
+        right = int((answers.argmax(1) == follows).sum()) / number
+        report(step, words.item(), top.item(), pairs.item(), right)
         return words + pairs + top
 
-    pretraining.train(model, steps, RATE, loss, betas=(0.9, 0.98), fused=True)
+    pretraining.fit(model, steps, RATE, loss, betas=(0.9, 0.98), fused=True)
 
 
 def logged(file: Path) -> Callable[..., None]:
@@ -179,37 +174,35 @@ def main() -> None:
         default=1,
         help="threads of torch; the digest holds for a given number",
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
 
-    torch.set_num_threads(given.threads)
-    torch.manual_seed(given.seed)
-    choice = random.Random(given.seed + 1000 * given.part)
-    single = [
-        line
-        for line in (given.text / "wiki_sentences.txt").read_text(encoding="utf-8").split("\n")
-        if line.strip()
-    ]
-    running = passages.documents(given.text / "pretraining" / "documents.txt")
-    model, tokenizer = pruned(given.source, single, running, given.layers, given.inner, choice)
-    if given.start:
-        earlier = {
-            name: tensor.float()
-            for name, tensor in load_file(given.start / "model.safetensors").items()
-        }
-        model.load_state_dict(earlier, strict=False)  # all but the pair head and the tied decoder
-    stream = passages.batches(
-        passages.examples(
-            [_ids(tokenizer, document) for document in running], _ids(tokenizer, single), choice
-        ),
-        BATCH,
-        choice,
+    # The text and the model
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    choice = random.Random(options.seed + 1000 * options.part)
+    text = (options.text / "wiki_sentences.txt").read_text(encoding="utf-8")
+    single = [line for line in text.split("\n") if line.strip()]
+    running = passages.documents(options.text / "pretraining" / "documents.txt")
+    model, tokenizer = pruned(
+        options.source, single, running, options.layers, options.inner, choice
     )
-    report = logged(given.out / "losses.csv")
-    if given.steps:
-        train(model, stream, given.steps, given.seed, given.from_cls, report)
-    print(f"{save(model, tokenizer, given.out, torch.float16)}  {given.out / 'model.safetensors'}")
+    if options.start:
+        weights = load_file(options.start / "model.safetensors")
+        earlier = {name: tensor.float() for name, tensor in weights.items()}
+        model.load_state_dict(earlier, strict=False)  # all but the pair head and the tied decoder
+    running_ids = [_ids(tokenizer, document) for document in running]
+    examples = passages.examples(running_ids, _ids(tokenizer, single), choice)
+    stream = passages.batches(examples, BATCH, choice)
+
+    # The training, and what is written
+    report = logged(options.out / "losses.csv")
+    if options.steps:
+        train(model, stream, options.steps, options.seed, options.from_cls, report)
+    print(
+        f"{save(model, tokenizer, options.out, torch.float16)}  {options.out / 'model.safetensors'}"
+    )
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    (given.out / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    (options.out / "vocab.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
 
 
 def _ids(tokenizer: BertTokenizer, sentences: list[str]) -> list[list[int]]:

@@ -8,6 +8,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -15,8 +16,8 @@ from torch import Tensor, nn
 
 from core.spec.run import TextView
 
-BATCH = 64  # sentences; the same on every device, so that all draw alike
-TOP = 100  # nlpaug's default
+SENTENCES_AT_ONCE = 64  # sentences; the same on every device, so that all draw alike
+LIKELIEST_WORDS = 100  # nlpaug's default
 MOST = 10  # words a sentence, nlpaug's default; one at least, as it rounds up
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
@@ -30,9 +31,10 @@ class Blank(NamedTuple):
 
     def filled(self, words: Sequence[str]) -> str:
         """The sentence with these words at its masks."""
-        return self.parts[0] + "".join(
-            word + part for word, part in zip(words, self.parts[1:], strict=True)
-        )
+        text = self.parts[0]
+        for word, part in zip(words, self.parts[1:], strict=True):
+            text += word + part
+        return text
 
 
 def proposed(model: Any, tokenizer, texts: Sequence[str], text: TextView, seed: int) -> list[str]:
@@ -47,24 +49,22 @@ def proposed(model: Any, tokenizer, texts: Sequence[str], text: TextView, seed: 
     """
     places = random.Random(seed)
     noise = torch.Generator().manual_seed(seed)
-    blanks = [
-        blanked(sentence, text.kind == "contextual_insert", text.rate, places) for sentence in texts
-    ]
+    insert = text.kind == "contextual_insert"
+    blanks = [blanked(sentence, insert, text.rate, places) for sentence in texts]
     choice = Choice(tokenizer, model.device)
     # stable, so that little is padded
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     result = list(texts)
-    for start in range(0, len(order), BATCH):
-        wanted = [
-            i
-            for i in order[start : start + BATCH]
-            if blanks[i].replaced and tokenizer.mask_token not in texts[i]
-        ]
+    for start in range(0, len(order), SENTENCES_AT_ONCE):
+        wanted = []
+        for i in order[start : start + SENTENCES_AT_ONCE]:
+            if blanks[i].replaced and tokenizer.mask_token not in texts[i]:
+                wanted.append(i)
         if not wanted:
             continue
         words = fill(model, tokenizer, [blanks[i] for i in wanted], choice, noise)
-        for i, found in zip(wanted, words, strict=True):
-            result[i] = _completed(blanks[i], found)
+        for i, drawn in zip(wanted, words, strict=True):
+            result[i] = _completed(blanks[i], drawn)
     return result
 
 
@@ -73,14 +73,18 @@ def blanked(sentence: str, insert: bool, rate: float, stream: random.Random) -> 
     has none."""
     spans = [match.span() for match in WORD.finditer(sentence)]
     count = min(math.ceil(rate * len(spans)), MOST)
-    chosen = sorted(stream.sample(spans, count)) if spans else []
+    chosen = sorted(stream.sample(spans, count))
     parts = []
     replaced = []
     end = 0
     for start, stop in chosen:
         parts.append(sentence[end:start])
-        replaced.append("" if insert else sentence[start:stop])
-        end = start if insert else stop
+        if insert:
+            replaced.append("")
+            end = start
+        else:
+            replaced.append(sentence[start:stop])
+            end = stop
     return Blank([*parts, sentence[end:]], replaced)
 
 
@@ -89,21 +93,25 @@ def fill(
     model: nn.Module, tokenizer, blanks: Sequence[Blank], choice: Choice, noise: torch.Generator
 ) -> list[list[str]]:
     """The words drawn for each sentence's masks, fewer than masks where the sentence was cut."""
-    # what is inserted needs a blank behind it
-    gap = {True: f"{tokenizer.mask_token} ", False: tokenizer.mask_token}
-    masked = [blank.filled([gap[not word] for word in blank.replaced]) for blank in blanks]
+    masked = []
+    for blank in blanks:
+        masks = []
+        for word in blank.replaced:
+            # what is inserted needs a blank behind it
+            masks.append(tokenizer.mask_token if word else f"{tokenizer.mask_token} ")
+        masked.append(blank.filled(masks))
     limit = min(tokenizer.model_max_length, _positions(model))
     encoded = tokenizer(
         masked, truncation=True, max_length=limit, padding=True, return_tensors="pt"
     ).to(model.device)
-    asked = encoded["input_ids"] == tokenizer.mask_token_id  # (B, L)
-    logits = model(**encoded).logits[asked].float()  # (masks, vocabulary)
-    counts = asked.sum(1).tolist()
-    originals = [
-        word for blank, count in zip(blanks, counts, strict=True) for word in blank.replaced[:count]
-    ]
-    drawn = iter(choice.draw(logits, originals, noise))
-    return [[next(drawn) for _ in range(count)] for count in counts]
+    is_mask = encoded["input_ids"] == tokenizer.mask_token_id  # (B, L)
+    logits = model(**encoded).logits[is_mask].float()  # (masks, vocabulary)
+    counts = is_mask.sum(1).tolist()
+    originals: list[str] = []
+    for blank, count in zip(blanks, counts, strict=True):
+        originals += blank.replaced[:count]
+    words = iter(choice.draw(logits, originals, noise))
+    return [list(islice(words, count)) for count in counts]
 
 
 class Choice:
@@ -111,9 +119,12 @@ class Choice:
 
     def __init__(self, tokenizer, device: torch.device):
         pieces = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-        # RoBERTa marks where words begin
-        mark = "Ġ" if any(piece.startswith("Ġ") for piece in pieces) else ""
-        self.words = [piece[len(mark) :] if piece.startswith(mark) else "" for piece in pieces]
+        mark = ""
+        if any(piece.startswith("Ġ") for piece in pieces):
+            mark = "Ġ"  # RoBERTa marks where words begin
+        self.words = []
+        for piece in pieces:
+            self.words.append(piece.removeprefix(mark) if piece.startswith(mark) else "")
         # (vocabulary,)
         self.allowed = torch.tensor(
             [word.isalpha() and word.isascii() for word in self.words], device=device
@@ -129,7 +140,7 @@ class Choice:
         for row, word in enumerate(originals):
             if word and word.lower() in self.spelt:
                 logits[row, self.spelt[word.lower()]] = float("-inf")
-        best, pieces = logits.topk(min(TOP, logits.shape[1]))  # (masks, 100)
+        best, pieces = logits.topk(min(LIKELIEST_WORDS, logits.shape[1]))  # (masks, 100)
         # argmax with it draws by softmax
         gumbel = -torch.rand(best.shape, generator=noise).clamp(min=1e-20).log().neg().log()
         chosen = (best + gumbel.to(best.device)).argmax(1, keepdim=True)
@@ -138,14 +149,14 @@ class Choice:
 
 def _completed(blank: Blank, words: Sequence[str]) -> str:
     kept = blank.replaced[len(words) :]
-    inserted = [
-        word if old else f"{word} " for word, old in zip(words, blank.replaced, strict=False)
-    ]
+    inserted = []
+    for word, old in zip(words, blank.replaced, strict=False):
+        inserted.append(word if old else f"{word} ")
     return blank.filled([*inserted, *kept])
 
 
 def _positions(model: Any) -> int:
     config = model.config
-    return config.max_position_embeddings - (
-        config.pad_token_id + 1 if config.model_type == "roberta" else 0
-    )
+    if config.model_type == "roberta":
+        return config.max_position_embeddings - config.pad_token_id - 1
+    return config.max_position_embeddings

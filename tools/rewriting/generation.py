@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-BATCH = 64
+TEXTS_AT_ONCE = 64
 APPENDED = 30  # tokens at most, as D28 observed
 # nlpaug's defaults
-TOP = 50
+LIKELIEST_TOKENS = 50
 NUCLEUS = 0.9
 
 
@@ -19,11 +19,15 @@ def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[st
     """Each text followed by up to 30 tokens of the model, drawn among the 50 likeliest and of those
     the likeliest 90 %. A text of blanks stays. Only texts of equally many tokens go together: XLNet
     does not keep padding out of a continuation."""
-    tokens = [
-        tokenizer(text, add_special_tokens=False)["input_ids"] if text.strip() else []
-        for text in texts
-    ]
-    devices = [model.device] if model.device.type == "cuda" else []
+    tokens = []
+    for text in texts:
+        if text.strip():
+            tokens.append(tokenizer(text, add_special_tokens=False)["input_ids"])
+        else:
+            tokens.append([])
+    devices = []
+    if model.device.type == "cuda":
+        devices.append(model.device)
     result = list(texts)
     # generate() draws from torch's own stream
     with torch.random.fork_rng(devices=devices), torch.inference_mode():
@@ -35,16 +39,15 @@ def continued(model: Any, tokenizer, texts: Sequence[str], seed: int) -> list[st
                     input_ids=ids,
                     attention_mask=torch.ones_like(ids),
                     do_sample=True,
-                    top_k=TOP,
+                    top_k=LIKELIEST_TOKENS,
                     top_p=NUCLEUS,
                     max_new_tokens=APPENDED,
                     pad_token_id=tokenizer.pad_token_id,
                 )  # (B, length + at most 30)
-                for i, more in zip(
-                    places,
-                    tokenizer.batch_decode(generated[:, length:], skip_special_tokens=True),
-                    strict=True,
-                ):
+                continuations = tokenizer.batch_decode(
+                    generated[:, length:], skip_special_tokens=True
+                )
+                for i, more in zip(places, continuations, strict=True):
                     result[i] = f"{texts[i]} {' '.join(more.split())}".strip()
     return result
 
@@ -54,9 +57,9 @@ def translated(model: Any, tokenizer, texts: Sequence[str]) -> list[str]:
     blanks stays."""
     result = list(texts)
     with torch.inference_mode():
-        for places in _slices(
-            sorted((i for i, text in enumerate(texts) if text.strip()), key=lambda i: len(texts[i]))
-        ):
+        full = [i for i, text in enumerate(texts) if text.strip()]
+        full.sort(key=lambda i: len(texts[i]))
+        for places in _slices(full):
             encoded = tokenizer(
                 [texts[i] for i in places], padding=True, truncation=True, return_tensors="pt"
             ).to(model.device)
@@ -65,12 +68,11 @@ def translated(model: Any, tokenizer, texts: Sequence[str]) -> list[str]:
                 attention_mask=encoded["attention_mask"],
                 do_sample=False,
             )
-            for i, text in zip(
-                places, tokenizer.batch_decode(ids, skip_special_tokens=True), strict=True
-            ):
+            decoded = tokenizer.batch_decode(ids, skip_special_tokens=True)
+            for i, text in zip(places, decoded, strict=True):
                 result[i] = text.strip()
     return result
 
 
 def _slices(places: list[int]) -> list[list[int]]:
-    return [places[start : start + BATCH] for start in range(0, len(places), BATCH)]
+    return [places[start : start + TEXTS_AT_ONCE] for start in range(0, len(places), TEXTS_AT_ONCE)]

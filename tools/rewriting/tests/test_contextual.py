@@ -14,7 +14,7 @@ from core.data.encoders import DEMO_ENCODER, has_masked_words
 from core.spec.errors import UserError
 from core.spec.run import TextView
 from tools.rewriting import contextual
-from tools.rewriting.contextual import TOP, WORD, Choice, blanked, proposed
+from tools.rewriting.contextual import LIKELIEST_WORDS, WORD, Choice, blanked, proposed
 from tools.rewriting.models import load_model
 
 CPU = torch.device("cpu")
@@ -59,7 +59,7 @@ def naive_proposal(model, tokenizer, sentence, insert, rate, seed):
     ids = tokenizer(masked)["input_ids"]
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[0]
-    uniform = torch.rand((count, TOP), generator=torch.Generator().manual_seed(seed))
+    uniform = torch.rand((count, LIKELIEST_WORDS), generator=torch.Generator().manual_seed(seed))
     vocabulary = {i: word for word, i in tokenizer.get_vocab().items()}
     for number, place in enumerate(
         [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
@@ -69,7 +69,7 @@ def naive_proposal(model, tokenizer, sentence, insert, rate, seed):
             for i in logits[place].argsort(descending=True).tolist()
             if re.fullmatch("[a-z]+", vocabulary[i])
         ]
-        ranked = [i for i in ranked if vocabulary[i] != old[number]][:TOP]
+        ranked = [i for i in ranked if vocabulary[i] != old[number]][:LIKELIEST_WORDS]
         probability = logits[place][ranked].softmax(0)
         best = int((probability.log() - torch.log(-torch.log(uniform[number]))).argmax())
         masked = masked.replace("[MASK]", vocabulary[ranked[best]], 1)
@@ -94,7 +94,7 @@ def test_batching_does_not_mix_sentences_up(demo, monkeypatch):
     model, tokenizer = demo
     text = TextView(kind="contextual_substitute", model="encoder")
     # without chance, each sentence's words are its own whatever stands beside it
-    monkeypatch.setattr(contextual, "TOP", 1)
+    monkeypatch.setattr(contextual, "LIKELIEST_WORDS", 1)
     texts = [
         f"The {word} slept in the garden." * (1 + i % 3)
         for i, word in enumerate(["king", "old nurse", "dog"] * 30)

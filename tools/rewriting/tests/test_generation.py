@@ -68,7 +68,7 @@ def test_text_is_appended_and_nothing_else_changed(xlnet):
 def test_a_sentence_goes_on_as_it_would_alone(xlnet, monkeypatch):
     model, tokenizer = load_model(xlnet, "continuation", CPU)
     # no chance: what follows a sentence is its own
-    monkeypatch.setattr("tools.rewriting.generation.TOP", 1)
+    monkeypatch.setattr("tools.rewriting.generation.LIKELIEST_TOKENS", 1)
     together = continued(model, tokenizer, TEXTS, 1)
     assert together == [continued(model, tokenizer, [text], 5)[0] for text in TEXTS]
 
