@@ -312,8 +312,8 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
 
 def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
     """Train some published runs of these studies again, whatever their seed, and say how far they
-    differ. The exit status is 1 if a run fails or differs by more than `SAME_POINTS` points on the same
-    kind of device."""
+    differ. The exit status is 1 if a run fails or differs by more than `SAME_POINTS` points on the
+    same kind of device."""
     options = command.options
     setup = command.setup
     published = command.store.published

@@ -38,7 +38,7 @@ class Task(NamedTuple):
     geometry_of: list[StsSet]
 
 
-Line = tuple[str, str, float, object]  # of the CSV file: set, metric, value, pairs
+CsvLine = tuple[str, str, float, object]  # of the CSV file: set, metric, value, pairs
 
 
 def main(argv: Sequence[str]) -> int:
@@ -72,13 +72,13 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[Line]:
+def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[CsvLine]:
     """Print a line for each set, and for the average; the lines of the CSV file."""
     average_of = f"  of the {counted(len(task.tests), 'test')}"
     if task.development:
         average_of += f", without {' and '.join(task.development)}"
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
-    lines: list[Line] = []
+    lines: list[CsvLine] = []
     for name, score in scores.items():
         pairs: object = ""
         note = ""
@@ -95,7 +95,7 @@ def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[L
     return lines
 
 
-def _say_geometry(task: Task, geometry: Mapping[str, float]) -> list[Line]:
+def _say_geometry(task: Task, geometry: Mapping[str, float]) -> list[CsvLine]:
     """Print alignment and uniformity; the lines of the CSV file."""
     for metric in SHOWN_GEOMETRY:
         line = f"{metric.replace('_', ', ')}: {geometry[f'{metric}_global']:.4f}"
@@ -122,21 +122,21 @@ def _check_csv(path: Path | None) -> None:
         )
 
 
-Encode = Callable[[Sequence[str]], Any]
+EncodeTexts = Callable[[Sequence[str]], Any]
 
 
-class Loaded(NamedTuple):
+class LoadedModel(NamedTuple):
     """An encoder that was read: from sentences to vectors, with a pooling. `note` says in words
     where the pooling comes from; a sentence is cut at `longest` tokens."""
 
-    encode: Encode
+    encode: EncodeTexts
     pooling: str
     model: Any
     longest: int
     note: str
 
 
-def _encode_and_pooling(options: argparse.Namespace) -> tuple[Encode, str]:
+def _encode_and_pooling(options: argparse.Namespace) -> tuple[EncodeTexts, str]:
     """The function from sentences to vectors, and its pooling in words. Prints what was read."""
     folder: Path = options.model
     # the folder that states modules, pooling and prompts
@@ -157,7 +157,7 @@ def _encode_and_pooling(options: argparse.Namespace) -> tuple[Encode, str]:
     return loaded.encode, loaded.pooling
 
 
-def _load_modules(options: argparse.Namespace, stated_by: Path) -> Loaded:
+def _load_modules(options: argparse.Namespace, stated_by: Path) -> LoadedModel:
     """The encoder with the pooling and the prompt that its folder states."""
     from core.engine.evaluation import encoding
 
@@ -181,7 +181,7 @@ def _load_modules(options: argparse.Namespace, stated_by: Path) -> Loaded:
         f"{modules.default_prompt_name or 'none'}; the folder names the similarity "
         f"{modules.similarity_fn_name} and prompts: {prompts or 'none'}."
     )
-    return Loaded(
+    return LoadedModel(
         encode=partial(modules.encode, show_progress_bar=False),
         pooling=", ".join(type(module).__name__.lower() for module in list(modules)[1:]),
         model=modules[0].auto_model,
@@ -190,7 +190,7 @@ def _load_modules(options: argparse.Namespace, stated_by: Path) -> Loaded:
     )
 
 
-def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> Loaded:
+def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> LoadedModel:
     """The encoder with the pooling that the user names, or [CLS]."""
     from core.engine.evaluation import encoding
 
@@ -207,7 +207,7 @@ def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> Loaded:
     dropped = ", ".join(unfollowed(folder, checkpoint.max_length))
     if dropped:
         say(f"Not used: {dropped[:200]}.")
-    return Loaded(
+    return LoadedModel(
         encode=partial(encoding.sentence_vectors, checkpoint, pooling=pooling),
         pooling=pooling,
         model=checkpoint.model,

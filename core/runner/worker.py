@@ -115,7 +115,7 @@ class Message(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-SHOWN = ("note", "phase", "step", "total", "rate", "dev")  # of what a job reports
+JOB_FIELDS = ("note", "phase", "step", "total", "rate", "dev")  # of what a job reports
 Job = Callable[[RunConfig, Execution, Callable[[dict], object]], Result]
 Report = Callable[[Message], bool]
 
@@ -217,7 +217,7 @@ def train_run(request: Request, report: Report, job: Job) -> None:
     report(Message(started=True))
 
     def progress(fields: dict) -> None:
-        report(Message(**{name: fields.get(name) for name in SHOWN}))
+        report(Message(**{name: fields.get(name) for name in JOB_FIELDS}))
 
     result = job(config, execution, progress)
     report(Message(phase="save", step=config.train.steps, score=score(config, result)))

@@ -49,13 +49,13 @@ def _verbs(text: str) -> dict:
     for group, concepts in _table(text).items():
         verbs = []
         for concept in concepts:
-            forms = tuple(map(_verb, concept.forms))
+            forms = tuple(map(_surface_verb, concept.forms))
             verbs.append(Concept(forms[0].base, group, forms))
         groups[group] = tuple(verbs)
     return groups
 
 
-def _verb(text: str) -> Verb:
+def _surface_verb(text: str) -> Verb:
     base, past, *participle = text.split()
     return Verb(base, past, *(participle or [past]))
 
