@@ -10,6 +10,7 @@ from typing import Any
 
 from core.data.text import DEMO_FOLDER, named_digest
 from core.spec.errors import UserError, refusing
+from core.store.files import regular
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
@@ -270,7 +271,7 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
     odd = set()
     with (
         refusing(problem, hint, OSError, SafetensorError),
-        safe_open(weights, framework="numpy") as tensors,
+        safe_open(regular(weights), framework="numpy") as tensors,
     ):
         for name in list(tensors.keys()):
             part = tensors.get_slice(name)

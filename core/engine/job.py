@@ -89,7 +89,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     file.close()
     trained = time.monotonic()
     selected = training.selected
-    if selected is not None and math.isnan(selected.score) and config.select.metric != "last":
+    lacks_score = selected is not None and math.isnan(selected.score)
+    if lacks_score and config.trains and config.select.metric != "last":
         note("no check has a score, so the last checkpoint is selected")
 
     # evaluate

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from core.report.frames import claim_frame, comparison_frame
-from core.report.numbers import interval, number, signed
+from core.report.numbers import interval, signed
 from core.report.verdicts import Judged
 from core.report.words import mark, outcome_words
 from core.spec.errors import counted
@@ -99,12 +99,16 @@ def required_words(row) -> str:
     if np.isnan(row.below):
         if row.above == 0:
             return ""
-        return f"above {number(row.above, 3)}"
+        return f"above {_plain(row.above)}"
     if np.isnan(row.above):
-        return f"below {row.below:g}"
+        return f"below {_plain(row.below)}"
     if row.above < row.below:
-        return f"{row.above:g} to {row.below:g}"
-    return f"more than {row.above:g} either way"
+        return f"{_plain(row.above)} to {_plain(row.below)}"
+    return f"more than {_plain(row.above)} either way"
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
 
 
 def _numbers_of(row) -> str:

@@ -149,7 +149,7 @@ def _of_scale(rows: pd.DataFrame) -> str:
 def _titled(axis: Axis, label: str) -> str:
     """A label behind its axis' title if it says little alone: "queue size 512", "initial fill
     half", "pairs that differ by more than 3"."""
-    is_word = label.islower() and (label.isalpha() or label[-1].isdigit())
+    is_word = label.islower() and "," not in label and (label.isalpha() or label[-1].isdigit())
     is_number = as_numbers([label]).notna().all()
     if not is_word and not is_number:
         return label
@@ -172,6 +172,8 @@ def _named(study: Study, labels: Sequence[str | None]) -> str:
 
 
 def _base(study: Study) -> str:
+    if study.figure is not None and study.figure.base_name:
+        return study.figure.base_name
     return _named(study, base_pattern(study) or ()) or "the reference"
 
 

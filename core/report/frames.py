@@ -22,7 +22,7 @@ from core.spec.claim import Contrast
 from core.spec.errors import UserError, no_formula, shown
 from core.spec.registered import changed_after_runs
 from core.spec.result import decimals, unit
-from core.spec.study import Metric, Study
+from core.spec.study import FigureSpec, Metric, Study
 
 Record = dict[str, object]
 SETTING = ("scale", "profile", "encoder")
@@ -99,10 +99,24 @@ def cell_frame(result: Judged) -> pd.DataFrame:
 
 def _base_labels(labels: Labels, study: Study) -> Labels:
     """The labels of the cell that a cell is compared with; empty without one."""
+    if study.figure is not None and study.figure.against:
+        return _against(labels, study, study.figure)
     base = []
     for label, fixed in zip(labels, base_pattern(study) or (), strict=False):
         base.append(label if fixed is None else fixed)
     return tuple(base)
+
+
+def _against(labels: Labels, study: Study, figure: FigureSpec) -> Labels:
+    """The same labels with the one along the series that it is compared with; a cell with which
+    others are compared stands for itself."""
+    place = [axis.name for axis in study.axes].index(figure.series or "")
+    other = figure.against.get(labels[place])
+    if other is not None:
+        return (*labels[:place], other, *labels[place + 1 :])
+    if labels[place] in figure.against.values():
+        return labels
+    return ()
 
 
 def _alike(cell: CellResult, base: CellResult) -> bool:

@@ -309,7 +309,8 @@ def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
 def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSpec:
     """The study's figure with a panel for each value of the first field; curves have a line for
     each cell."""
-    figure = replace(figure, base=figure.base and (*figure.base, *(None for _ in varied)))
+    base = figure.base and (*figure.base, *(None for _ in varied))
+    figure = replace(figure, base=base, against={}, base_name="")
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={})
     if figure.series is not None or figure.x == "task" or len(varied) > 1:

@@ -80,7 +80,13 @@ STUDY = Study(
         ),
     ),
     metric=Metric(task="avg", title="Test sets"),
-    figure=FigureSpec(x="task", series="length_difference", base=("more than 3", None)),
+    figure=FigureSpec(
+        x="task",
+        series="length_difference",
+        against={"at most 3": "more than 3"}
+        | {f"{method}, at most 3": f"{method}, more than 3" for method in BESIDE},
+        base_name="the same model's pairs that differ by more than 3",
+    ),
     reference=None,
     must_learn=(("at most 3", None), ("ESimCSE, at most 3", None)),
     tasks="tests",

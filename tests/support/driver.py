@@ -19,7 +19,7 @@ if not os.environ.get("REAL_REPORT"):
     module.render = lambda *_: (["drew nothing"], [])
     module.gathered = lambda *_: []
     module.render_index = lambda *_: []
-    module.is_ours = lambda page: False
+    module.is_ours = lambda page: page.is_file() and b"Which ablations" in page.read_bytes()
     sys.modules["core.report.render"] = module
 
 if os.environ.get("FAKE_HOST"):  # which has slots of its own
