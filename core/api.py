@@ -25,7 +25,7 @@ import pyarrow as pa
 import studies
 from core.data import sources as finding
 from core.report import frames, verdicts
-from core.spec.errors import HOME, UserError
+from core.spec.errors import HOME, UserError, refusing
 from core.spec.identity import NUMERICS, canonical_json
 from core.spec.methods import PROFILES
 from core.spec.scale import SCALES
@@ -97,7 +97,9 @@ class Results:
         for root in filter(None, (self.store.root, self.store.published)):
             for name in SCALES:
                 for path in sorted((root / name).glob("*/runs.csv")):
-                    parts.append(pd.read_csv(path, usecols=columns, dtype=DRAWN))
+                    hint = "delete it, or draw the results again"
+                    with refusing(f"{path} cannot be read", hint, OSError, ValueError):
+                        parts.append(pd.read_csv(path, usecols=columns, dtype=DRAWN))
         if not parts:
             parts.append(pd.DataFrame(columns=columns))
         kept: dict[str, Any] = dict.fromkeys(columns[1:], "first")

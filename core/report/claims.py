@@ -104,7 +104,9 @@ def required_words(row) -> str:
         return f"below {_plain(row.below)}"
     if row.above < row.below:
         return f"{_plain(row.above)} to {_plain(row.below)}"
-    return f"more than {_plain(row.above)} either way"
+    if row.above == -row.below:
+        return f"more than {_plain(row.above)} either way"
+    return f"above {_plain(row.above)} or below {_plain(row.below)}"
 
 
 def _plain(value: float) -> str:

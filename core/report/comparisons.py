@@ -118,21 +118,37 @@ class Line(NamedTuple):
     contrast: Contrast
 
 
-def lines_of(comparisons: Sequence[Comparison], study: Study) -> list[Line]:
+def lines_of(predicate: Predicate, comparisons: Sequence[Comparison], study: Study) -> list[Line]:
     """The comparisons of a claim for people, in order."""
-    lines: list[Line] = []
-    taken: set[Contrast] = set()
+    mirrors = _mirrors(predicate)
+    by_contrast = {comparison.contrast: comparison for comparison in comparisons}
+    lines = []
     for comparison in comparisons:
-        if comparison.contrast in taken:
-            continue
-        mirror = None
-        taken.add(comparison.contrast)
-        for other in comparisons:
-            if mirrored(comparison.contrast, other.contrast):
-                taken.add(other.contrast)
-                mirror = mirror or other
-        lines.append(_line(comparison, mirror, study))
+        if comparison.contrast not in mirrors.values():
+            mirror = mirrors.get(comparison.contrast)
+            lines.append(_line(comparison, mirror and by_contrast[mirror], study))
     return lines
+
+
+def _mirrors(predicate: Predicate) -> dict[Contrast, Contrast]:
+    """The other direction of each contrast that makes one line with it, the earlier one first.
+
+    Two bounds make one line where they stand in one group, which needs both and lie on both sides
+    of a range, or needs one and lie outside it.
+    """
+    mirrors: dict[Contrast, Contrast] = {}
+    for joined in _with_parts(predicate):
+        contrasts = [part for part in joined.parts if isinstance(part, Contrast)]
+        for place, contrast in enumerate(contrasts):
+            others = [other for other in contrasts if mirrored(contrast, other)]
+            if len(others) != 1 or others[0] not in contrasts[place + 1 :]:
+                continue
+            is_range = contrast.above < -others[0].above
+            needed_count = len(joined.parts) if is_range else 1
+            unique = sum(mirrored(others[0], other) for other in contrasts) == 1
+            if joined.needed == needed_count and unique:
+                mirrors[contrast] = others[0]
+    return mirrors
 
 
 def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Line:
@@ -208,17 +224,18 @@ def mirrored(first: Contrast, second: Contrast) -> bool:
 
 
 def needed(predicate: Predicate) -> str:
-    """How many of a claim's comparisons it needs: all, one, or a number; empty if it has one."""
+    """How many of a claim's comparisons it needs: all, one, a number, or a number of its groups;
+    empty if it has one."""
     joined = _with_parts(predicate)
-    contrasts = predicate.contrasts()
-    if not joined or (len(contrasts) == 2 and mirrored(*contrasts)):
+    if len(set(predicate.contrasts())) - len(_mirrors(predicate)) == 1:
         return ""
     if all(part.needed == len(part.parts) for part in joined):
         return "all"
     if all(part.needed == 1 for part in joined):
         return "one"
-    groups = "" if len(joined) == 1 else " groups"
-    return f"{joined[0].needed}{groups}"
+    if len(joined) == 1:
+        return f"{joined[0].needed}"
+    return f"{joined[0].needed} of {len(joined[0].parts)} groups"
 
 
 def _with_parts(predicate: Predicate) -> list[Joined]:

@@ -369,7 +369,7 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
     rows = []
     for result in results:
         for verdict in result.verdicts:
-            for line in lines_of(verdict.comparisons, result.study):
+            for line in lines_of(verdict.claim.predicate, verdict.comparisons, result.study):
                 rows.append(
                     (
                         *_setting(result).values(),

@@ -106,6 +106,8 @@ def store_of(options: Options, home: Path) -> Store:
             f"{published} holds what the project publishes, and no command's own runs; "
             "give another --results-dir."
         )
+    if results.exists() and not results.is_dir():
+        raise UserError(f"{results} is no folder; give another --results-dir.")
     if options.mode == "regenerate-figures" and options.results_dir and not results.exists():
         raise UserError(
             f"{results} is not there; give the --results-dir of the command that trained."

@@ -14,7 +14,7 @@ from core.data import sources as finding
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
-from core.spec.errors import UserError, counted, refusing, say
+from core.spec.errors import UserError, are, counted, refusing, say
 from core.spec.identity import run_id
 from core.spec.methods import PROFILES, base
 from core.spec.scale import SCALES
@@ -204,7 +204,9 @@ def publish_and_draw(
         )
 
     store.publish(own, published, commits, replace)
-    print(f"Published {counted(len(own), 'run')} in {published / scale / 'runs.parquet'}.")
+    print(f"Published {counted(len(commits), 'run')} in {published / scale / 'runs.parquet'}.")
+    if len(commits) < len(own):
+        print(f"{are(len(own) - len(commits), 'run')} published already, with the same numbers.")
     redraw_published(home, every)
 
 

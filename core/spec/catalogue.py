@@ -76,7 +76,7 @@ def catalogue(*folders: Path) -> Catalogue:
         try:
             paper = _stated(first, "PAPER", Paper)
             _take(taken, [f"paper {paper.key}"], folder)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             faults[first] = fault(first, error, "PAPER")
             continue
         for file in sorted(folder.glob("[!_.]*.py")):
@@ -91,7 +91,7 @@ def catalogue(*folders: Path) -> Catalogue:
                 keys = [f"key {claim.key}" for claim in study.claims]
                 _take(taken, [f"name {study.name}", *keys], file)
                 files[file] = replace(study, source=paper)
-            except Exception as error:  # whatever a file does when it is run, other studies go on
+            except (Exception, SystemExit) as error:  # whatever a file does, other studies go on
                 faults[file] = fault(file, error, "STUDY")
     return Catalogue(dict(sorted(files.items(), key=_order)), faults)
 

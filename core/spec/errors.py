@@ -70,7 +70,7 @@ def line_of(error: BaseException, file: Path) -> int | None:
     return next((frame.lineno for frame in frames if frame.filename == str(file)), None)
 
 
-def fault(file: Path, error: Exception, pattern: str = "") -> str:
+def fault(file: Path, error: BaseException, pattern: str = "") -> str:
     """An error in a sentence with its line: the traceback's, else the first that a pattern
     matches."""
     text = " ".join(str(error).split())

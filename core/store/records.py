@@ -233,12 +233,15 @@ def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: o
         config, _ = from_canonical_json(footer["config"])
         if run_id(config) != footer["run_id"] or footer["status"] not in get_args(Status):
             raise ValueError(f"it holds run {run_id(config)}, {footer['status']}")
+        provenance = json.loads(footer["provenance"])
+        if not isinstance(provenance, dict):
+            raise TypeError("its provenance is no object")
         return StoredRun(
             run_id=footer["run_id"],
             config=config,
             status=cast(Status, footer["status"]),
             table=table,
-            provenance=json.loads(footer["provenance"]),
+            provenance=provenance,
             footer=footer,
             source=source,
         )

@@ -102,7 +102,7 @@ class Store:
         """Write down these digests of a scale (FIRST_DIGESTS), unless there are some. Raises
         UserError."""
         path = self.root / "first" / scale
-        if not path.exists():
+        if not path.exists() or self._is_of_before(path):
             document = dict(zip(FIRST_DIGESTS, digests, strict=True))
             files.write_whole(path, json.dumps(document).encode())
 
@@ -111,12 +111,19 @@ class Store:
         plain names in tables, by the names that Sources has; empty without a run. Raises
         UserError."""
         path = self.root / "first" / scale
-        if not path.exists():
+        if not path.exists() or self._is_of_before(path):
             return {}
         hint = "delete it, and the encoder and data of a stored run have the plain names of tables"
         with refusing(f"{path} cannot be read", hint):
             digests = json.loads(files.regular(path).read_bytes())
             return {name: str(digests[name]) for name in FIRST_DIGESTS}
+
+    @staticmethod
+    def _is_of_before(path: Path) -> bool:
+        """Whether a note is of an earlier version, which wrote a run's id: it is written anew."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            return _ID.fullmatch(files.regular(path).read_text().strip()) is not None
+        return False
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or

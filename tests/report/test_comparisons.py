@@ -80,7 +80,7 @@ def test_shares_of_runs_point_by_clopper_and_pearson():
     (comparison,) = comparisons_of(claim, {claim.predicate: none_of_three}, "undecided", 3, 1)
     assert comparison.points == ""
     assert comparison.estimate.low == pytest.approx(0.2924 - 0.5, abs=1e-3)
-    (line,) = lines_of([comparison], study(claim.predicate))
+    (line,) = lines_of(claim.predicate, [comparison], study(claim.predicate))
     assert (line.left, line.above, line.below) == ("share of collapsed runs: a", None, 0.5)
     assert line.estimate.mean == 0.0
     assert line.estimate.high == pytest.approx(1 - 0.2924, abs=1e-3)
@@ -134,7 +134,18 @@ def test_how_many_comparisons_are_needed():
         == needed(best(A, [B, C]))
         == "all"
     )
-    assert needed(any_of(all_of(*parts[:2]), all_of(*parts[1:]))) == "1 groups"
+    assert needed(any_of(all_of(*parts[:2]), all_of(*parts[1:]))) == "1 of 2 groups"
+
+
+def test_two_bounds_make_one_row_only_where_they_make_one_range():
+    """Three bounds, bounds of which one is enough, and bounds in different groups."""
+    three = rows(all_of(greater(A, B, -1.0), greater(B, A, -5.0), greater(B, A, -2.0)), margin=None)
+    assert [(row["left"], row["above"]) for row in three] == [("a", -1.0), ("b", -5.0), ("b", -2.0)]
+    (outside,) = rows(any_of(above(A, 60.0), below(A, 10.0)), margin=None)
+    assert (outside["above"], outside["below"], outside["points"]) == (60.0, 10.0, "against")
+    crossed = all_of(any_of(greater(A, B), greater(C, D)), any_of(greater(B, A), greater(D, C)))
+    assert len(rows(crossed, margin=None)) == 4
+    assert len(rows(at_least(2, [greater(A, B), greater(B, A), greater(C, D)]), margin=None)) == 3
 
 
 def test_a_verdict_by_less_than_the_margin_says_so():

@@ -32,7 +32,7 @@ from core.spec.result import PairBlock, Result, Row
 from core.spec.scale import MINI
 from core.spec.vary import vary
 from core.store import files, locks
-from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion
+from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion, read_file, to_bytes
 from core.store.store import FIRST_DIGESTS, Store
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
@@ -115,9 +115,7 @@ def test_plain_names_stay_those_of_the_first_runs_encoder_and_data(store, tmp_pa
     assert copy.first("mini") == sources.digests(mine)
 
 
-@pytest.mark.parametrize(
-    "content", ["540998fc1ea0e309", "[]", "{}", "{", '{"a": 1}'.encode("utf-16"), None]
-)
+@pytest.mark.parametrize("content", ["[]", "{}", "{", '{"a": 1}'.encode("utf-16"), None])
 def test_a_damaged_note_of_the_first_run_is_a_sentence_and_loses_no_run(store, content):
     place = store.root / "first" / "mini"
     place.parent.mkdir(parents=True)
@@ -307,3 +305,24 @@ def test_a_folder_that_is_written_anew_keeps_the_files_of_others(tmp_path):
         "notes.md": "mine",
     }
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_note_of_an_earlier_version_is_written_anew(tmp_path):
+    """It held a run's id where three digests stand now."""
+    store = Store(tmp_path, None)
+    note = tmp_path / "first" / "mini"
+    note.parent.mkdir(parents=True)
+    note.write_text(RUN)
+    assert store.first("mini") == {}
+    store.note_first("mini", ["e" * 8, "c" * 8, "v" * 8])
+    assert dict(zip(FIRST_DIGESTS, ["e" * 8, "c" * 8, "v" * 8], strict=True)) == store.first("mini")
+
+
+def test_a_provenance_that_is_no_object_is_damage(tmp_path):
+    store = Store(tmp_path, None)
+    store.save(CONFIG, made_result(CONFIG))
+    path = store.path("runs", RUN)
+    table, footer, _ = read_file(path, RUN_SCHEMA)
+    path.write_bytes(to_bytes(table, footer | {"provenance": "[]"}))
+    with pytest.raises(CorruptRun):
+        store.load(RUN)
