@@ -124,9 +124,11 @@ def lines_of(predicate: Predicate, comparisons: Sequence[Comparison], study: Stu
     by_contrast = {comparison.contrast: comparison for comparison in comparisons}
     lines = []
     for comparison in comparisons:
-        if comparison.contrast not in mirrors.values():
-            mirror = mirrors.get(comparison.contrast)
-            lines.append(_line(comparison, mirror and by_contrast[mirror], study))
+        if comparison.contrast in mirrors.values():
+            continue
+        mirror = mirrors.get(comparison.contrast)
+        other = None if mirror is None else by_contrast[mirror]
+        lines.append(_line(comparison, other, study))
     return lines
 
 

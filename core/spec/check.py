@@ -99,8 +99,8 @@ def _check_references(study: Study) -> None:
     if study.figure is not None:
         named.append(("figure", study.figure.base))
         if study.figure.against:
-            labels = [*study.figure.against, *study.figure.against.values()]
-            _check_names("label", labels, study.axis(study.figure.series or "").labels)
+            compared = [*study.figure.against, *study.figure.against.values()]
+            _check_names("label", compared, study.axis(study.figure.series or "").labels)
     named += [("must_learn", labels) for labels in study.must_learn]
     for claim in study.claims:
         named += [(f"Claim {claim.key}", labels) for labels in claim.cells()]

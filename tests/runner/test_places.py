@@ -36,7 +36,7 @@ def test_results_folders_that_cannot_be_written(closed, capsys):
         file.parent.mkdir(parents=True)
         file.write_text("mine")
         results = str(closed.folder / case.replace("/", "-") / "results")
-        sentence = r"results/runs may not be written \((Not a directory|File exists)\)"
+        sentence = r"results is no folder|results/runs may not be written \(File exists\)"
         check(closed, capsys, ["table3", *here(closed, results_dir=results)], sentence)
 
 
