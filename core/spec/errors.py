@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from traceback import extract_tb
 from typing import TextIO
@@ -17,13 +17,6 @@ LONGEST_NAME = 60  # characters of a name that tables and figures have room for
 
 class UserError(Exception):
     """One sentence that says what is wrong and what to do; the command exits with status 2."""
-
-
-def refuse_any(rules: Mapping[str, object]) -> None:
-    """Raise UserError with the first of these sentences whose condition holds."""
-    for sentence, wrong in rules.items():
-        if wrong:
-            raise UserError(sentence)
 
 
 @contextlib.contextmanager
