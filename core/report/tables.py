@@ -16,7 +16,17 @@ from core.report.claims import verdict_sentences
 from core.report.frames import POINTS, cell_frame
 from core.report.numbers import number
 from core.report.verdicts import Judged
-from core.report.words import READING, by_value, caution, meanings, of_runs, reading, setting, title
+from core.report.words import (
+    READING,
+    by_value,
+    caution,
+    damaged,
+    meanings,
+    of_runs,
+    reading,
+    setting,
+    title,
+)
 from core.spec.errors import printable
 from core.spec.study import Axis, Study
 
@@ -264,7 +274,7 @@ def _claims(result: Judged) -> Iterator[str]:
 def terminal(result: Judged) -> str:
     """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
     table = grid(result.study, cell_frame(result))
-    below = [*marks(table), ""]
+    below = [*marks(table), *damaged(result), ""]
     for sentence in verdict_sentences(result):
         below.append(f"{'    ' * sentence.depth}{sentence.text}")
     below += by_value(result)

@@ -216,6 +216,13 @@ def _checks(result: Judged) -> Iterator[str]:
                 yield f"{where}{words}."
 
 
+def damaged(result: StudyResult) -> Iterator[str]:
+    """A sentence for each stored run that cannot be read, which counts as missing."""
+    for run in result.runs:
+        if run.trouble:
+            yield f"Not counted: {run.trouble}"
+
+
 def _failed(result: StudyResult) -> Iterator[str]:
     """Runs that are missing, diverged or collapsed, and what they count for."""
     counts_for = worst_values(cell for cell in result.cells if cell.unavailable is None)
@@ -238,9 +245,7 @@ def _failed(result: StudyResult) -> Iterator[str]:
             if len(where) > MOST_CELLS:
                 listed += "; …"
             yield f"{result.count(status)} of {runs} {sentence} ({listed})."
-    for run in result.runs:
-        if run.trouble:
-            yield f"Not counted: {run.trouble}"
+    yield from damaged(result)
 
 
 def _counts_for(worst: Mapping[Metric, float | None]) -> str:

@@ -201,3 +201,13 @@ def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
     assert note.startswith(
         "Unavailable (n/a): scale demo has no encoder in the place of bert-large"
     )
+
+
+def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():
+    one = result(small(), stored(small(), a=[50.0, 51.0, 52.0], b=[60.0, 60.5, 61.0]))
+    cell = one.cells[0]
+    harmed = replace(cell.runs[0], status="missing", value=None, rows=None, trouble="x is damaged.")
+    cells = (replace(cell, runs=(harmed, *cell.runs[1:])), *one.cells[1:])
+    one = replace(one, cells=cells)
+    for text in (terminal(one), markdown(one)):
+        assert text.count("Not counted: x is damaged.") == 1
