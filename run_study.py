@@ -46,9 +46,9 @@ from core.runner import variables
 
 variables.pass_over()  # before joblib, which reads its own as it is imported
 
+from core.errors import UserError, say
 from core.runner import cli, command
 from core.runner.train import Surroundings
-from core.spec.errors import UserError, say
 from core.store import files
 
 

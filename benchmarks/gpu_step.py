@@ -19,15 +19,15 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from transformers import BertConfig, BertModel
 
-from core.engine.encoder.bert import Encoder
-from core.engine.optimiser import adamw, learning_rate
-from core.engine.step import own_stream, step_for
-from core.engine.tokens import TokenTable
-from core.engine.trainer import training_batches
+from core.config import methods
+from core.config.methods import base
+from core.config.vary import vary
+from core.encoder.bert import Encoder
+from core.encoder.tokens import TokenTable
 from core.methods.contrastive import TrainingText
-from core.spec import methods
-from core.spec.methods import base
-from core.spec.vary import vary
+from core.training.optimiser import adamw, learning_rate
+from core.training.step import own_stream, step_for
+from core.training.trainer import training_batches
 
 RUNS = (("mocose", "paper"), ("mocose", "repaired"), ("simcse", "paper"), ("esimcse", "paper"))
 SIZES = "num_hidden_layers hidden_size num_attention_heads intermediate_size vocab_size".split()

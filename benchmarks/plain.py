@@ -21,15 +21,15 @@ from torch import Tensor, nn
 from transformers import AutoModel, BertModel
 from transformers.models.bert.modeling_bert import BertEncoder
 
-from core.engine.encoder.bert import Encoder
-from core.engine.encoder.dropout import Dropout
-from core.engine.optimiser import learning_rate
-from core.engine.streams import torch_stream
-from core.engine.tokens import TokenTable
-from core.engine.trainer import batch_indices
-from core.methods import heads
+from core.config.run import RunConfig
+from core.encoder.bert import Encoder
+from core.encoder.dropout import Dropout
+from core.encoder.streams import torch_stream
+from core.encoder.tokens import TokenTable
+from core.methods.mocose import heads
 from core.methods.mocose.settings import MoCoSERun, ema_decay
-from core.spec.run import RunConfig
+from core.training.optimiser import learning_rate
+from core.training.trainer import batch_indices
 
 
 class PlainMoCoSE(nn.Module):

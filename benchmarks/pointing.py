@@ -18,8 +18,8 @@ from tabulate import tabulate
 
 import studies
 from core.api import load
+from core.errors import UserError
 from core.report.contrasts import readings
-from core.spec.errors import UserError
 
 MANY = 18  # seeds whose interval counts as the truth
 

@@ -20,8 +20,8 @@ from tabulate import tabulate
 
 from core.report.comparability import against_bar
 from core.report.statistics import LOOKS, alpha_at, claim_p, over_seeds, scatter_by_seed, settled
-from core.spec import claim as predicates
-from core.spec.claim import (
+from core.study import claim as predicates
+from core.study.claim import (
     ROUNDING,
     Claim,
     Contrast,

@@ -15,17 +15,17 @@ from typing import NamedTuple
 import torch
 
 from benchmarks import plain
+from core.config import methods
+from core.config.methods import base
+from core.config.run import Execution, RunConfig
+from core.config.scale import SCALES, at_scale
+from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Found, demo_sources, local_places, local_sources
-from core.engine import job
-from core.engine.processor import processor
-from core.engine.trainer import train, training_batches
+from core.encoder.processor import processor
 from core.methods.contrastive import TrainingText
-from core.spec import methods
-from core.spec.methods import base
-from core.spec.run import Execution, RunConfig
-from core.spec.scale import SCALES, at_scale
-from core.spec.vary import vary
+from core.training import job
+from core.training.trainer import train, training_batches
 
 CPU = torch.device("cpu")
 ENDLESS = 1_000_000  # steps

@@ -23,15 +23,15 @@ import pandas as pd
 import pyarrow as pa
 
 import studies
+from core.config.identity import NUMERICS, canonical_json
+from core.config.methods import PROFILES
+from core.config.scale import SCALES
 from core.data import sources as finding
+from core.errors import HOME, UserError, refusing
 from core.report import frames, verdicts
-from core.spec.errors import HOME, UserError, refusing
-from core.spec.identity import NUMERICS, canonical_json
-from core.spec.methods import PROFILES
-from core.spec.scale import SCALES
-from core.spec.setup import Setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
+from core.study.setup import Setup
 
 # columns of runs.csv
 DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int64"}

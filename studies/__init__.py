@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.spec.catalogue import catalogue
-from core.spec.study import Study
+from core.study.catalogue import catalogue
+from core.study.study import Study
 
 CATALOGUE = catalogue(Path(__file__).parent)
 STUDIES: tuple[Study, ...] = CATALOGUE.studies

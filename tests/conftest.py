@@ -25,7 +25,7 @@ def thin(execution, monkeypatch):
     configurations then name."""
     from small_runs import thinned
 
-    from core.engine import job  # torch takes its time, and most tests need none
+    from core.training import job  # torch takes its time, and most tests need none
 
     monkeypatch.setattr(job, "load_demo", thinned)
     return execution

@@ -23,17 +23,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from core.config.identity import run_id
+from core.config.methods import PROFILES
+from core.config.run import Seed
+from core.config.scale import SCALES
 from core.data.sources import recorded_sources
 from core.report.quantities import Rows, value
 from core.report.render import gathered
 from core.report.verdicts import Judged
-from core.spec.identity import run_id
-from core.spec.methods import PROFILES
-from core.spec.run import Seed
-from core.spec.scale import SCALES
-from core.spec.setup import Setup
-from core.spec.study import Metric
 from core.store.store import Store
+from core.study.setup import Setup
+from core.study.study import Metric
 from studies import STUDIES
 
 HOME = Path(__file__).resolve().parents[1]

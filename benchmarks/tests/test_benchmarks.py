@@ -9,7 +9,7 @@ from scipy import stats
 from benchmarks import gpu_step, plain, pointing, step
 from benchmarks.step import Setting, alternated
 from core.data.sources import demo_sources
-from core.engine.encoder.packing import pack
+from core.encoder.packing import pack
 from core.methods.mocose.model import MoCoSE
 
 CPU = torch.device("cpu")

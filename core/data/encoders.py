@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.data.text import DEMO_FOLDER, named_digest
-from core.spec.errors import UserError, refusing
+from core.errors import UserError, refusing
 from core.store.files import regular
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"

@@ -19,12 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from core.config.run import OWN_ENCODER, RunConfig
 from core.data.own_data import check_hub
 from core.data.sources import Places
 from core.data.sts import senteval_root
 from core.data.text import file_digest
-from core.spec.errors import UserError, refusing, say
-from core.spec.run import OWN_ENCODER, RunConfig
+from core.errors import UserError, refusing, say
 from core.store import locks
 from core.store.files import regular, sweep, whole
 

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from core.config.result import TASKS
+from core.config.scale import PAPER, Scale
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
 from core.data.text import HEADERS, expect, numbered_lines, parsed_rows, text_digest
-from core.spec.errors import UserError, refusing, say
-from core.spec.result import TASKS
-from core.spec.scale import PAPER, Scale
+from core.errors import UserError, refusing, say
 from core.store import cache as caching
 
 DataKind = Literal["text", "pairs"]

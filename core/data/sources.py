@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from core.config.run import PAPER_HIDDEN, RunConfig
+from core.config.scale import SCALES, EncoderSource, Scale, Sources
 from core.data import encoders
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import measure
 from core.data.transfer import evaluation_digest
-from core.spec.errors import UserError
-from core.spec.run import PAPER_HIDDEN, RunConfig
-from core.spec.scale import SCALES, EncoderSource, Scale, Sources
+from core.errors import UserError
 from core.store.store import FIRST_DIGESTS, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")

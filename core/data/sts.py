@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from core.config.scale import DEMO, TRANSFER
+from core.config.section import decimal
 from core.data.text import (
     DEMO_FOLDER,
     Example,
@@ -21,9 +23,7 @@ from core.data.text import (
     sentence,
     text_digest,
 )
-from core.spec.errors import UserError
-from core.spec.scale import DEMO, TRANSFER
-from core.spec.section import decimal
+from core.errors import UserError
 
 Pair = tuple[str, str, float]
 FETCH_AGAIN = "fetch SentEval's data again"

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from core.spec.errors import UserError, refusing
-from core.spec.run import Data
+from core.config.run import Data
+from core.errors import UserError, refusing
 from core.store.cache import kept
 from core.store.files import regular
 
 Numbered = TypeVar("Numbered")
 Example = TypeVar("Example")
-DEMO_FOLDER = Path(__file__).resolve().parents[1] / "demo"
+DEMO_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "demo"
 LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
 LONGEST_SENTENCE = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table

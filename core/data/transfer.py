@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from core.config.scale import DEMO, TRANSFER
 from core.data.sts import SPLITS, examples, senteval_root, used_files
 from core.data.text import DEMO_FOLDER, named_digest, numbered_lines, text_digest
-from core.spec.scale import DEMO, TRANSFER
 
 TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 LABELS = {

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import Packed, pack, token_matrix
-from core.engine.tokens import TokenTable
-from core.spec.result import Row
+from core.config.result import Row
+from core.encoder.bert import Encoder
+from core.encoder.packing import Packed, pack, token_matrix
+from core.encoder.tokens import TokenTable
 
 # a padded batch has a multiple of so many slots a sentence: few shapes, and each is captured once
 WIDTHS = 8

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from core.errors import counted
 from core.report.frames import claim_frame, comparison_frame
 from core.report.numbers import interval, signed
 from core.report.verdicts import Judged
 from core.report.words import mark, outcome_words
-from core.spec.errors import counted
 
 MOST_LINES = 12  # comparisons of a claim that are listed
 

@@ -16,15 +16,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from core.config.run import RunConfig
 from core.report.contrasts import Reading, readings
 from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import Estimate, over_seeds
-from core.spec.claim import ROUNDING, Claim, Contrast, matches, truth
-from core.spec.reason import Reason
-from core.spec.run import RunConfig
-from core.spec.setup import Setup
-from core.spec.study import SIMCSE, Metric, Study
+from core.study.claim import ROUNDING, Claim, Contrast, matches, truth
+from core.study.reason import Reason
+from core.study.setup import Setup
+from core.study.study import SIMCSE, Metric, Study
 
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_SENTENCES = 1_000_000  # that a run of the papers reads

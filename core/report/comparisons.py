@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from core.report.contrasts import Reading
 from core.report.statistics import Estimate, alpha_at, leaves, over_seeds
-from core.spec.claim import Claim, Contrast, Joined, Predicate, Term, truth
-from core.spec.study import Study
+from core.study.claim import Claim, Contrast, Joined, Predicate, Term, truth
+from core.study.study import Study
 
 Points = Literal["for", "against", ""]
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]

@@ -12,8 +12,8 @@ import numpy as np
 from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, StudyResult
 from core.report.statistics import Labels, scatter_by_seed
-from core.spec.claim import Contrast
-from core.spec.study import Metric
+from core.study.claim import Contrast
+from core.study.study import Metric
 
 
 class Reading(NamedTuple):

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from core.config.methods import method
 from core.report.drawing import (
     BLUE,
     DIFFERENT,
@@ -23,8 +24,7 @@ from core.report.drawing import (
 )
 from core.report.frames import POINTS, base_pattern
 from core.report.numbers import number
-from core.spec.methods import method
-from core.spec.study import Axis, FigureSpec, Study
+from core.study.study import Axis, FigureSpec, Study
 
 WIDEST = 30.0  # half of an interval, in points: a wider interval is cut there
 MOST_INDEX = 50  # of a spectrum, as in the paper

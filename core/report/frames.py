@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from core.config.result import decimals, unit
+from core.errors import UserError, no_formula, shown
 from core.report.comparisons import lines_of, needed
 from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
-from core.spec.claim import Contrast
-from core.spec.errors import UserError, no_formula, shown
-from core.spec.registered import changed_after_runs
-from core.spec.result import decimals, unit
-from core.spec.study import FigureSpec, Metric, Study
+from core.study.claim import Contrast
+from core.study.registered import changed_after_runs
+from core.study.study import FigureSpec, Metric, Study
 
 Record = dict[str, object]
 SETTING = ("scale", "profile", "encoder")

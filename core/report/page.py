@@ -13,6 +13,10 @@ import numpy as np
 import pandas as pd
 from jinja2.utils import markupsafe  # what jinja2 escapes with
 
+from core.config.fields import explanations
+from core.config.run import RunConfig
+from core.config.scale import PAPER
+from core.errors import counted
 from core.report import frames, prospects
 from core.report.claims import comparison_words
 from core.report.figures import SCATTERS
@@ -30,12 +34,8 @@ from core.report.words import (
     reading,
     setting,
 )
-from core.spec.claim import Claim
-from core.spec.errors import counted
-from core.spec.fields import explanations
-from core.spec.run import RunConfig
-from core.spec.scale import PAPER
-from core.spec.study import Study
+from core.study.claim import Claim
+from core.study.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
 HOME = Path(__file__).resolve().parents[2]

@@ -18,16 +18,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtrc, chdtri, ndtr, stdtrit
 
+from core.config.identity import run_id
+from core.config.run import RunConfig
+from core.errors import counted
 from core.report.contrasts import Reading
 from core.report.results import CellResult
 from core.report.statistics import LOOKS, alpha_at, claim_p, scatter_by_seed, settled
 from core.report.verdicts import Judged, Verdict, study_result
-from core.spec.claim import HALF, Claim, Contrast, Predicate, truth
-from core.spec.errors import counted
-from core.spec.identity import run_id
-from core.spec.run import RunConfig
-from core.spec.setup import Setup
-from core.spec.study import Cell, Study
+from core.study.claim import HALF, Claim, Contrast, Predicate, truth
+from core.study.setup import Setup
+from core.study.study import Cell, Study
 
 POWER = 0.8
 QUANTILES = (np.arange(400) + 0.5) / 400

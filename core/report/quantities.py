@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from core.spec.result import ACCURACY, EXCESS, GEOMETRY, LEARNT, SCORE, SUM, unit
-from core.spec.scale import Scale
-from core.spec.study import Metric
+from core.config.result import ACCURACY, EXCESS, GEOMETRY, LEARNT, SCORE, SUM, unit
+from core.config.scale import Scale
+from core.study.study import Metric
 
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 LATE = 2 / 3  # of a run: from here on it is late
@@ -28,7 +28,7 @@ SPECTRUM = "singular_value_"  # and an index: singular values of the development
 
 
 class Rows:
-    """A run's numbers; `table` has the columns of `core.spec.result.Row`.
+    """A run's numbers; `table` has the columns of `core.config.result.Row`.
 
     A report asks each run for some hundred numbers, and a search of the table takes a millisecond,
     so they are indexed when the first is asked for. `time` is one more checkpoint, from the run's

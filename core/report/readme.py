@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from core.errors import counted
 from core.report.claims import comparison_words, lists
 from core.report.numbers import interval, signed
 from core.report.tables import md
 from core.report.words import outcome_words
-from core.spec.errors import counted
 
 TEXTS = ("points", "within_margin", "right")  # columns that may be empty
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from core.errors import are, counted
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
@@ -17,11 +18,10 @@ from core.report.results import RunResult
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
-from core.spec.errors import are, counted
-from core.spec.reason import in_title
-from core.spec.setup import Setup
-from core.spec.study import Study
 from core.store.files import write_changed
+from core.study.reason import in_title
+from core.study.setup import Setup
+from core.study.study import Study
 
 PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 

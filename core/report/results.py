@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
+from core.config.identity import run_id
+from core.config.scale import Scale
+from core.errors import UserError
 from core.report.quantities import Rows, counted, value, worst_of
 from core.report.statistics import Estimate, over_seeds
-from core.spec.errors import UserError
-from core.spec.identity import run_id
-from core.spec.reason import Reason
-from core.spec.scale import Scale
-from core.spec.setup import Setup, parts
-from core.spec.study import SIMCSE, Cell, Metric, Study
+from core.study.reason import Reason
+from core.study.setup import Setup, parts
+from core.study.study import SIMCSE, Cell, Metric, Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 

@@ -25,7 +25,7 @@ import numpy as np
 # scipy.stats takes two seconds
 from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
 
-from core.spec.claim import HALF, ROUNDING, Claim, Contrast, Predicate, greater
+from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, greater
 
 ALPHA = 0.05  # of studies that may have a wrong verdict
 # of ALPHA, by the number of seeds at a check

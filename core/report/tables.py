@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
+from core.errors import printable
 from core.report.claims import verdict_sentences
 from core.report.frames import POINTS, cell_frame
 from core.report.numbers import number
@@ -27,8 +28,7 @@ from core.report.words import (
     setting,
     title,
 )
-from core.spec.errors import printable
-from core.spec.study import Axis, Study
+from core.study.study import Axis, Study
 
 LAST_BIT = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 OURS = "ours"

@@ -1,6 +1,6 @@
 """Verdicts: what the runs say of each claim of a study, and what the paper's own numbers say of it.
 
-A claim comes down to contrasts (`core.spec.claim`), each paired by seed with its own scatter over
+A claim comes down to contrasts (`core.study.claim`), each paired by seed with its own scatter over
 seeds. Claims are checked at fixed numbers of seeds (`core.report.statistics`); the interval beside
 a verdict is the tested one.
 """
@@ -27,10 +27,10 @@ from core.report.comparisons import Comparison, Outcome, Points, comparisons_of,
 from core.report.contrasts import Reading, readings
 from core.report.results import Loaded, StudyResult, gather
 from core.report.statistics import Estimate, alpha_at, decide, leaves, over_seeds
-from core.spec.claim import ROUNDING, Claim, Contrast, Predicate, truth
-from core.spec.reason import in_words
-from core.spec.setup import Setup, unmeasured
-from core.spec.study import Study
+from core.study.claim import ROUNDING, Claim, Contrast, Predicate, truth
+from core.study.reason import in_words
+from core.study.setup import Setup, unmeasured
+from core.study.study import Study
 
 AS_PRINTED = "as printed, no difference above the margin"
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+from core.config.fields import explained
+from core.config.result import SCORE, unit
+from core.errors import counted, shown
 from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
 from core.report.quantities import worst_value
 from core.report.results import StudyResult, worst_values
 from core.report.verdicts import Judged, reasons
-from core.spec.claim import Contrast
-from core.spec.errors import counted, shown
-from core.spec.fields import explained
-from core.spec.result import SCORE, unit
-from core.spec.setup import values
-from core.spec.study import Metric
+from core.study.claim import Contrast
+from core.study.setup import values
+from core.study.study import Metric
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
     "supported": "✔",

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from core.config.methods import PROFILES
+from core.config.scale import SCALES
+from core.config.section import whole_number
 from core.data.own_data import named_pairs
-from core.spec.errors import UserError
-from core.spec.methods import PROFILES
-from core.spec.scale import SCALES
-from core.spec.section import whole_number
-from core.spec.study import ENCODERS
+from core.errors import UserError
+from core.study.study import ENCODERS
 
 MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from distributed import Client, as_completed, get_worker, rpc
 
+from core.config.identity import canonical_json
+from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import PROJECT
 from core.runner.launch import SHORT_GRACE, STOP_POLL, Ending, Hear, Launcher, Stop
 from core.runner.plan import PlannedRun
 from core.runner.worker import Message, Order
-from core.spec.errors import UserError
-from core.spec.identity import canonical_json
 from core.store import files
 
 ANSWER = 8.0  # seconds that a scheduler has to answer

@@ -12,6 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from core.config import fields, methods
+from core.config.methods import PROFILES
+from core.config.scale import PAPER
+from core.errors import UserError, are, counted, say
 from core.runner import devices, inputs
 from core.runner import plan as planning
 from core.runner.cli import Options
@@ -20,15 +24,11 @@ from core.runner.estimate import GPU, gpu_seconds
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
-from core.spec import fields, methods
-from core.spec.catalogue import Catalogue
-from core.spec.errors import UserError, are, counted, say
-from core.spec.methods import PROFILES
-from core.spec.scale import PAPER
-from core.spec.setup import Setup
-from core.spec.study import Study
 from core.store.records import StoredRun
 from core.store.store import Store
+from core.study.catalogue import Catalogue
+from core.study.setup import Setup
+from core.study.study import Study
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000

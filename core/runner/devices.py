@@ -16,8 +16,8 @@ from pathlib import Path
 
 import joblib
 
-from core.spec.errors import UserError, refusing, say
-from core.spec.scale import SCALES
+from core.config.scale import SCALES
+from core.errors import UserError, refusing, say
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from core.config.identity import run_id
+from core.config.methods import PROFILES, base
+from core.config.scale import SCALES
 from core.data import sources as finding
+from core.errors import UserError, are, counted, refusing, say
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
-from core.spec.errors import UserError, are, counted, refusing, say
-from core.spec.identity import run_id
-from core.spec.methods import PROFILES, base
-from core.spec.scale import SCALES
-from core.spec.setup import Setup
-from core.spec.study import Study
 from core.store import code, files, locks
 from core.store.store import Store
+from core.study.setup import Setup
+from core.study.study import Study
 
 # of our page; it and its files are written over, and no others
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")

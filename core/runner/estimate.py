@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from core.config.run import RunConfig
+from core.config.scale import Scale
 from core.data.encoders import DEMO_ENCODER, configuration
 from core.data.sources import Found
+from core.errors import UserError, counted, say
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import PROJECT
 from core.runner.launch import environment
 from core.runner.plan import PlannedRun, checks, cost, tokens
-from core.spec.errors import UserError, counted, say
-from core.spec.run import RunConfig
-from core.spec.scale import Scale
 from core.store.store import Store
 
 TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
@@ -211,7 +211,7 @@ def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> 
     )
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "core.engine.speed", words],
+            [sys.executable, "-m", "core.training.speed", words],
             cwd=PROJECT,
             env=environment(threads),
             capture_output=True,

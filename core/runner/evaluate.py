@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core.config.scale import DEMO, SCALES, STS_TESTS
 from core.data.encoders import unfollowed
 from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
+from core.errors import UserError, counted, no_formula, say
 from core.runner import devices
 from core.runner.cli import Parser, check_names
-from core.spec.errors import UserError, counted, no_formula, say
-from core.spec.scale import DEMO, SCALES, STS_TESTS
 from core.store.files import write_whole
 
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     task = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
     devices.check_torch(options.device)
-    from core.engine.evaluation import scoring  # torch takes seconds: mistakes are found first
+    from core.evaluation import scoring  # torch takes seconds: mistakes are found first
 
     encode, pooling = _encode_and_pooling(options)
     without = " and ".join(task.development)
@@ -159,7 +159,7 @@ def _encode_and_pooling(options: argparse.Namespace) -> tuple[EncodeTexts, str]:
 
 def _load_modules(options: argparse.Namespace, stated_by: Path) -> LoadedModel:
     """The encoder with the pooling and the prompt that its folder states."""
-    from core.engine.evaluation import encoding
+    from core.evaluation import encoding
 
     folder: Path = options.model
     alone = "give --pooling to score its encoder alone"
@@ -192,7 +192,7 @@ def _load_modules(options: argparse.Namespace, stated_by: Path) -> LoadedModel:
 
 def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> LoadedModel:
     """The encoder with the pooling that the user names, or [CLS]."""
-    from core.engine.evaluation import encoding
+    from core.evaluation import encoding
 
     folder: Path = options.model
     note = "."

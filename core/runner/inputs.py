@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.config.scale import SCALES, Scale
 from core.data import encoders, hub
 from core.data import sources as finding
 from core.data.own_data import DEV, data_file, read_pairs, with_own_pairs
+from core.errors import UserError, counted, say
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
-from core.spec.errors import UserError, counted, say
-from core.spec.scale import SCALES, Scale
-from core.spec.setup import Setup
-from core.spec.study import Study
 from core.store.store import Store
+from core.study.setup import Setup
+from core.study.study import Study
 
 POSITIVE = 4  # alignment is of the pairs above it
 LOOKING = ("plan", "list", "regenerate-figures")  # modes that train nothing, and so fetch nothing

@@ -22,12 +22,12 @@ from typing import Any, Literal, NamedTuple
 
 import joblib
 
+from core.config.identity import canonical_json
+from core.errors import UserError, refusing
 from core.runner import devices
 from core.runner.devices import PROJECT, Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, Message, Order, Request
-from core.spec.errors import UserError, refusing
-from core.spec.identity import canonical_json
 from core.store.store import Store
 
 STOP_POLL = 0.25  # seconds between looks at the stop sign

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.spec import methods
-from core.spec.errors import UserError, are, counted, nearest, say
-from core.spec.identity import run_id
-from core.spec.run import RunConfig
-from core.spec.scale import SCALES
-from core.spec.setup import Setup
-from core.spec.study import Cell, Study
+from core.config import methods
+from core.config.identity import run_id
+from core.config.run import RunConfig
+from core.config.scale import SCALES
+from core.errors import UserError, are, counted, nearest, say
 from core.store.store import Store
+from core.study.setup import Setup
+from core.study.study import Cell, Study
 
 # Mean tokens of a training sentence, distinct sentences of the development set, and of all test
 # sets: of the made-up language, and of Wikipedia and SentEval.

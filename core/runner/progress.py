@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TextIO
 
+from core.config.run import RunConfig
+from core.errors import counted, printable
 from core.runner.launch import Ending
 from core.runner.plan import PlannedRun
 from core.runner.worker import Message
-from core.spec.errors import counted, printable
-from core.spec.run import RunConfig
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
 WEEKS = 14 * 24 * 3600.0  # from here on a time is given in weeks

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from core.config.identity import run_id
+from core.errors import are, counted
 from core.report.prospects import chances
 from core.report.statistics import LOOKS, SETTLED
 from core.report.verdicts import Judged, Verdict, study_result
@@ -19,10 +21,8 @@ from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import spoken
 from core.runner.run_sets import Prospect, RunSet, best_set
 from core.runner.train import RunTrainer
-from core.spec.errors import are, counted
-from core.spec.identity import run_id
-from core.spec.study import SIMCSE, Cell, Study
 from core.store.store import Store
+from core.study.study import SIMCSE, Cell, Study
 
 SHOWN = 5  # sets that --plan prints
 OPEN = ("undecided", "not run")

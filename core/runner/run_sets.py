@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.errors import counted
 from core.runner.plan import PlannedRun
 from core.runner.progress import spoken
-from core.spec.errors import counted
 
 # single checks from which a set is grown; a check's own rate does not count shared runs
 STARTS = 10

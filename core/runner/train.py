@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.config.run import Execution
 from core.data import encoders, hub
 from core.data.sources import Found, first_digests
+from core.errors import are, counted, say
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
@@ -25,11 +27,9 @@ from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.runner.worker import Order
-from core.spec.catalogue import Catalogue
-from core.spec.errors import are, counted, say
-from core.spec.run import Execution
-from core.spec.setup import Setup, check_device
 from core.store.store import Store
+from core.study.catalogue import Catalogue
+from core.study.setup import Setup, check_device
 
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
 # Imported before the first fork: transformers loads its parts only when they are used.
@@ -49,7 +49,7 @@ class Surroundings:
 
     catalogue: Catalogue
     home: Path
-    job: str = "core.engine.job:run"
+    job: str = "core.training.job:run"
     warm: tuple[str, ...] = WARM
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 
-from core.spec.errors import say
-from core.spec.section import decimal, whole_number
+from core.config.section import decimal, whole_number
+from core.errors import say
 
 # Of joblib, huggingface_hub, scikit-learn, torch, datasets and tqdm.
 WHOLE_NUMBERS = """LOKY_MAX_CPU_COUNT LOKY_MAX_DEPTH JOBLIB_MULTIPROCESSING HF_HUB_ETAG_TIMEOUT

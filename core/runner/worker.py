@@ -27,12 +27,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from core.config.identity import from_canonical_json, run_id
+from core.config.result import Result
+from core.config.run import Execution, RunConfig
+from core.errors import UserError
 from core.runner import devices
 from core.runner.plan import lacks_model
-from core.spec.errors import UserError
-from core.spec.identity import from_canonical_json, run_id
-from core.spec.result import Result
-from core.spec.run import Execution, RunConfig
 from core.store import locks
 from core.store.store import Store
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.spec.errors import UserError, say
+from core.errors import UserError, say
 from core.store import files, locks
 
 Cached = TypeVar("Cached")

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.spec.errors import UserError
+from core.errors import UserError
 
 AGAIN = "give the same command again"
 

@@ -21,8 +21,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.spec.errors import UserError, say
-from core.spec.scale import SCALES
+from core.config.scale import SCALES
+from core.errors import UserError, say
 from core.store import files, locks
 from core.store.files import regular
 from core.store.records import (

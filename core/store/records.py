@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.spec.errors import UserError
-from core.spec.identity import NUMERICS, from_canonical_json, run_id
-from core.spec.result import PairBlock, Status
-from core.spec.run import RunConfig
+from core.config.identity import NUMERICS, from_canonical_json, run_id
+from core.config.result import PairBlock, Status
+from core.config.run import RunConfig
+from core.errors import UserError
 from core.store.files import trouble
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
@@ -74,7 +74,7 @@ class OtherVersion(UserError):
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
     """One finished run, as read back and verified. `table` has the columns of
-    `core.spec.result.Row`, `footer` is that of its file."""
+    `core.config.result.Row`, `footer` is that of its file."""
 
     run_id: str
     config: RunConfig

@@ -27,10 +27,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from core.spec.errors import UserError, refusing, say
-from core.spec.identity import canonical_json, run_id
-from core.spec.result import Result
-from core.spec.run import RunConfig
+from core.config.identity import canonical_json, run_id
+from core.config.result import Result
+from core.config.run import RunConfig
+from core.errors import UserError, refusing, say
 from core.store import files, locks, published, records
 from core.store.published import Pack
 from core.store.records import MEND, CorruptRun, MissingRun, StoredRun

@@ -1,6 +1,6 @@
 """Studies of ESimCSE: one file a table or figure."""
 
-from core.spec.study import Paper
+from core.study.study import Paper
 
 PAPER = Paper(
     key="esimcse",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# By encoder (`core.spec.study.ENCODERS`). The paper, 4.2: "3e-5 for ESimCSE-BERT-base model and
+# By encoder (`core.study.study.ENCODERS`). The paper, 4.2: "3e-5 for ESimCSE-BERT-base model and
 # 1e-5 for other models", "p = 0.1 for base models, p = 0.15 for large models" (D66); one repetition
 # rate and one queue for all (5.2, 5.4; D67).
 LARGE = {

@@ -1,7 +1,7 @@
 """ESimCSE Figure 2: batch size of unsupervised SimCSE."""
 
-from core.spec.claim import Claim, best
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, best
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIZES = ("32", "64", "128", "256", "512")
 

@@ -1,8 +1,8 @@
 """ESimCSE Table 1: length bias of unsupervised SimCSE, as scores on pairs of like and of unlike
 length."""
 
-from core.spec.claim import Claim, above, all_of, greater, interacts, of_metric, weighted
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, above, all_of, greater, interacts, of_metric, weighted
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B")
 # difference of the two lengths: Spearman x 100 by set (the paper prints 0.7298 and so on)

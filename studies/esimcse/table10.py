@@ -1,8 +1,8 @@
 """ESimCSE Table 10: ways of making a sentence longer."""
 
-from core.spec.claim import Claim, all_of, best, greater, of_metric
-from core.spec.methods import as_coded
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import as_coded
+from core.study.claim import Claim, all_of, best, greater, of_metric
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # what is added: dup.unit, and the STS-B development score
     "stop-words": ("stopword", 81.72),

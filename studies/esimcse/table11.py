@@ -1,7 +1,7 @@
 """ESimCSE Table 11: size of the momentum queue as a multiple of the batch."""
 
-from core.spec.claim import Claim, all_of, best, greater, mean_above
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, best, greater, mean_above
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {
     "1": 83.83,

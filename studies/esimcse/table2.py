@@ -1,7 +1,7 @@
 """ESimCSE Table 2: how far small edits move a sentence, to unsupervised SimCSE."""
 
-from core.spec.claim import Claim, all_of, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # edit: metric of a run's row, and the cosine that the paper prints for its one example
     "none": ("cosine_itself", 1.0),

@@ -1,7 +1,7 @@
 """ESimCSE Table 3: how many pairs the evaluation sets have."""
 
-from core.spec.scale import STS_TESTS
-from core.spec.study import Axis, Cell, Metric, Study
+from core.config.scale import STS_TESTS
+from core.study.study import Axis, Cell, Metric, Study
 
 PRINTED = {
     "train": (0, 0, 0, 0, 0, 5749, 4500),

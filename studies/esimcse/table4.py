@@ -1,8 +1,8 @@
 """ESimCSE Table 4: SimCSE and ESimCSE on four backbones, development set."""
 
-from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.methods import as_coded
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import as_coded
+from core.study.claim import Claim, all_of, gains, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")

@@ -1,9 +1,9 @@
 """ESimCSE Table 5: SimCSE and ESimCSE on four backbones, seven test sets."""
 
-from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.methods import as_coded
-from core.spec.scale import STS_TESTS
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import as_coded
+from core.config.scale import STS_TESTS
+from core.study.claim import Claim, all_of, gains, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")

@@ -1,7 +1,7 @@
 """ESimCSE Table 6: repetition and momentum queue alone and together, development set."""
 
-from core.spec.claim import Claim, Contrast, Term, all_of, gains, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, Contrast, Term, all_of, gains, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 BASELINE = ("unsup-SimCSE",)
 REPETITION = ("+word repetition",)

@@ -1,8 +1,8 @@
 """ESimCSE Table 7: repetition and momentum queue alone and together, seven test sets."""
 
-from core.spec.claim import Claim, all_of, gains, greater
-from core.spec.scale import STS_TESTS
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.scale import STS_TESTS
+from core.study.claim import Claim, all_of, gains, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 TASKS = (*STS_TESTS, "avg")
 BASELINE = "unsup-SimCSE"

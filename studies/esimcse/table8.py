@@ -1,7 +1,7 @@
 """ESimCSE Table 8: dropout rate."""
 
-from core.spec.claim import Claim, all_of, best, gains, greater, within
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, best, gains, greater, within
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {"0.1": 84.85, "0.15": 84.75, "0.2": 83.37}  # dropout: STS-B development score
 SIMCSE = ("SimCSE",)

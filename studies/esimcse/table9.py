@@ -1,7 +1,7 @@
 """ESimCSE Table 9: share of a sentence's sub-words that may be repeated."""
 
-from core.spec.claim import Claim, all_of, at_least, best, greater, mean_above
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, at_least, best, greater, mean_above
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # dup_rate: STS-B development score
     "0.08": 83.5,

@@ -1,6 +1,6 @@
 """Studies of MoCoSE: one file a table or figure."""
 
-from core.spec.study import Paper
+from core.study.study import Paper
 
 PAPER = Paper(
     key="mocose",

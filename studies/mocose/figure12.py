@@ -1,7 +1,7 @@
 """MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with a fill of 128 that the table
 lacks."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIZE = 4096
 PRINTED = {  # initial vectors: Table 7's average, and the three runs read off the figure (± 0.3)

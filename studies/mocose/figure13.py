@@ -1,7 +1,7 @@
 """MoCoSE Figure 13 (12 in the preprint): the maximum traceable distance (MTD) on BERT-large."""
 
-from core.spec.claim import Claim, any_of, best, mean_above
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, any_of, best, mean_above
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 MTD = {  # 1 / (1 - decay) + queue / 32: decay, queue
     "5": (0.75, 32),

@@ -1,8 +1,8 @@
 """MoCoSE Figure 2: the maximum traceable distance (MTD), averaged over batch sizes, with SimCSE
 beside it."""
 
-from core.spec.claim import Claim, all_of, best, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, best, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._mtd import MTD, PRINTED, READ_TO
 
 SIMCSE_AT_64 = 76.25

@@ -1,7 +1,7 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
-from core.spec.claim import Claim, all_of, greater, mean_above, within
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, greater, mean_above, within
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._mtd import MTD, PRINTED, READ_TO
 
 RUNS = {  # the three runs of each, the middle one inferred

@@ -1,7 +1,7 @@
 """MoCoSE Figure 4: alignment and uniformity by maximum traceable distance (MTD)."""
 
-from core.spec.claim import Claim, all_of, differ, mean_above, of_metric
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, differ, mean_above, of_metric
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._mtd import MTD
 
 BATCH = 256

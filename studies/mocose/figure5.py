@@ -1,8 +1,8 @@
 """MoCoSE Figures 5 and 6: collapse with a decay of 0, without and with the predictor."""
 
 from core.methods.mocose.settings import constant, wrapping
-from core.spec.claim import Claim, above, all_of, below, collapsed, greater, sound
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, above, all_of, below, collapsed, greater, sound
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 # named, so the same under every profile
 CONSTANT = constant(0.0)

@@ -1,9 +1,9 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
+from core.config.methods import as_coded
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.claim import Claim, all_of, greater
-from core.spec.methods import as_coded
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 MODELS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
     "MoCoSE": (

@@ -1,6 +1,6 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 # what stands for the queue: changes, and the score

@@ -1,9 +1,9 @@
 """MoCoSE Table 1: the seven STS tasks, beside SimCSE and what the paper copied from elsewhere."""
 
+from core.config.methods import as_coded
 from core.methods.mocose.settings import wrapping
-from core.spec.claim import Claim, Contrast, Term, all_of, at_least, best, gains, greater
-from core.spec.methods import as_coded
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, Contrast, Term, all_of, at_least, best, gains, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import BERT, MAIN, MODELS, ROBERTA
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "avg")

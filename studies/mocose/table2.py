@@ -1,10 +1,10 @@
 """MoCoSE Table 2: seven transfer tasks; development accuracies beside other papers' test
 accuracies."""
 
+from core.config.methods import as_coded
 from core.methods.mocose.settings import wrapping
-from core.spec.claim import Claim, at_least, greater, within
-from core.spec.methods import as_coded
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, at_least, greater, within
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import BERT, MAIN, MODELS
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC", "avg")

@@ -1,7 +1,7 @@
 """MoCoSE Table 3 and Figure 8: the decay eta of the target branch."""
 
-from core.spec.claim import Claim, best, differ, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, best, differ, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 # eta: the printed average, and the runs read off Figure 8 (± 0.02; the middle one is 3 * mean - min
 # - max). 0.5 is not drawn.

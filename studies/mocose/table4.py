@@ -1,7 +1,7 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
-from core.spec.claim import Claim, all_of, best, greater, of_metric
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, best, greater, of_metric
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 PREDICTOR = ("1", "2", "3")

@@ -1,9 +1,9 @@
 """MoCoSE Table 5 and Figure 9: what is added to dropout as augmentation."""
 
-from core.spec.claim import Claim, all_of, best, greater
-from core.spec.methods import as_coded
-from core.spec.run import TextView
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import as_coded
+from core.config.run import TextView
+from core.study.claim import Claim, all_of, best, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 VECTOR: dict[str, tuple[dict[str, object], float, tuple[float, ...]]] = {

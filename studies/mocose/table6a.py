@@ -1,7 +1,7 @@
 """MoCoSE Table 6a and Figure 10: width of the contrastive space."""
 
-from core.spec.claim import Claim, all_of, greater, within
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, greater, within
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 PRINTED = {  # width: the printed average, and the runs read off Figure 10 (± 0.02)

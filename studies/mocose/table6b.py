@@ -1,7 +1,7 @@
 """MoCoSE Table 6b: batch size at a fixed queue."""
 
-from core.spec.claim import Claim, all_of, best, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, all_of, best, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 # Batch: the printed average, and the runs of Figure 3's equal cells (± 0.02; none for 32, 77.30 for
 # 64 there)

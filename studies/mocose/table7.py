@@ -1,6 +1,6 @@
 """MoCoSE Table 7 and Figures 11 and 12: size of the negative queue and its initial fill."""
 
-from core.spec.claim import (
+from core.study.claim import (
     Claim,
     any_of,
     best,
@@ -10,7 +10,7 @@ from core.spec.claim import (
     mean_scatters_more,
     slope,
 )
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIZES = (128, 256, 512, 1024, 4096)
 FILLS = {  # initial vectors K_s of a queue of K

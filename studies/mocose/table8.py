@@ -1,8 +1,8 @@
 """MoCoSE Table 8: which part of the queue serves as negatives."""
 
-from core.spec.claim import Claim, Contrast, Term, all_of, differ, greater
-from core.spec.methods import as_coded
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import as_coded
+from core.study.claim import Claim, Contrast, Term, all_of, differ, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {  # part of the queue, newest first: its columns, and the score
     "0~512": (((0, 512),), 76.10),

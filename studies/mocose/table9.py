@@ -1,7 +1,7 @@
 """MoCoSE Table 9: strength of the FGSM perturbation, with strengths at which it could matter."""
 
-from core.spec.claim import Claim, best
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, best
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from studies.mocose._models import STANDARD
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}

@@ -1,7 +1,7 @@
 """Studies of our own: the noise that everything is read against, and what each deviation is
 worth."""
 
-from core.spec.study import Paper
+from core.study.study import Paper
 
 PAPER = Paper(
     key="ours",

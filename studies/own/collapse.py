@@ -1,7 +1,7 @@
 """What a decay of 0 does, with and without the other keys of the batch as negatives (D1)."""
 
 from core.methods.mocose.settings import constant
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 HEALTHY = "standard"
 SETTINGS: dict[str, dict[str, object]] = {  # as in Figure 5

@@ -1,9 +1,9 @@
 """Deviations: each place where MoCoSE's paper and code part, changed alone in the paper's
 configuration."""
 
+from core.config.methods import deviating
 from core.methods.mocose.settings import rising, wrapping
-from core.spec.methods import deviating
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
 STALE: dict[str, object] = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}

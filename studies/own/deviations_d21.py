@@ -1,8 +1,8 @@
 """Deviation D21 and what goes with it: augmentations that stay on in evaluation, and how they
 draw."""
 
-from core.spec.methods import deviating
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import deviating
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS: dict[str, dict[str, object]] = {

@@ -1,8 +1,8 @@
 """Deviations of ESimCSE: each place where paper and code part, changed alone in the paper's
 configuration."""
 
-from core.spec.methods import deviating
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.methods import deviating
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 

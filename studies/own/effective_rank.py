@@ -1,7 +1,7 @@
 """Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks of these
 papers."""
 
-from core.spec.study import Axis, Cell, Metric, Study
+from core.study.study import Axis, Cell, Metric, Study
 
 MOCOSE = {"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}
 ROWS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes

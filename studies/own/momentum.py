@@ -1,6 +1,6 @@
 """ESimCSE's momentum: how far its slow encoder lags, with and without word repetition."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 LAMBDAS = ("0.9", "0.98", "0.995")
 PARTS: dict[str, dict[str, object]] = {"+momentum contrast": {"dup": None}, "ESimCSE": {}}

@@ -1,7 +1,7 @@
 """Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE
 (D1)."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 BASELINE = "SimCSE: batch alone"
 SETTINGS: dict[str, dict[str, object]] = {

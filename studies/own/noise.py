@@ -1,7 +1,7 @@
 """Noise: one configuration of MoCoSE under many seeds, beside which the spread of every table can
 be read."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 # slides, Tables 3, 9, 4, 5 and 6a, 6b, 7 (D48)
 SEVEN = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.30)

@@ -1,7 +1,7 @@
 """Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data
 (D35)."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
 PARTS = {

@@ -1,6 +1,6 @@
 """Batch size with equal numbers of updates; the cells of Table 6b have equal epochs."""
 
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 SIZES = ("32", "64", "128", "256")
 

@@ -1,6 +1,6 @@
 """Studies of SimCSE, the baseline of the other two papers: three ablations of its own."""
 
-from core.spec.study import Paper
+from core.study.study import Paper
 
 PAPER = Paper(
     key="simcse",

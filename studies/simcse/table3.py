@@ -1,7 +1,7 @@
 """SimCSE Table 3: the dropout rate that tells the two views of a sentence apart."""
 
-from core.spec.claim import Claim, best, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, best, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 PRINTED = {
     "0": 71.1,

@@ -1,7 +1,7 @@
 """SimCSE Table 6: the layer on [CLS], in training and in testing."""
 
-from core.spec.claim import Claim, best
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, best
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 POOLING: dict[str, tuple[dict[str, object], float]] = {  # changes, and the STS-B development score
     "[CLS] with layer": ({"eval.head": "on"}, 81.7),

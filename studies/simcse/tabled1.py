@@ -1,7 +1,7 @@
 """SimCSE Table D.1: the temperature of the loss."""
 
-from core.spec.claim import Claim, best
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, best
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 TEMPERATURES = ("0.001", "0.01", "0.05", "0.1", "1")
 

@@ -15,14 +15,14 @@ import pytest
 import senteval_folder
 import tiny_checkpoint
 
+from core.config.methods import base
+from core.config.run import TextView
+from core.config.vary import vary
 from core.data import hub, own_data, sources
 from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sources import Places
 from core.data.sts import load_sts
-from core.spec.errors import UserError
-from core.spec.methods import base
-from core.spec.run import TextView
-from core.spec.vary import vary
+from core.errors import UserError
 
 COMMIT = "c" * 40
 

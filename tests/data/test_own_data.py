@@ -14,6 +14,10 @@ import pytest
 import tiny_checkpoint
 
 import studies
+from core.config.methods import base
+from core.config.run import Execution
+from core.config.scale import MINI, PAPER, at_scale
+from core.config.vary import vary
 from core.data import own_data, sources
 from core.data.own_data import (
     data_file,
@@ -24,16 +28,12 @@ from core.data.own_data import (
     with_own_pairs,
 )
 from core.data.sources import local_places, local_sources
-from core.engine import job
+from core.errors import UserError
 from core.runner import cli, inputs
 from core.runner.plan import plan
-from core.spec.errors import UserError
-from core.spec.methods import base
-from core.spec.run import Execution
-from core.spec.scale import MINI, PAPER, at_scale
-from core.spec.setup import Setup
-from core.spec.vary import vary
 from core.store.store import Store
+from core.study.setup import Setup
+from core.training import job
 
 ONE_RUN = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")
 PAIRS = "w1 w2\tw1 w3\t4\nw4 w5\tw6 w7\t0.5\nw8 w9\tw8 w1\t2.25\n"

@@ -21,8 +21,8 @@ from core.data.encoders import ACTIVATIONS, check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
 from core.data.sources import NOT_FETCHED, Found, Places
 from core.data.text import sentences, text_bytes
+from core.errors import UserError
 from core.runner import inputs
-from core.spec.errors import UserError
 
 ROWS = [("a man runs", "a man walks", 4.5), ("a dog", "a cat", 1.0), ("a river", "a lake", 2.5)]
 TSV = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in ROWS).encode()

@@ -7,10 +7,10 @@ import pytest
 import real
 import senteval_folder
 
+from core.config.scale import STS_TESTS
 from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, year_files
 from core.data.transfer import evaluation_digest, load_transfer
-from core.spec.errors import UserError
-from core.spec.scale import STS_TESTS
+from core.errors import UserError
 
 COUNTS = {
     "STS12": 3108,

@@ -9,6 +9,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
+from core.config.run import Data
+from core.config.scale import DEMO
 from core.data import sources
 from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, has_masked_words
 from core.data.sts import load_demo, sets_digest
@@ -22,10 +24,8 @@ from core.data.text import (
     training_text,
 )
 from core.data.transfer import load_probes, probes_digest
-from core.engine.tokens import cached_table, tokenise
-from core.spec.errors import UserError
-from core.spec.run import Data
-from core.spec.scale import DEMO
+from core.encoder.tokens import cached_table, tokenise
+from core.errors import UserError
 
 
 def test_lines_keep_quotes_and_a_quoted_reader_swallows_lines_after_an_opening_quote(tmp_path):

@@ -11,9 +11,9 @@ import torch
 from scipy.stats import spearmanr
 
 from core.data.sts import StsSet
-from core.engine.evaluation import baselines
-from core.engine.evaluation.scoring import Scorer
-from core.engine.tokens import TokenTable
+from core.encoder.tokens import TokenTable
+from core.evaluation import baselines
+from core.evaluation.scoring import Scorer
 
 TEXTS = ("a dog ran", "the dog ran", "rain fell", "rain fell softly")
 ARRAYS = tiny.sentences(len(TEXTS))
@@ -132,7 +132,7 @@ def test_first_last_average_is_that_of_transformers(make, scorer):  # D77
 
 
 def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
-    monkeypatch.setattr("core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
+    monkeypatch.setattr("core.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7})
     model = baselines.Untrained(tiny.encoder(tiny.bert()), (-1,))
     seen = set()
     encode = model.sentence_vectors
@@ -163,9 +163,7 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
 def test_a_model_that_draws_gets_the_same_batches_on_every_device(scorer, monkeypatch):
     """Shuffled positions are drawn for a batch (D21): in other batches it has other scores, by
     three points in a table's row."""
-    monkeypatch.setattr(
-        "core.engine.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000}
-    )
+    monkeypatch.setattr("core.evaluation.scoring.TOKENS_PER_BATCH", {"cpu": 7, "cuda": 1_000})
     monkeypatch.setattr(scorer, "device", torch.device("meta"))
     sizes = []
     model = SimpleNamespace(

@@ -16,11 +16,11 @@ from transformers import DebertaV2Config, DebertaV2ForMaskedLM
 
 from core.data.encoders import check_encoder
 from core.data.sts import load_sick, load_sts
-from core.engine import streams
-from core.engine.evaluation.encoding import Pooling, load_checkpoint, sentence_vectors
-from core.engine.evaluation.metrics import spearman
-from core.engine.evaluation.scoring import evaluate
-from core.spec.errors import UserError
+from core.encoder import streams
+from core.errors import UserError
+from core.evaluation.encoding import Pooling, load_checkpoint, sentence_vectors
+from core.evaluation.metrics import spearman
+from core.evaluation.scoring import evaluate
 
 
 @pytest.fixture(scope="module")

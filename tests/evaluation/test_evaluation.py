@@ -13,20 +13,20 @@ import torch
 from scipy.stats import spearmanr
 from transformers import AutoTokenizer
 
+from core.config.result import EXCESS, PairBlock
 from core.data.sts import StsSet, load_demo
-from core.engine.encoder.packing import pack
-from core.engine.evaluation import edits, metrics
-from core.engine.evaluation.baselines import Untrained
-from core.engine.evaluation.edits import (
+from core.encoder.packing import pack
+from core.evaluation import edits, metrics
+from core.evaluation.baselines import Untrained
+from core.evaluation.edits import (
     EDITS,
     SENTENCES,
     edit_rows,
     edited_copies,
     edited_sentences,
 )
-from core.engine.evaluation.metrics import GAP, length_rows, like_length_excess
-from core.engine.evaluation.scoring import evaluate
-from core.spec.result import EXCESS, PairBlock
+from core.evaluation.metrics import GAP, length_rows, like_length_excess
+from core.evaluation.scoring import evaluate
 
 draw = np.random.default_rng(1)
 

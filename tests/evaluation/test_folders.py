@@ -14,14 +14,14 @@ from tiny_checkpoint import with_json
 from transformers import DebertaConfig, DebertaForMaskedLM
 
 import run_study
+from core.config.scale import DEMO, STS_TESTS
 from core.data.encoders import unused
 from core.data.sts import StsSet
-from core.engine.evaluation import encoding
-from core.engine.evaluation.encoding import installed, load_checkpoint
-from core.engine.tokens import tokenise, unknown_tokens
+from core.encoder.tokens import tokenise, unknown_tokens
+from core.errors import UserError
+from core.evaluation import encoding
+from core.evaluation.encoding import installed, load_checkpoint
 from core.runner import evaluate as command
-from core.spec.errors import UserError
-from core.spec.scale import DEMO, STS_TESTS
 
 WITH_THE_LIBRARY = pytest.mark.skipif(
     not installed(), reason="requirements-evaluate.txt is not installed"

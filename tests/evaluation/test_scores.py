@@ -9,12 +9,12 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
+from core.config.result import Row
 from core.data.sts import StsSet
-from core.engine.encoder.packing import looked_up, pack, padded, token_matrix
-from core.engine.evaluation import metrics
-from core.engine.evaluation.baselines import Untrained
-from core.engine.tokens import TokenTable
-from core.spec.result import Row
+from core.encoder.packing import looked_up, pack, padded, token_matrix
+from core.encoder.tokens import TokenTable
+from core.evaluation import metrics
+from core.evaluation.baselines import Untrained
 
 draw = np.random.default_rng(0)
 

@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from core.data.transfer import Part, TransferTask
-from core.engine.evaluation import transfer
-from core.engine.evaluation.transfer import HIGH_GRID, WIDE_GRID, Accuracy, transfer_accuracies
+from core.evaluation import transfer
+from core.evaluation.transfer import HIGH_GRID, WIDE_GRID, Accuracy, transfer_accuracies
 
 
 def examples(count, dim=6, noise=1.0, classes=2, seed=0):

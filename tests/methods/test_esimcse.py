@@ -9,6 +9,7 @@ import pytest
 import tiny
 import torch
 
+from core.errors import UserError
 from core.methods.contrastive import TrainingText
 from core.methods.esimcse.model import VectorQueue
 from core.methods.esimcse.repetition import (
@@ -19,7 +20,6 @@ from core.methods.esimcse.repetition import (
     repeated_places,
 )
 from core.methods.esimcse.settings import MomentumQueue, Repetition
-from core.spec.errors import UserError
 
 PAPER = Repetition(rate=0.32, cap=None)
 RELEASED = Repetition(rate=0.32, range="released")

@@ -8,8 +8,8 @@ import pytest
 import tiny
 import torch
 
-from core.engine.encoder.packing import pack
-from core.engine.evaluation.metrics import cosines
+from core.encoder.packing import pack
+from core.encoder.vectors import cosines
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.model import MoCoSE, changed_share
 from core.methods.mocose.queue import LLOYD_STEPS, KeyQueue, spherical_kmeans, summarised

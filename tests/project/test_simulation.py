@@ -22,7 +22,7 @@ from benchmarks.simulation import (
     wrong,
 )
 from core.report.statistics import ALPHA, LOOKS, SETTLED, decide
-from core.spec.claim import Claim, greater
+from core.study.claim import Claim, greater
 
 STUDIES = 300
 MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / STUDIES)

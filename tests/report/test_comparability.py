@@ -11,7 +11,11 @@ from fake_store import SOURCES, FakeStore, add_simcse, made_setup, reworded
 from scipy import stats
 from small_study import small
 
+from core.config.methods import base
+from core.config.scale import DEMO, MINI, PAPER, at_scale
+from core.config.vary import vary
 from core.data.encoders import MINI_ENCODER, encoder_digest
+from core.errors import UserError
 from core.report.comparability import against_bar, initial_share, lag, length, trained, turnover
 from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
@@ -25,14 +29,10 @@ from core.report.verdicts import (
     why_unmarked,
 )
 from core.report.words import CUT, caution, of_runs
-from core.spec.check import check_study
-from core.spec.claim import Claim, collapsed, greater
-from core.spec.errors import UserError
-from core.spec.methods import base
-from core.spec.reason import in_words
-from core.spec.scale import DEMO, MINI, PAPER, at_scale
-from core.spec.study import Axis, Cell
-from core.spec.vary import vary
+from core.study.check import check_study
+from core.study.claim import Claim, collapsed, greater
+from core.study.reason import in_words
+from core.study.study import Axis, Cell
 from studies import STUDIES, find
 
 CONSTANT = {

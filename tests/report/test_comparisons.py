@@ -10,7 +10,7 @@ from core.report.claims import verdict_sentences
 from core.report.comparisons import comparisons_of, lines_of, needed
 from core.report.contrasts import Reading
 from core.report.frames import claim_frame, comparison_frame
-from core.spec.claim import (
+from core.study.claim import (
     Claim,
     above,
     all_of,

@@ -11,14 +11,14 @@ from fake_store import FakeStore, add_simcse, config_of, filled, made_setup, rew
 from matplotlib.colors import to_hex
 from small_study import result, small, stored
 
+from core.config.scale import MINI
 from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
 from core.report.figures import figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import _heading
 from core.report.verdicts import why_unmarked
-from core.spec.claim import greater
-from core.spec.scale import MINI
-from core.spec.study import FigureSpec
+from core.study.claim import greater
+from core.study.study import FigureSpec
 from studies import find
 
 

@@ -15,6 +15,7 @@ from fake_store import SOURCES, filled
 from scipy import stats
 from small_study import result
 
+from core.config.scale import DEMO
 from core.report import frames
 from core.report.frames import (
     cell_frame,
@@ -24,9 +25,8 @@ from core.report.frames import (
     run_frame,
     summary_frame,
 )
-from core.spec.claim import greater
-from core.spec.scale import DEMO
 from core.store.store import Store
+from core.study.claim import greater
 from studies import find
 
 TABLE7 = find("mocose-table7")

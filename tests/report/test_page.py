@@ -14,13 +14,13 @@ from markdown_it import MarkdownIt
 from places import ROOT
 from small_study import result, small
 
+from core.config.scale import DEMO, PAPER
+from core.errors import shown
 from core.report.page import page_files
 from core.report.render import render, render_index
 from core.report.tables import markdown, md, tex
 from core.report.verdicts import study_result
-from core.spec.claim import Claim, best, greater
-from core.spec.errors import shown
-from core.spec.scale import DEMO, PAPER
+from core.study.claim import Claim, best, greater
 from studies import find
 
 HERE = "results beside a#b?c"

@@ -8,6 +8,7 @@ from claim_study import A, B, C, around, result, study
 from fake_store import SOURCES, made_setup
 from scipy import stats
 
+from core.config.scale import PAPER
 from core.report.prospects import (
     SIMCSE_SPREAD,
     chances,
@@ -20,9 +21,8 @@ from core.report.prospects import (
 )
 from core.report.statistics import SETTLED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
-from core.spec.claim import Claim, all_of, best, collapsed, gains, greater
-from core.spec.scale import PAPER
-from core.spec.study import Cell
+from core.study.claim import Claim, all_of, best, collapsed, gains, greater
+from core.study.study import Cell
 from studies import find
 
 AT = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from fake_store import as_table
 
+from core.config.scale import DEMO
 from core.report.quantities import Rows, counted, worst_of
 from core.report.quantities import value as value_of
-from core.spec.scale import DEMO
-from core.spec.study import Metric
+from core.study.study import Metric
 
 FIRST, SECOND, THIRD = DEMO.tests[:3]
 

@@ -4,8 +4,8 @@ import pytest
 from fake_store import filled, made_setup
 from small_study import result, small, stored
 
+from core.errors import UserError
 from core.report.render import render
-from core.spec.errors import UserError
 from studies import find
 
 TABLE3 = find("table3")

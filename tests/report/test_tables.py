@@ -10,14 +10,14 @@ from claim_study import around
 from fake_store import FakeStore, add_simcse, config_of, filled, made_setup
 from small_study import printed, result, small, stored
 
+from core.config.scale import DEMO, MINI
 from core.report.frames import cell_frame, csv_text
 from core.report.quantities import Rows
 from core.report.quantities import value as value_of
 from core.report.tables import grid, latex, markdown, terminal
 from core.report.words import of_runs
-from core.spec.claim import Claim, greater
-from core.spec.scale import DEMO, MINI
-from core.spec.study import Metric
+from core.study.claim import Claim, greater
+from core.study.study import Metric
 from studies import find
 
 TABLE3 = find("table3")

@@ -5,14 +5,14 @@ import pytest
 from fake_store import FakeStore, add_simcse, made_setup
 from small_study import small
 
+from core.config.scale import MINI
 from core.report.drawing import drawing
 from core.report.figures import figures
 from core.report.frames import cell_frame, claim_frame, curve_frame
 from core.report.tables import grid, latex, markdown, terminal
 from core.report.verdicts import study_result
 from core.report.words import by_value
-from core.spec.claim import Claim, greater
-from core.spec.scale import MINI
+from core.study.claim import Claim, greater
 
 AT = made_setup(5, scale=MINI)
 K1 = Claim(

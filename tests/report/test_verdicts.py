@@ -12,7 +12,7 @@ from core.report.contrasts import readings
 from core.report.quantities import Rows
 from core.report.statistics import alpha_at
 from core.report.verdicts import AS_PRINTED, judge
-from core.spec.claim import (
+from core.study.claim import (
     Contrast,
     Term,
     above,
@@ -25,7 +25,7 @@ from core.spec.claim import (
     gains,
     greater,
 )
-from core.spec.study import Metric
+from core.study.study import Metric
 
 LAST = Metric(task="avg", title="Last", checkpoint="last")
 COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_itself")

@@ -15,15 +15,15 @@ from places import ROOT
 import studies
 from core import api
 from core.api import load
+from core.config.identity import run_id
+from core.config.result import Row
+from core.config.scale import DEMO
 from core.data.sources import demo_sources
+from core.errors import UserError
 from core.report.frames import claim_frame, csv_text
 from core.report.render import gathered
-from core.spec.errors import UserError
-from core.spec.identity import run_id
-from core.spec.result import Row
-from core.spec.scale import DEMO
-from core.spec.setup import Setup
 from core.store.store import Store
+from core.study.setup import Setup
 
 STUDY = studies.find("table6b")
 SOURCES = demo_sources().sources
@@ -155,7 +155,7 @@ def test_the_docs_read_a_log_whose_run_looks_like_a_number(tmp_path):
 
 
 def test_neither_torch_nor_the_engine_is_loaded():
-    heavy = "'torch', 'core.engine', 'scipy.stats'"
+    heavy = "'torch', 'core.training', 'core.evaluation', 'core.encoder', 'scipy.stats'"
     code = f"import sys, core.api; print([m for m in sys.modules if m.startswith(({heavy}))])"
     words = [sys.executable, "-c", code]
     assert (

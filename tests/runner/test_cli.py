@@ -6,13 +6,13 @@ import sys
 
 from places import ROOT
 
+from core.config.methods import base
+from core.config.result import Result, Row
+from core.config.scale import MINI
 from core.data import sources
 from core.runner import cli
 from core.runner.inputs import scale_of
 from core.runner.worker import score
-from core.spec.methods import base
-from core.spec.result import Result, Row
-from core.spec.scale import MINI
 
 
 def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand_for(tmp_path):

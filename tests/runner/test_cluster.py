@@ -15,11 +15,11 @@ from desk import Desk, until
 from fake_jobs import made_result
 from places import ROOT
 
+from core.config.run import Execution
+from core.errors import UserError
 from core.runner import cluster
 from core.runner.launch import Stop
 from core.runner.worker import Order
-from core.spec.errors import UserError
-from core.spec.run import Execution
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 DASK = str(Path(sys.executable).with_name("dask"))

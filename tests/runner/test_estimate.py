@@ -11,14 +11,14 @@ from made_scales import cell_run
 from places import ROOT
 
 import run_study
+from core.config.methods import base
+from core.config.result import Result, Row
+from core.config.scale import DEMO, PAPER, at_scale
+from core.config.vary import vary
 from core.data.sources import HIDDEN, demo_sources, unfetched_sources
 from core.runner import devices, estimate
 from core.runner.estimate import BERT_BASE, Shape, expectation
 from core.runner.plan import cost
-from core.spec.methods import base
-from core.spec.result import Result, Row
-from core.spec.scale import DEMO, PAPER, at_scale
-from core.spec.vary import vary
 from core.store.store import Store
 from studies import find
 

@@ -11,14 +11,14 @@ import pytest
 from desk import Desk, until
 from small_runs import planned
 
+from core.config.identity import canonical_json
+from core.config.run import Execution
+from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop, tail
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, Order, Request, failure, train_run
-from core.spec.errors import UserError
-from core.spec.identity import canonical_json
-from core.spec.run import Execution
 from core.store import locks
 
 FAKE = "tests.support.fake_jobs:run"

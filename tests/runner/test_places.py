@@ -17,10 +17,10 @@ from fake_jobs import made_result
 from places import ROOT
 
 import run_study
+from core.config.identity import run_id
+from core.config.methods import base
 from core.runner.devices import cache_folder
 from core.runner.train import RunTrainer
-from core.spec.identity import run_id
-from core.spec.methods import base
 from core.store.records import CorruptRun, MissingRun
 from core.store.store import Store
 

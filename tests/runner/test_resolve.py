@@ -20,13 +20,13 @@ from fake_store import config_of as config_at
 from fake_store import made_setup as setup_at
 from known_jobs import ONE, TWO
 
+from core.config.scale import MINI
 from core.report.results import gather
 from core.report.verdicts import judge
 from core.runner import resolve as resolving
 from core.runner.estimate import Expectation
 from core.runner.plan import cost
 from core.runner.run_sets import Prospect, best_set
-from core.spec.scale import MINI
 from core.store.store import Store
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}

@@ -17,8 +17,8 @@ from fake_jobs import made_result
 from places import ROOT
 
 import studies
+from core.config.methods import code_digest
 from core.runner.plan import cost, plan
-from core.spec.methods import code_digest
 
 
 def planned(desk: Desk, *names: str, **options):

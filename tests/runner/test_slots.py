@@ -8,9 +8,9 @@ import pytest
 from places import ROOT
 
 import run_study
+from core.errors import UserError
 from core.runner import devices, variables
 from core.runner.devices import resources, slot_environment, visible_gpus
-from core.spec.errors import UserError
 from core.store import locks
 
 ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a command with one run

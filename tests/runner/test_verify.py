@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pandas as pd
 from desk import Desk
 
+from core.config.result import Row
 from core.runner.command import difference, usual
-from core.spec.result import Row
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
 

@@ -15,10 +15,10 @@ from places import ROOT
 from small_runs import planned, run
 from small_runs import small as small_run
 
+from core.config.run import Execution
 from core.runner.launch import Ending
 from core.runner.progress import Display, spoken
 from core.runner.worker import Message
-from core.spec.run import Execution
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_lines_tell_count_score_and_time_left():
 
 SHOWING = (
     "import time; from core.runner.launch import Ending; from core.runner.progress import Display\n"
-    "from core.runner.plan import PlannedRun; from core.spec.methods import base\n"
+    "from core.runner.plan import PlannedRun; from core.config.methods import base\n"
     "from core.runner.worker import Message\n"
     "run = PlannedRun(run_id='0' * 16, config=base('mocose', 'paper'), cells=('made-up a',), "
     "seed=0)\n"

@@ -13,11 +13,11 @@ from fake_jobs import made_result
 from fake_store import config_of
 from places import ROOT, SUPPORT
 
+from core.config.identity import run_id
+from core.config.result import Result
+from core.config.scale import DEMO, MINI, PAPER
 from core.data import sources
-from core.spec.errors import UserError
-from core.spec.identity import run_id
-from core.spec.result import Result
-from core.spec.scale import DEMO, MINI, PAPER
+from core.errors import UserError
 from core.store.published import Pack
 from core.store.records import CorruptRun
 from core.store.store import Store

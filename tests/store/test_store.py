@@ -23,17 +23,17 @@ from desk import until
 from fake_jobs import made_result
 from places import ROOT
 
+from core.config.identity import NUMERICS, run_id
+from core.config.methods import base
+from core.config.result import PairBlock, Result, Row
+from core.config.scale import MINI
+from core.config.vary import vary
 from core.data import sources
-from core.engine import checkpoint
-from core.spec.errors import UserError
-from core.spec.identity import NUMERICS, run_id
-from core.spec.methods import base
-from core.spec.result import PairBlock, Result, Row
-from core.spec.scale import MINI
-from core.spec.vary import vary
+from core.errors import UserError
 from core.store import files, locks
 from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion, read_file, to_bytes
 from core.store.store import FIRST_DIGESTS, Store
+from core.training import checkpoint
 
 CONFIG = vary(base("mocose", "repaired"), {"scale": "mini", "train.steps": 5})
 RUN = run_id(CONFIG)
@@ -185,7 +185,7 @@ def test_a_small_file_that_would_fill_the_memory_is_not_inflated(store, kind):
 
 def test_a_run_of_another_version_of_the_code_is_kept_and_not_read(store, monkeypatch):
     store.save(CONFIG, made_result(CONFIG))
-    for module in ("core.spec.identity", "core.store.records"):
+    for module in ("core.config.identity", "core.store.records"):
         monkeypatch.setattr(f"{module}.NUMERICS", 99)
     run_id.cache_clear()
     with pytest.raises(OtherVersion, match=f"NUMERICS {NUMERICS}, here 99"):

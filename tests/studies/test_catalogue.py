@@ -8,23 +8,23 @@ from made_scales import cell_run
 
 import run_study
 import studies
+from core.config.identity import run_id
+from core.config.methods import PROFILES
+from core.config.scale import DEMO
 from core.data.sources import demo_sources
-from core.spec.catalogue import catalogue
-from core.spec.errors import UserError
-from core.spec.identity import run_id
-from core.spec.methods import PROFILES
-from core.spec.scale import DEMO
+from core.errors import UserError
+from core.study.catalogue import catalogue
 
 PAPER = """
-from core.spec.study import Paper
+from core.study.study import Paper
 
 PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026", order=9)
 """
 STUDY = '''"""My Table 2."""
 
-from core.spec.claim import Claim, greater
-from core.spec.study import Study
-from core.spec.study import Axis, Cell, FigureSpec, Metric
+from core.study.claim import Claim, greater
+from core.study.study import Study
+from core.study.study import Axis, Cell, FigureSpec, Metric
 
 SIZES = (256, 512)
 
@@ -69,7 +69,7 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
         'title="Average"',
         'title="Average", quantity="pearson"',
         22,
-        "Metric's quantity is pearson, but it must be a quantity of core/spec/result.py",
+        "Metric's quantity is pearson, but it must be a quantity of core/config/result.py",
     ),
     (
         'paper="sketched"',
@@ -96,7 +96,7 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
         "import Claim, greater",
         "import Claim, greatest",
         3,
-        "core.spec.claim has no greatest; it has weighted, greater, above, below, ",
+        "core.study.claim has no greatest; it has weighted, greater, above, below, ",
     ),
 )
 UNMADE = {  # what only making the runs shows

@@ -13,10 +13,10 @@ import pytest
 from made_scales import MOCOSE, printed
 from places import ROOT, SHARED
 
-from core.spec.claim import changed, truth
-from core.spec.fields import explanations
-from core.spec.identity import run_id
-from core.spec.registered import registered, rule_of
+from core.config.fields import explanations
+from core.config.identity import run_id
+from core.study.claim import changed, truth
+from core.study.registered import registered, rule_of
 from studies import STUDIES, find
 
 REFERENCE = SHARED / "reference"

@@ -8,12 +8,12 @@ from fake_store import SOURCES
 from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
 from places import ROOT
 
-from core.spec import methods
-from core.spec.identity import run_id, to_plain
-from core.spec.methods import PROFILES, deviating
-from core.spec.scale import DEMO, MINI, PAPER, STS_TESTS
-from core.spec.setup import Setup
-from core.spec.vary import value_at
+from core.config import methods
+from core.config.identity import run_id, to_plain
+from core.config.methods import PROFILES, deviating
+from core.config.scale import DEMO, MINI, PAPER, STS_TESTS
+from core.config.vary import value_at
+from core.study.setup import Setup
 from studies import STUDIES, find
 
 PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
@@ -58,7 +58,9 @@ def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
         allowed = [
             name
             for name in modules
-            if name.startswith("core.spec.") or name.endswith(".settings") or "._" in name
+            if name.startswith(("core.config.", "core.study."))
+            or name.endswith(".settings")
+            or "._" in name
         ]
         assert modules and modules == set(allowed), path
         assert not [
@@ -108,7 +110,7 @@ def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(
 
 
 def test_what_is_the_same_setting_is_the_same_run():
-    """That no run moves (tests/spec/test_spec_identity.py) holds the other equal settings."""
+    """That no run moves (tests/config/test_identity.py) holds the other equal settings."""
     for profile in PROFILES:
         for scale, sources in PLACES:
             ids = [

@@ -5,8 +5,8 @@ import dataclasses
 
 import pytest
 
-from core.spec.claim import above, greater, weighted
-from core.spec.result import LEARNT
+from core.config.result import LEARNT
+from core.study.claim import above, greater, weighted
 from studies import STUDIES, find
 
 TRAINED = ("selected", "last", "curve")  # checkpoints of a number that comes from training

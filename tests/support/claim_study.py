@@ -4,10 +4,10 @@ verdicts."""
 from fake_store import add_simcse, made_setup
 from small_study import small, stored
 
+from core.config.scale import MINI
 from core.report.verdicts import study_result
-from core.spec.claim import Claim
-from core.spec.scale import MINI
-from core.spec.study import Axis, Cell
+from core.study.claim import Claim
+from core.study.study import Axis, Cell
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
 A, B, C, D = ((name,) for name in SIZES)

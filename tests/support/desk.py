@@ -23,11 +23,11 @@ from safetensors.numpy import save_file
 
 import run_study
 import studies
+from core.config.scale import MINI
 from core.data.sources import Found, local_places, local_sources
 from core.runner.plan import Plan, plan
-from core.spec.scale import MINI
-from core.spec.setup import Setup
 from core.store.store import Store
+from core.study.setup import Setup
 
 DRIVER = Path(__file__).with_name("driver.py")
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six runs

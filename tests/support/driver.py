@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import run_study
 import studies
 from core.runner import estimate as rates
-from core.spec.catalogue import Catalogue, catalogue
+from core.study.catalogue import Catalogue, catalogue
 
 if not os.environ.get("REAL_REPORT"):
     module = types.ModuleType("core.report.render")

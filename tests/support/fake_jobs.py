@@ -15,10 +15,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from core.spec.errors import UserError
-from core.spec.identity import run_id
-from core.spec.result import PairBlock, Result, Row
-from core.spec.scale import SCALES
+from core.config.identity import run_id
+from core.config.result import PairBlock, Result, Row
+from core.config.scale import SCALES
+from core.errors import UserError
 from core.store import code
 
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from core.spec.identity import run_id
-from core.spec.reason import Reason
-from core.spec.scale import DEMO, Scale, Sources
-from core.spec.setup import Setup
-from core.spec.study import SIMCSE
+from core.config.identity import run_id
+from core.config.scale import DEMO, Scale, Sources
+from core.study.reason import Reason
+from core.study.setup import Setup
+from core.study.study import SIMCSE
 
 SOURCES = Sources(
     corpus_digest="c" * 8,

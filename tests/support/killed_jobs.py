@@ -15,11 +15,11 @@ from pathlib import Path
 
 import torch
 
-from core.engine import job
+from core.training import job
 
 
 def run(config, execution, progress):
-    """Train as `core.engine.job` does, as far as fate lets it."""
+    """Train as `core.training.job` does, as far as fate lets it."""
     fate = Path(execution.cache_dir) / "fate"
     if fate.exists():
         word, number = fate.read_text().split()

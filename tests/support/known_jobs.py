@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from core.spec.claim import Claim, all_of, greater
-from core.spec.identity import run_id
-from core.spec.result import Result
-from core.spec.scale import SCALES
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.config.identity import run_id
+from core.config.result import Result
+from core.config.scale import SCALES
+from core.study.claim import Claim, all_of, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 from tests.support import fake_jobs
 
 LEVELS = {128: 56.0, 256: 50.0, 384: 53.0, 512: 53.0}  # by queue size

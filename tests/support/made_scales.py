@@ -3,9 +3,9 @@ them."""
 
 from dataclasses import replace
 
-from core.spec.scale import PAPER, EncoderSource, Scale, Sources
-from core.spec.setup import Setup
-from core.spec.study import ENCODERS
+from core.config.scale import PAPER, EncoderSource, Scale, Sources
+from core.study.setup import Setup
+from core.study.study import ENCODERS
 from studies import STUDIES
 
 SOURCES = Sources(

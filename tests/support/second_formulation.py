@@ -1,7 +1,7 @@
 """Whole trainings a second time: padded, in float64, every operation written out, from
 studies/reference and the papers' equations.
 
-Nothing of core.engine is used. Weights are a dictionary by the names that the model under test
+Nothing of the trainer is used. Weights are a dictionary by the names that the model under test
 gives them; dropout masks come from outside, as they were drawn, and are spread over the padding
 here.
 """

@@ -2,14 +2,14 @@
 
 import functools
 
+from core.config.identity import run_id
+from core.config.methods import base
+from core.config.scale import DEMO, at_scale
+from core.config.vary import vary
 from core.data.sources import demo_sources
 from core.data.sts import StsSet, load_demo, sets_digest
-from core.engine import job
 from core.runner.plan import PlannedRun
-from core.spec.identity import run_id
-from core.spec.methods import base
-from core.spec.scale import DEMO, at_scale
-from core.spec.vary import vary
+from core.training import job
 
 
 def small(method="mocose", profile="repaired", **changes):

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from fake_store import SOURCES, FakeStore, config_of, made_setup
 
+from core.config.scale import DEMO
 from core.report.verdicts import study_result
-from core.spec.scale import DEMO
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):

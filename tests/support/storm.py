@@ -15,7 +15,7 @@ from pathlib import Path
 
 from desk import Desk
 
-from core.spec.errors import UserError
+from core.errors import UserError
 
 JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed"}
 STUDY = "mocose-table7"  # twenty cells

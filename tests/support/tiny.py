@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
-from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import pack, token_matrix
-from core.spec.methods import base
-from core.spec.vary import vary
+from core.config.methods import base
+from core.config.vary import vary
+from core.encoder.bert import Encoder
+from core.encoder.packing import pack, token_matrix
 
 HIDDEN = 16
 NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}

@@ -1,6 +1,6 @@
-"""Write the demo's text, graded pairs and labelled sentences, as core/demo ships them.
+"""Write the demo's text, graded pairs and labelled sentences, as core/assets/demo ships them.
 
-    python -m tools.demo.files [--out core/demo]
+    python -m tools.demo.files [--out core/assets/demo]
 
 The content is always the same. Its digests are in `core/data/sources.py`.
 """
@@ -37,7 +37,10 @@ def main() -> None:
         description="Write the demo's text, pairs and labelled sentences."
     )
     parser.add_argument(
-        "--out", type=Path, default=DEMO_FOLDER, help="the folder to write to (default: core/demo)"
+        "--out",
+        type=Path,
+        default=DEMO_FOLDER,
+        help="the folder to write to (default: core/assets/demo)",
     )
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)

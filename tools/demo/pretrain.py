@@ -137,7 +137,7 @@ A small BERT ({layers} layers, {width} wide, {vocabulary} word pieces) for the d
 generated English by masked words alone, on passages of two sentences of which four in five tell one scene. The
 masked-word head is kept. The pooler was not trained: it is a random orthogonal matrix with a zero bias.
 
-    command   python -m tools.demo.pretrain --out core/demo/encoder --seed {seed} --threads {threads}
+    command   python -m tools.demo.pretrain --out core/assets/demo/encoder --seed {seed} --threads {threads}
     seed      {seed}
     steps     {steps} of {batch} passages
     time      {minutes:.0f} minutes on {threads} thread(s), torch {torch}

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.engine.encoder.bert import Encoder
-from core.engine.encoder.packing import Packed
-from core.engine.streams import torch_stream
+from core.encoder.bert import Encoder
+from core.encoder.layers import INITIAL_SPREAD
+from core.encoder.packing import Packed
+from core.encoder.streams import torch_stream
 from core.methods.contrastive import Batcher, Batches, Kept, TrainingText, placed
 from core.methods.esimcse.repetition import repeated
 from core.methods.esimcse.settings import ESimCSERun, MomentumQueue
-from core.methods.heads import INITIAL_SPREAD
 from core.methods.losses import info_nce
 from core.methods.simcse.model import TwoViews
 

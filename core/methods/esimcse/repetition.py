@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from core.errors import UserError
 from core.methods.contrastive import TrainingText
 from core.methods.esimcse.settings import ESimCSERun, Repetition
-from core.spec.errors import UserError
 
 # Which list the paper used is not known (the released code refers to one that is commented out,
 # D72). This list is ours: articles, conjunctions, prepositions, pronouns, auxiliaries and a few

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from core.config.methods import Method
+from core.config.run import Measure, RunConfig, Switch, scaled_count
+from core.config.section import Bound, Section, at_least
+from core.errors import UserError
 from core.methods.simcse.settings import SHARED, check_two_views
-from core.spec.errors import UserError
-from core.spec.methods import Method
-from core.spec.run import Measure, RunConfig, Switch, scaled_count
-from core.spec.section import Bound, Section, at_least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from core.engine.encoder.packing import Packed
+from core.encoder.packing import Packed
 from core.methods.mocose.settings import Augmentation
 
 

@@ -12,18 +12,18 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from core.engine.encoder.bert import Embeddings, Encoder
-from core.engine.encoder.dropout import dropping
-from core.engine.encoder.packing import Packed
-from core.engine.evaluation.metrics import cosines
-from core.engine.streams import torch_stream
+from core.config.result import Row
+from core.encoder.bert import Embeddings, Encoder
+from core.encoder.dropout import dropping
+from core.encoder.packing import Packed
+from core.encoder.streams import torch_stream
+from core.encoder.vectors import cosines
 from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, TrainingText
-from core.methods.heads import pooler, predictor, projection
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
+from core.methods.mocose.heads import pooler, predictor, projection
 from core.methods.mocose.queue import KeyQueue, summarised
 from core.methods.mocose.settings import MoCoSERun, ema_decay, traceable_distance
-from core.spec.result import Row
 
 
 class StaleGradient(Kept):
@@ -239,7 +239,7 @@ class MoCoSE(Contrastive, Kept):
         return [self.pooler, *heads]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
-        """Numbers about FGSM that a run keeps, as far as they are finite (core/spec/result.py).
+        """Numbers about FGSM that a run keeps, as far as they are finite (core/config/result.py).
         Both views of these sentences go through the online encoder without augmentation, since the
         target branch has other weights. The share of changed entries is that of the first step on
         which FGSM acted (D19)."""

@@ -7,11 +7,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from core.spec import run as common
-from core.spec.errors import UserError
-from core.spec.methods import Method
-from core.spec.run import Measure, RunConfig, Switch, TextView, scaled_count
-from core.spec.section import SHARE, Bound, Section, at_least
+from core.config import run as common
+from core.config.methods import Method
+from core.config.run import Measure, RunConfig, Switch, TextView, scaled_count
+from core.config.section import SHARE, Bound, Section, at_least
+from core.errors import UserError
 
 DEPTH = Bound("one of 0 to 3 (D12)", lambda value: 0 <= value <= 3)
 DECAY = Bound("between 0 and 1", lambda value: 0 <= value <= 1)

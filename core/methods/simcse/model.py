@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.engine.encoder.bert import Encoder
-from core.engine.encoder.dropout import dropping
-from core.engine.encoder.packing import Packed
-from core.engine.streams import torch_stream
+from core.encoder.bert import Encoder
+from core.encoder.dropout import dropping
+from core.encoder.layers import new_linear
+from core.encoder.packing import Packed
+from core.encoder.streams import torch_stream
+from core.errors import UserError, counted, place
 from core.methods.contrastive import Batcher, Batches, Contrastive, TrainingText
-from core.methods.heads import new_linear
 from core.methods.losses import in_float32, info_nce
-from core.spec.errors import UserError, counted, place
 
 
 class TwoViews(Contrastive, ABC):

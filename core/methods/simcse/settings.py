@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core.spec.errors import UserError
-from core.spec.methods import Method
-from core.spec.run import (
+from core.config.methods import Method
+from core.config.run import (
     PAPER_STEPS,
     STS,
     Data,
@@ -20,6 +19,7 @@ from core.spec.run import (
     Selection,
     Train,
 )
+from core.errors import UserError
 
 
 def check_two_views(run: RunConfig) -> None:

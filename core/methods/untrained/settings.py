@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from core.config.methods import Method
+from core.config.run import Measure, RunConfig
 from core.methods.simcse.settings import METHOD as SIMCSE
 from core.methods.simcse.settings import SHARED, check_two_views
-from core.spec.methods import Method
-from core.spec.run import Measure, RunConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

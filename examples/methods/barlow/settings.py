@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from core.spec.methods import derived
-from core.spec.section import Section
+from core.config.methods import derived
+from core.config.section import Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

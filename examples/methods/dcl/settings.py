@@ -1,6 +1,6 @@
 """Decoupled contrastive loss (Yeh et al. 2022): SimCSE without the positive pair among the
 negatives."""
 
-from core.spec.methods import derived
+from core.config.methods import derived
 
 METHOD = derived("simcse", title="DCL")

@@ -1,6 +1,6 @@
 """A paper of your own: its facts, and a file for each study."""
 
-from core.spec.study import Paper
+from core.study.study import Paper
 
 PAPER = Paper(
     key="dcl",

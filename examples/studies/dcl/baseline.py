@@ -1,7 +1,7 @@
 """DCL beside SimCSE."""
 
-from core.spec.claim import Claim, greater
-from core.spec.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.claim import Claim, greater
+from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 STUDY = Study(
     name="dcl-baseline",

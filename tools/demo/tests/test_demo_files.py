@@ -1,4 +1,4 @@
-"""The makers of the demo's text, pairs and labelled sentences still make what core/demo ships."""
+"""The makers of the demo's text, pairs and labelled sentences still make what core/assets/demo ships."""
 
 from core.data.text import DEMO_FOLDER, text_bytes
 from tools.demo.files import contents

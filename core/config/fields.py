@@ -1,0 +1,111 @@
+"""What can be set: every field with its type, defaults and meaning; and what a D-number stands
+for."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from core.config import methods
+from core.config.methods import PROFILES, SETTLED, base
+from core.config.run import RunConfig
+from core.config.section import (
+    Section,
+    describe,
+    field_types,
+    meanings,
+    public_names,
+    section_classes,
+)
+from core.errors import HOME, UserError, nearest
+
+DEVIATIONS = HOME / "studies" / "reference" / "deviations.md"
+ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)
+NUMBER = re.compile(r"\bD\d+\b")
+HEAD = (
+    "Defaults are in the papers' units; a scale changes counts, widths and rates by its rules. "
+    "Three values\n"
+    "are those of the profiles paper, repaired and released. Set a field with --set, for example\n"
+    "run_study.py table3 --set loss.temperature=0.1. D-numbers name differences between a paper "
+    "and its code."
+)
+
+
+@cache
+def explanations() -> dict[str, str]:
+    """One sentence a D-number, in the file's order."""
+    return dict(ENTRY.findall(DEVIATIONS.read_text(encoding="utf-8")))
+
+
+def explained(*texts: str) -> tuple[str, ...]:
+    """A note for each D-number in these texts, each once, in the file's order: "D21: The code
+    …"."""
+    mentioned = NUMBER.findall(" ".join(texts))
+    notes = []
+    for number, sentence in explanations().items():
+        if number in mentioned:
+            notes.append(f"{number}: {sentence}")
+    return tuple(notes)
+
+
+def fields() -> list[tuple[str, type[Section]]]:
+    """Path and section class of every field, those of every method first; two sections may share a
+    name (queue)."""
+    listed: dict[tuple[str, type[Section]], None] = {}  # in order, each once
+    runs: list[type[RunConfig]] = [RunConfig]
+    runs += [methods.method(name).run for name in methods.names()]
+    for run in runs:
+        for name, hint in field_types(run).items():
+            for section in section_classes(hint):
+                for field in public_names(section):
+                    listed[f"{name}.{field}", section] = None
+    return [*listed, ("scale", RunConfig), ("method", RunConfig)]
+
+
+def described(section: str | None = None) -> str:
+    """The fields of a section, or of all, as --fields prints them: name, type, D-numbers, meaning,
+    default or what settles it. Raises UserError for a section that no run has."""
+    lines = [HEAD]
+    for path, kind in fields():
+        if section in (None, path, path.partition(".")[0]):
+            lines += _described(path, kind)
+    if len(lines) == 1:
+        names = list(dict.fromkeys(path.partition(".")[0] for path, _ in fields()))
+        hint = nearest(str(section), names, f"there are {', '.join(names)}.")
+        raise UserError(f"There is no section {str(section)[:80]!r}; {hint}")
+    return "\n".join(lines)
+
+
+def _described(path: str, kind: type[Section]) -> list[str]:
+    """The lines of one field: name, type and D-numbers, meaning, default or what settles it."""
+    name = path.rpartition(".")[2]
+    choices = describe(field_types(kind)[public_names(kind)[name]])
+    choices = choices.replace("'", "").replace("finite ", "")
+    meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
+    deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
+    lines = [f"{path:30}  {choices}  {deviations}".rstrip()]
+    if meaning:
+        lines.append(f"    {meaning[:1].upper()}{meaning[1:]}.")
+    if path in SETTLED:
+        lines.append(f"    Settled by {SETTLED[path]}.")
+    else:
+        lines.append(f"    Default: {_default(path, kind)}.")
+    return lines
+
+
+def _default(path: str, kind: type[Section]) -> str:
+    """The default in words, with the methods that have it; three values are those of the three
+    profiles."""
+    section, _, name = path.partition(".")
+    having: dict[str, list[str]] = {}  # methods by default
+    for method in methods.names():
+        texts = []
+        for profile in PROFILES:
+            owner = getattr(base(method, profile), section, None)
+            if isinstance(owner, kind):
+                texts.append(str(getattr(owner, public_names(kind)[name])).lower())
+        if len(set(texts)) == 1:
+            texts = texts[:1]
+        having.setdefault(" / ".join(texts), []).append(method)
+    words = [f"{text} ({', '.join(names)})" for text, names in having.items() if text]
+    return "; ".join(words) or "none; no run has the section unless its cell brings it in"

@@ -1,0 +1,87 @@
+"""Run identity: 64 bits of SHA-256 over the canonical JSON of the whole configuration and one
+number.
+
+The canonical form holds every field, never only those that differ from a default. A field that is
+added later may declare `metadata={"neutral": value}`: it is left out at that frozen value, so that
+old ids live on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+
+from core.config import methods
+from core.config.run import RunConfig
+from core.config.section import Section, field_types, public_name, section_classes
+from core.errors import UserError
+
+# Every run says null for those of these sections that its method has not, as the first ids were
+# made.
+NAMED_BY_ALL = ("heads", "queue", "target", "ema", "fgsm", "aug", "dup", "momentum")
+NUMERICS = 2  # raised when a change of code is meant to change results
+
+
+@functools.cache  # a report asks for the id of each run many times
+def run_id(run: RunConfig) -> str:
+    """16 hex digits that name everything that can move a number of this run."""
+    return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
+
+
+def canonical_json(run: RunConfig) -> str:
+    """The text that is hashed: sorted keys, no spaces, each section tagged with its kind."""
+    document = {"numerics": NUMERICS, "run": to_plain(run)}
+    return json.dumps(
+        document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+    )
+
+
+def to_plain(value):
+    """A section as plain dicts, lists and scalars, tagged with its class under `kind` (`RunConfig`
+    for the runs of every method), or under `section` where a field is called kind. Raises TypeError
+    for anything that JSON cannot hold exactly."""
+    if isinstance(value, Section):
+        tag = "section" if "kind" in field_types(type(value)) else "kind"
+        plain = {tag: type(value).__name__}
+        if isinstance(value, RunConfig):
+            plain = {**dict.fromkeys(NAMED_BY_ALL), tag: "RunConfig"}
+        for field in dataclasses.fields(value):
+            content = getattr(value, field.name)
+            if "neutral" not in field.metadata or content != field.metadata["neutral"]:
+                plain[public_name(field.name)] = to_plain(content)
+        return plain
+    if type(value) is tuple:
+        return [to_plain(item) for item in value]
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a run configuration")
+
+
+def from_canonical_json(text: str) -> tuple[RunConfig, int]:
+    """Configuration and NUMERICS of a canonical document. Raises UserError if it is not one. A
+    document with other fields than this version's has another id, which the caller compares."""
+    try:
+        document = json.loads(text)
+        plain = document["run"]
+        return _from_plain(plain, methods.method(plain["method"]).run), document["numerics"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, UserError) as error:
+        raise UserError(f"The stored run configuration cannot be read ({error}).") from error
+
+
+def _from_plain(value, expected):
+    """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
+    if isinstance(value, list):
+        return tuple(_from_plain(item, None) for item in value)
+    section = next(iter(section_classes(expected)), None)
+    if not isinstance(value, dict) or section is None:
+        return value
+    arguments = {}
+    for field in dataclasses.fields(section):
+        name = public_name(field.name)
+        if name in value:
+            arguments[field.name] = _from_plain(value[name], field_types(section)[field.name])
+        elif "neutral" in field.metadata:
+            arguments[field.name] = field.metadata["neutral"]
+    return section(**arguments)

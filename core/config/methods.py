@@ -1,0 +1,347 @@
+"""Methods, found by their folders under core/methods, and profiles.
+
+A method's `settings.py` states METHOD, without torch; its `model.py` trains. Profile `paper` is the
+paper to the letter, `repaired` the code's design without its slips, `released` what the code did,
+slips included.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import functools
+import hashlib
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from core.config.run import RunConfig
+from core.config.section import Section, Typed, public_names
+from core.config.vary import over, unknown_path, value_at, vary
+from core.errors import UserError, fault, nearest, place
+
+PACKAGE = "core.methods"
+PROFILES = ("paper", "repaired", "released")
+SETTLED = {  # fields that `--set` may not change, with the option that settles them
+    "scale": "--scale",
+    "method": "the study",
+    "seed": "--seeds",
+    "seed.model": "--seeds",
+    "data.rows": "--data-dir",
+    "data.digest": "--data-dir",
+    "eval.digest": "--data-dir",
+    "encoder.digest": "--encoder",
+}
+# fields that the scale settles, unless a study or a cell names them
+UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
+WITH_TORCH = ("torch", "transformers", "core.encoder", "core.evaluation", "core.training")
+# What a Model may define (core.methods.contrastive, core.methods.simcse.model), with its
+# parameters.
+HOOKS: dict[str, tuple[str, ...]] = {
+    "contrast": ("self", "first", "second"),
+    "views": ("tokens", "rng"),
+    "pooled": ("self", "batch"),
+    "build": ("self",),
+    "new_layers": ("self",),
+    "sentence_vectors": ("self", "batch"),
+    "before_step": ("self",),
+    "after_update": ("self",),
+    "after_step": ("self",),
+    "diagnostics": ("self", "batch"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method(Typed):
+    """A method: its name in sentences, and its base configuration under the profile `paper`, in the
+    papers' units. `repaired` is what that profile changes in it, and `released` what that one
+    changes beyond.
+
+    Changes are values by dotted path; a mapping as a value says which values become which. A path
+    whose section a run lacks has no effect.
+    """
+
+    title: str
+    paper: RunConfig
+    repaired: Mapping[str, object]
+    released: Mapping[str, object]
+
+    @property
+    def name(self) -> str:
+        """The name that `method` has in its runs, and its folder."""
+        return self.paper.method
+
+    @property
+    def run(self) -> type[RunConfig]:
+        """The class of its runs."""
+        return type(self.paper)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Derived:
+    """A method by what it takes over and adds; `method` makes the Method of it."""
+
+    base: str
+    title: str
+    section: type[Section] | None
+
+
+def derived(base: str, *, title: str, section: type[Section] | None = None) -> Derived:
+    """A method that has the rules, profiles, fields and schedule of the method `base`, and a
+    section of its own. State it in the `settings.py` of a method's folder, which names the method.
+
+    A temperature that its `contrast` does not read cannot be changed.
+    """
+    return Derived(base, title, section)
+
+
+@functools.cache  # one class of runs a method
+def _method_of(derived: Derived, name: str) -> Method:
+    """The method that a folder of this name states as derived."""
+    parent = method(derived.base)
+    section = derived.section
+    usual = parent.paper.loss.temperature
+    model = _folders()[name] / "model.py"
+
+    def check(run: RunConfig) -> None:
+        parent.run.check(run)
+        if run.loss.temperature != usual and "temperature" not in _attributes(model):
+            contrast = place(model, "    def contrast")
+            raise UserError(
+                f"{name} reads no loss.temperature; leave it {usual}, or correct its spelling in "
+                f"contrast ({contrast})."
+            )
+
+    fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
+    if section is not None:
+        fields.append((section.label(), section, dataclasses.field(default_factory=section)))
+    run: Any = dataclasses.make_dataclass(
+        f"{name.title()}Run",
+        fields,
+        bases=(parent.run,),
+        frozen=True,
+        slots=True,
+        kw_only=True,
+        namespace={"check": check},
+    )
+    values = {name: getattr(parent.paper, name) for name in public_names(parent.run).values()}
+    paper = run(**values | {"method": name})
+    return dataclasses.replace(parent, title=derived.title, paper=paper)
+
+
+def names() -> tuple[str, ...]:
+    """Every method's name, in order of the alphabet."""
+    return tuple(_folders())
+
+
+@functools.cache  # every configuration needs them
+def _folders() -> dict[str, Path]:
+    """The folder of each method, by its name."""
+    folders = {}
+    for root in importlib.import_module(PACKAGE).__path__:
+        for file in Path(root).glob("*/*.py"):
+            if file.stem in ("settings", "model"):
+                folders[file.parent.name] = file.parent
+    return dict(sorted(folders.items()))
+
+
+def method(name: str) -> Method:
+    """What a method's settings say. Raises UserError for an unknown name and unusable files."""
+    folders = _folders()
+    if name not in folders:
+        hint = nearest(name, folders, f"choose one of {', '.join(folders)}.")
+        raise UserError(f"There is no method {name}; {hint}")
+    settings = folders[name] / "settings.py"
+    try:
+        if not settings.is_file():
+            raise UserError("There is no such file; write one, as CONTRIBUTING.md says.")
+        stated: Any = getattr(importlib.import_module(f"{PACKAGE}.{name}.settings"), "METHOD", None)
+        if stated is None:
+            raise UserError("It states no METHOD; write METHOD = derived(…).")
+        if isinstance(stated, Derived):
+            stated = _method_of(stated, name)
+        # else its runs would be another method's
+        if not isinstance(stated, Method) or stated.name != name:
+            raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
+    except Exception as error:  # the folder is being written, perhaps by somebody else
+        raise UserError(fault(settings, error, "METHOD")) from error
+    _check_files(folders[name], stated.paper)
+    return stated
+
+
+@functools.cache
+def _check_files(folder: Path, run: RunConfig) -> None:
+    """Refuse what is wrong with a method's files, by their text. Raises UserError with the line."""
+    settings = folder / "settings.py"
+    _check_settings(settings)
+    file = folder / "model.py"
+    tree = _model_tree(file)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "Model":
+            _check_paths(file, node, run)
+            _check_hooks(file, node)
+            _check_own_fields(settings, file, run)
+
+
+def _check_settings(settings: Path) -> None:
+    """Refuse settings that import torch."""
+    for node in ast.walk(ast.parse(settings.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [node.module or ""]
+        else:
+            continue
+        for module in modules:
+            if module.startswith(WITH_TORCH):
+                where = place(settings, "", node.lineno)
+                raise UserError(
+                    f"{where}: settings are read without torch; move what needs it to model.py."
+                )
+
+
+def _model_tree(file: Path) -> ast.Module:
+    """The syntax of a model.py, which states Model."""
+    start = place(file, "")
+    write = "write one, as CONTRIBUTING.md says"
+    if not file.is_file():
+        raise UserError(f"{start}: There is no such file; {write}.")
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+    except SyntaxError as error:
+        raise UserError(fault(file, error)) from error
+    if "Model" not in _stated_names(tree):
+        raise UserError(f"{start}: It states no Model; {write}.")
+    return tree
+
+
+def _stated_names(tree: ast.Module) -> set[str]:
+    """The classes, values and imports at the top of a module."""
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(map(ast.unparse, node.targets))
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+    return names
+
+
+def _check_paths(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
+    """Refuse a field of `self.config` that the run has not."""
+    for node in ast.walk(model):
+        if not isinstance(node, ast.Attribute):
+            continue
+        path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(node))
+        if path is None:
+            continue
+        section = getattr(run, path[1], run)  # None where the run leaves it out
+        if section is not None and not hasattr(section, path[2]):
+            where = place(file, "", node.lineno)
+            raise UserError(f"{where}: {unknown_path(run, f'{path[1]}.{path[2]}')}")
+
+
+def _check_hooks(file: Path, model: ast.ClassDef) -> None:
+    """Refuse a hook that is misspelt, has other parameters or is left out."""
+    functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
+    for name, node in functions.items():
+        where = place(file, "", node.lineno)
+        if name not in HOOKS:
+            near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
+            if near and near[0] not in functions:
+                raise UserError(f"{where}: {name} is no hook; did you mean {near[0]}?")
+        elif len(node.args.args) != len(HOOKS[name]):
+            raise UserError(f"{where}: write def {name}({', '.join(HOOKS[name])}).")
+    if "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions:
+        where = place(file, "", model.lineno)
+        raise UserError(
+            f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
+        )
+
+
+def _check_own_fields(settings: Path, file: Path, run: RunConfig) -> None:
+    """Refuse a field of the method's own sections that its model does not read."""
+    attributes = _attributes(file)
+    for attribute in public_names(type(run)).values():
+        section = type(getattr(run, attribute))
+        if section.__module__ != f"{PACKAGE}.{run.method}.settings":
+            continue
+        for name, field in public_names(section).items():
+            if name not in attributes and field not in attributes:
+                where = place(settings, rf"\s*{field}:")
+                raise UserError(
+                    f"{where}: model.py does not read {name}; read it there, or leave it out."
+                )
+
+
+@functools.cache  # each change of a temperature asks for them
+def _attributes(file: Path) -> set[str]:
+    """The names that a Python file reads of objects."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def model(name: str) -> ModuleType:
+    """The module that trains a method's runs; it needs torch."""
+    return importlib.import_module(f"{PACKAGE}.{name}.model")
+
+
+def code_digest(name: str) -> str:
+    """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count."""
+    files = sorted(_folders()[name].glob("*.py"))
+    texts = [
+        f"{file.name}\n{ast.dump(ast.parse(file.read_text(encoding='utf-8')))}\n" for file in files
+    ]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+
+
+def as_coded(changes: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    """Changes under `repaired` and `released`, and not under `paper`: a `by_profile` of a study or
+    a cell."""
+    return {"repaired": changes, "released": changes}
+
+
+def base(name: str, profile: str) -> RunConfig:
+    """A method's base configuration under a profile, in paper units."""
+    run = method(name).paper
+    return vary(run, profile_changes(run, profile))
+
+
+def profile_changes(run: RunConfig, profile: str) -> dict[str, object]:
+    """What a profile changes in a configuration of `paper`, as far as the run has the sections."""
+    if profile not in PROFILES:
+        raise UserError(f"There is no profile {profile!r}; choose one of {', '.join(PROFILES)}.")
+    stated = method(run.method)
+    changes: Mapping[str, object] = {}
+    if profile == "repaired":
+        changes = stated.repaired
+    elif profile == "released":
+        changes = over(stated.repaired, stated.released)
+    values: dict[str, object] = {}
+    for path, value in changes.items():
+        if getattr(run, path.partition(".")[0]) is None:
+            continue
+        values[path] = value
+        if isinstance(value, Mapping):
+            before = value_at(run, path)
+            values[path] = value.get(before, before)
+    return values
+
+
+def deviating(name: str) -> dict[str, dict[str, object]]:
+    """By profile, the paths in which the profiles differ with the value of each, without the seed's
+    (D35). A study whose base changes hold those of `paper` stays on the paper's side under every
+    profile."""
+    differing = profile_changes(method(name).paper, "released")
+    differing.pop("seed.data", None)
+    by_profile = {}
+    for profile in PROFILES:
+        run = base(name, profile)
+        by_profile[profile] = {path: value_at(run, path) for path in differing}
+    return by_profile

@@ -1,0 +1,324 @@
+"""RunConfig: everything that can move a number, and nothing else; here what the runs of every
+method have.
+
+What a field means stands beside its type, for `--fields` to print, with the number of the
+difference between paper and code that it stands for (D1 … D84). A run has the sections of its
+method alone, so no field does nothing. Places, workers and logs belong to `Execution`, which is
+never hashed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least
+from core.errors import UserError
+
+PAPER_STEPS = 15_625  # one million sentences in batches of 64
+PAPER_HIDDEN = 768
+Switch = Literal["on", "off"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data(Section):
+    """Training text, and how it is read."""
+
+    digest: Annotated[str, "SHA-256 of the training text's content"]
+    rows: Annotated[int, "sentences of the training text", at_least(1)]
+    reader: Annotated[
+        Literal["lines", "csv_quoted"], "lines, or the releases' quoted table (D36)"
+    ] = "lines"
+    max_length: Annotated[
+        int, "tokens of a training sentence; the rest is cut (D33)", at_least(3)
+    ] = 32
+    padding: Annotated[Literal["static", "dynamic"], "to max_length, or the longest (D33)"] = (
+        "static"
+    )
+    drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder(Section):
+    """The pretrained encoder."""
+
+    digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
+    hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)", SHARE] = 0.1
+    attention_dropout: Annotated[float, "dropout on attention weights", SHARE] = 0.1
+    attention: Annotated[Literal["eager"], "a name in the ids of runs"] = "eager"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss(Section):
+    """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
+
+    temperature: Annotated[
+        float, "what cosines are divided by before the softmax (D32)", ABOVE_0
+    ] = 0.05
+    in_batch_negatives: Annotated[bool, "other sentences of the batch are negatives, too (D1)"] = (
+        True
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Train(Section):
+    """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34).
+
+    Biases and LayerNorm weights have no weight decay. New layers are heads that start at random:
+    short runs may give them a larger rate. fp16 can be stored but not trained.
+    """
+
+    steps: Annotated[int, "optimiser steps of the run", at_least(0)]
+    batch_size: Annotated[int, "sentences in a batch (D30)", at_least(2)] = 64
+    learning_rate: Annotated[float, "AdamW's rate at the start; it falls to 0", at_least(0)] = 3e-5
+    weight_decay: Annotated[float, "AdamW's weight decay (D31)", at_least(0)] = 1e-6
+    warmup_fraction: Annotated[float, "share of the steps in which the rate rises (D31)", SHARE] = (
+        0.0
+    )
+    clip_norm: Annotated[float, "largest norm of the gradient", ABOVE_0] = 1.0
+    beta1: Annotated[float, "AdamW's decay of the mean gradient", SHARE] = 0.9
+    beta2: Annotated[float, "AdamW's decay of the mean squared gradient", SHARE] = 0.999
+    epsilon: Annotated[float, "what AdamW adds to the root of the squared gradient", ABOVE_0] = 1e-8
+    adamw: Annotated[Literal["torch", "transformers"], "whose form of AdamW (D84)"] = "torch"
+    new_layer_factor: Annotated[float, "rate of new layers by learning_rate", ABOVE_0] = 1.0
+    precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic (D34, D71)"] = "fp32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation(Section):
+    """What is scored, when and on what. `transfer` costs minutes on real data (MoCoSE, Table 2)."""
+
+    digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
+    every: Annotated[int, "steps between development checks (D30, D74, D88)", at_least(1)] = 100
+    vector: Annotated[
+        Literal["cls_before_pooler", "pooler", "projection"] | None,
+        "MoCoSE's sentence vector (D10)",
+    ] = None
+    head: Annotated[
+        Literal["on", "off", "never"] | None,
+        "SimCSE's and ESimCSE's head on [CLS] in evaluation (D65); never: nor in training",
+    ] = None
+    apply_augmentation: Annotated[bool, "augment the embeddings in evaluation, too (D21)"] = False
+    transfer: Annotated[bool, "add the transfer tasks' accuracies at the end (D42)"] = field(
+        default=False, metadata={"neutral": False}
+    )
+
+    in_paths = "eval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection(Section):
+    """Which checkpoint is reported (D40, D41)."""
+
+    metric: Annotated[Literal["stsb_dev", "sts_test_avg", "last"], "by what it is chosen (D40)"] = (
+        "stsb_dev"
+    )
+    score: Annotated[
+        Literal["mean_of_7", "mean_of_8_rounded"] | None, "how the tests become one score (D41)"
+    ] = None
+
+    in_paths = "select"
+
+    def check(self):
+        if (self.metric == "sts_test_avg") != (self.score is not None):
+            raise UserError(
+                "select.score goes with select.metric=sts_test_avg alone; set it or leave it none."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class STS(Section):
+    """How the subsets of one test set become one Spearman: over all pairs, or a mean of subsets
+    (D80)."""
+
+    aggregate: Annotated[Literal["all", "mean", "wmean"], "how subsets become one score (D80)"] = (
+        "all"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed(Section):
+    """D35: `model` seeds heads and queue; `data` seeds order, dropout and augmentation."""
+
+    model: Annotated[int, "seed of heads and queue (D35)", at_least(0)] = 0
+    data: Annotated[int, "seed of order, dropout and augmentation (D35)", at_least(0)] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What a method's sections are scaled by, as ratios to the paper's, and the paper's steps."""
+
+    batches: float
+    width: float
+    paper_steps: float
+    hub_models: bool  # whether models that rewrite text are fetched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig(Section):
+    """One run: a cell of a study under one seed. Each method has a class with its sections."""
+
+    scale: Annotated[str, "how large the run is"]
+    method: Annotated[str, "what is trained"]
+    data: Data
+    encoder: Encoder
+    loss: Loss
+    train: Train
+    eval: Evaluation
+    select: Selection
+    sts: STS
+    seed: Seed
+
+    in_paths = "run"
+    cadence = 125  # steps between development checks in the method's paper
+    trains = True  # False: the run scores the encoder that it starts from
+
+    def check(self):
+        size = self.train.batch_size
+        rows = self.data.rows
+        if self.trains and self.train.steps == 0:
+            raise UserError(
+                f"A batch of {size} sentences leaves no step to train; give a smaller batch."
+            )
+        if self.data.drop_last and rows < size:
+            raise UserError(
+                f"train.batch_size is {size} but the training text has only {rows} sentences; "
+                "give more text or a smaller batch."
+            )
+
+    def scaled(self, measure: Measure) -> dict[str, object]:
+        """What a scale changes in the method's own sections, by dotted path."""
+        return {}
+
+    @property
+    def passes(self) -> float:
+        """Work of a training step, in forward passes of the batch; a backward pass counts as
+        two."""
+        return 6.0
+
+    @property
+    def kept(self) -> int:
+        """Sentences that the run's queue holds; 0 without a queue."""
+        return 0
+
+    def initial_share(self, step: int) -> float:
+        """Share of its initial weights that a slowly moving branch has after `step` steps; else
+        0."""
+        return 0.0
+
+    @property
+    def memory(self) -> float:
+        """Steps that slow branch and queue look back: 1 / (1 - decay) + queue / batch; 0 without
+        both."""
+        return 0.0
+
+    @property
+    def rewriting(self) -> TextView | None:
+        """How the text of a view is rewritten before training, if it is."""
+        return None
+
+    @property
+    def keepable(self) -> bool:
+        """Whether the vectors that are scored are [CLS] without a head, which a kept model's folder
+        holds."""
+        return self.eval.head != "on" and self.eval.vector in (None, "cls_before_pooler")
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether sentences are disturbed when scored, which a kept model does not do (D20,
+        D21)."""
+        return self.eval.apply_augmentation
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether a view is made of words, so that batches need the text beside its tokens."""
+        return False
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that a training sentence of this run can have."""
+        return self.data.max_length
+
+
+def scaled_count(count: int, factor: float) -> int:
+    """A count under a scale, at least 1."""
+    return max(1, round(count * factor))
+
+
+CONTEXTUAL = ("contextual_insert", "contextual_substitute")
+# the run's own encoder with its masked-word head, which the encoder's digest covers
+OWN_ENCODER = "encoder"
+# Models by kind, the paper's first. Names are those of `core.data.hub`.
+MODELS: dict[str, tuple[str, ...]] = {
+    "typos": (),
+    "continuation": ("xlnet-base-cased",),
+    "back_translation": ("wmt19-en-de-en",),
+    **dict.fromkeys(CONTEXTUAL, ("roberta-base", OWN_ENCODER)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextView(Section):
+    """How the text of a view is rewritten (Table 5, D26 - D28), as by nlpaug: typos is its
+    SpellingAug, contextual_… its ContextualWordEmbsAug, each of 1 to 10 words; continuation, its
+    ContextualWordEmbsForSentenceAug, appends text; back_translation goes to German and back."""
+
+    kind: Annotated[
+        Literal[
+            "typos",
+            "contextual_insert",
+            "contextual_substitute",
+            "continuation",
+            "back_translation",
+        ],
+        "how the text of a view is rewritten before training (D27, D28)",
+    ]
+    rate: Annotated[
+        float,
+        "share of the words that is rewritten",
+        ABOVE_0,
+        Bound("at most 1", lambda rate: rate <= 1),
+    ] = 0.3
+    detokenize: Annotated[
+        Literal["original_text", "wordpiece_join"], "rewrite the text, or joined word pieces (D26)"
+    ] = "original_text"
+    view: Annotated[Literal["target", "both"], "which view reads the rewritten text (D26)"] = (
+        "target"
+    )
+    model: Annotated[str | None, "the model that rewrites; none where none is needed"] = None
+
+    in_paths = "text"
+
+    def check(self):
+        kind = self.kind
+        models = MODELS[self.kind]
+        if kind in ("continuation", "back_translation") and self.rate != 0.3:
+            raise UserError(f"text.rate has no effect with text.kind={kind}; leave it 0.3.")
+        if self.model not in (models or (None,)):
+            raise UserError(
+                f"text.kind={kind} needs text.model={' or '.join(models) or 'none'}, not "
+                f"{self.model}."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """Places and resources. Paths are text, and None at scale demo, whose files the project
+    brings."""
+
+    results_dir: str
+    cache_dir: str
+    corpus_path: str | None = None
+    evaluation_path: str | None = None
+    encoder_path: str | None = None
+    encoder_name: str = ""
+    # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
+    device: str = "cpu"
+    threads: int = 1
+    pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
+    # (digest, path, name) besides encoder_path
+    other_encoders: tuple[tuple[str, str, str], ...] = ()
+    tensorboard: str | None = None  # where curves are written for TensorBoard, a folder a run
+    keep_models: bool = False  # leave the selected checkpoint as a folder of its own
+    # between two checkpoints of a training; None: none is written
+    checkpoint_minutes: float | None = None

@@ -1,0 +1,212 @@
+"""A BERT or RoBERTa encoder over lines of tokens: Hugging Face's parameters, our forward pass.
+
+A CPU multiplies real tokens only; a GPU gets padded batches, whose one shape a CUDA graph can
+replay, and torch's fused attention. The last layer is computed for the rows that are read ([CLS] in
+all methods here). With dropout off both give what `transformers` gives, to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers.activations import ACT2FN
+
+from core.encoder.dropout import Dropout
+from core.encoder.packing import Layout, Packed
+from core.encoder.products import batched_product, linear
+
+# torch's fused attention copies, in every layer, a bias whose rows are no multiple of it apart
+ALIGNED = 16
+
+
+class Embeddings(nn.Module):
+    """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers'
+    module."""
+
+    def __init__(self, source: Any, dropout: float, position_offset: int):
+        super().__init__()
+        self.word = source.word_embeddings
+        self.position = source.position_embeddings
+        self.token_type = source.token_type_embeddings
+        self.norm = source.LayerNorm
+        self.dropout = Dropout(dropout)
+        self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
+
+    def lookup(self, packed: Packed) -> Tensor:
+        """Word embeddings (T, hidden): the input that FGSM and cut-off change."""
+        return F.embedding(packed.ids, self.word.weight)
+
+    def finish(self, words: Tensor, positions: Tensor) -> Tensor:
+        """Add position and type, normalise, drop out: (T, hidden) of words (T, hidden) and
+        positions (T,)."""
+        position = F.embedding(positions + self.position_offset, self.position.weight)
+        return self.dropout(self.norm(words + position + self.token_type.weight[0]))
+
+    def forward(self, packed: Packed) -> Tensor:
+        """The plain embedding of a batch, (T, hidden)."""
+        return self.finish(self.lookup(packed), packed.slot)
+
+
+class Layer(nn.Module):
+    """One post-LayerNorm transformer layer; `source` is transformers' layer, `config` that of its
+    model."""
+
+    def __init__(self, source: Any, config: Any, hidden_dropout: float, attention_dropout: float):
+        super().__init__()
+        attention = source.attention.self
+        out = source.attention.output
+        self.query = attention.query
+        self.key = attention.key
+        self.value = attention.value
+        self.attention_out = out.dense
+        self.attention_norm = out.LayerNorm
+        self.up = source.intermediate.dense
+        self.down = source.output.dense
+        self.norm = source.output.LayerNorm
+        self.activation = ACT2FN[config.hidden_act]
+        self.heads = config.num_attention_heads
+        self.hidden_dropout = Dropout(hidden_dropout)
+        self.attention_dropout = Dropout(attention_dropout)
+
+    def forward(self, x: Tensor, grid: Layout | Tensor, first: Tensor | None = None) -> Tensor:
+        """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens
+        `first`.
+
+        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L),
+        typed as x.
+        """
+        # (Q, hidden), Q is B or R
+        if first is None:
+            wanted = x
+            sources = [self.query, self.key, self.value]
+        else:
+            wanted = x.index_select(0, first)
+            sources = [self.key, self.value]
+        line = linear(
+            x, torch.cat([m.weight for m in sources]), torch.cat([m.bias for m in sources])
+        )
+        query = None
+        if first is not None:
+            query = _apply(self.query, wanted)  # (B, hidden)
+        spare = 0
+        if isinstance(grid, Tensor):
+            context = self._padded(line, query, grid)  # (Q, hidden)
+        else:
+            context = self._packed(line, query, grid)
+            if first is None:
+                spare = grid.spare
+        x = self.attention_norm(
+            self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare)
+        )
+        y = _apply(self.down, self.activation(_apply(self.up, x)))
+        return self.norm(self.hidden_dropout.added(x, y, spare))
+
+    def _padded(self, line: Tensor, query: Tensor | None, bias: Tensor) -> Tensor:
+        """Context (B * L, hidden), or (B, hidden) of `query` (B, hidden); line (B * L, 3 or 2 *
+        hidden), bias (B, 1, 1, L)."""
+        batch = len(bias)
+        width = bias.shape[-1]
+        if query is None:
+            query, key, value = line.view(batch, width, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        else:
+            key, value = line.view(batch, width, 2, self.heads, -1).permute(2, 0, 3, 1, 4)
+            query = query.view(batch, 1, self.heads, -1).transpose(1, 2)
+        rate = 0.0
+        if self.attention_dropout.active:
+            rate = self.attention_dropout.rate
+        bias = bias.expand(batch, self.heads, query.shape[2], -1)
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=rate)
+        return context.transpose(1, 2).reshape(batch * query.shape[2], -1)
+
+    def _packed(self, line: Tensor, query: Tensor | None, grid: Layout) -> Tensor:
+        """Context (R, hidden), or (B, hidden) of `query` (B, hidden); line (R, 3 or 2 * hidden)."""
+        # key, value (B * heads, L, d); asked (B * heads, Q, d)
+        if query is None:
+            asked, key, value = grid.grid(line, 3)
+        else:
+            key, value = grid.grid(line, 2)
+            asked = query.view(len(key), 1, -1)
+        alpha = 1.0 / math.sqrt(asked.shape[-1])
+        # scores (B * heads, Q, L)
+        scores = batched_product(
+            torch.baddbmm, grid.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha
+        )
+        context = batched_product(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
+        if query is None:
+            return grid.line(context)
+        return context.reshape(len(query), -1)
+
+
+def _apply(layer: nn.Linear, x: Tensor) -> Tensor:
+    return linear(x, layer.weight, layer.bias)
+
+
+class Stack(nn.Module):
+    """The transformer layers above the embeddings."""
+
+    def __init__(self, layers: list[Layer]):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.heads = layers[0].heads
+
+    def forward(self, x: Tensor, packed: Packed) -> Tensor:
+        """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
+        x, grid = self._laid_out(x, packed)
+        for layer in self.layers[:-1]:
+            x = layer(x, grid)
+        return self.layers[-1](x, grid, packed.first)
+
+    def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
+        """The embeddings and what each layer makes of them, (T, hidden) each."""
+        line, grid = self._laid_out(x, packed)
+        outputs = [line]
+        for layer in self.layers:
+            outputs.append(layer(outputs[-1], grid))
+        return [rows[: len(x)] for rows in outputs]
+
+    def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
+        """The line that layers compute with, in their weights' type, and what attention needs
+        beside it."""
+        if packed.bias is not None:
+            x = x.to(next(self.layers.parameters()).dtype)
+            bias = packed.bias.to(x.dtype)  # (B, L)
+            spare = -packed.width % ALIGNED
+            if spare:
+                bias = F.pad(bias, (0, spare))[:, : packed.width]
+            return x, bias[:, None, None]
+        grid = Layout(packed, self.heads)
+        return grid.lengthened(x), grid
+
+
+class Encoder(nn.Module):
+    """The packed encoder over the parameters of a loaded BertModel or RobertaModel (shared, not
+    copied).
+
+    Its state keeps the order of the layers, so a trained encoder can be written back by saving
+    `model`.
+    """
+
+    def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
+        super().__init__()
+        config = model.config
+        pooler = getattr(model, "pooler", None)
+        offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
+        layers = [
+            Layer(source, config, hidden_dropout, attention_dropout)
+            for source in model.encoder.layer
+        ]
+        self.embeddings = Embeddings(model.embeddings, hidden_dropout, offset)
+        self.stack = Stack(layers)
+        self.hidden = config.hidden_size
+        self.norm_eps = config.layer_norm_eps
+        self.max_positions = config.max_position_embeddings - offset
+        # in a list: a source of initial weights, not a part of this module
+        self.pretrained_pooler: list[nn.Linear | None] = [None if pooler is None else pooler.dense]
+
+    def forward(self, packed: Packed) -> Tensor:
+        """[CLS] of the last layer, (B, hidden)."""
+        return self.stack(self.embeddings(packed), packed)

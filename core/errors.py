@@ -1,0 +1,141 @@
+"""Mistakes that a user can mend, and text for people."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from traceback import extract_tb
+from typing import TextIO
+
+HOME = Path(__file__).resolve().parents[1]
+LONGEST_NAME = 60  # characters of a name that tables and figures have room for
+
+
+class UserError(Exception):
+    """One sentence that says what is wrong and what to do; the command exits with status 2."""
+
+
+@contextlib.contextmanager
+def refusing(problem: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Within this context errors of these kinds, or of every kind, become a UserError of one
+    sentence: what went wrong, the error's own words in brackets, and what to do. A UserError stays
+    as it is."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, UserError) or (kinds and not isinstance(error, kinds)):
+            raise
+        cause = error.__cause__ or error
+        words = getattr(cause, "strerror", None) or next(iter(str(cause).splitlines()), "")
+        raise UserError(
+            f"{problem} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}."
+        ) from error
+
+
+def place(file: Path, pattern: str, line: int | None = None) -> str:
+    """A file and its line in messages; without a line, the first that a pattern matches."""
+    if line is None:
+        line = _first_match(file, pattern)
+    if file.is_relative_to(HOME):
+        file = file.relative_to(HOME)
+    return f"{file}, line {line}"
+
+
+def _first_match(file: Path, pattern: str) -> int:
+    """The first line that a pattern matches; 1 without such a line, and without the file."""
+    if file.is_file():
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines, start=1):
+            if re.match(pattern, line):
+                return number
+    return 1
+
+
+def line_of(error: BaseException, file: Path) -> int | None:
+    """The line of a file in which an error arose; None if it arose elsewhere."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return error.lineno
+    frames = reversed(extract_tb(error.__traceback__))
+    return next((frame.lineno for frame in frames if frame.filename == str(file)), None)
+
+
+def fault(file: Path, error: BaseException, pattern: str = "") -> str:
+    """An error in a sentence with its line: the traceback's, else the first that a pattern
+    matches."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError):
+        text = f"It is no Python ({error.msg}); mend that line."
+    elif isinstance(error, ImportError) and error.name in sys.modules:
+        missing = [*text.split("'"), text][1]
+        names = _public_names(error.name, classes=missing[:1].isupper())
+        text = f"{error.name} has no {missing}; it has {', '.join(names)}."
+    elif not isinstance(error, UserError):
+        text = f"{type(error).__name__}: {text[:300]}; mend that line."
+    return f"{place(file, pattern, line_of(error, file))}: {text}"
+
+
+def _public_names(module: str, classes: bool) -> list[str]:
+    """The public classes that an imported module defines, or everything but classes."""
+    names = []
+    for name, value in vars(sys.modules[module]).items():
+        defined = getattr(value, "__module__", "") == module
+        if defined and not name.startswith("_") and isinstance(value, type) == classes:
+            names.append(name)
+    return names
+
+
+def printable(text: str) -> str:
+    """The text with what is no letter, mark or blank as an escape, such as `\\x1b`: a name moves no
+    cursor, begins no line, turns no direction of writing, and can be encoded."""
+    letters = []
+    for letter in text:
+        if not letter.isprintable():
+            letter = letter.encode("unicode_escape").decode("ascii")
+        letters.append(letter)
+    return "".join(letters)
+
+
+def say(*lines: str, out: TextIO | None = None) -> None:
+    """Print these lines at once, whatever their names hold."""
+    print(*map(printable, lines), sep="\n", file=out or sys.stdout, flush=True)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as `1 run` or `2 runs`."""
+    ending = "" if number == 1 else "s"
+    return f"{number} {noun}{ending}"
+
+
+def are(number: int, noun: str) -> str:
+    """How many things are there, with their verb: `1 run is`, `2 runs are`."""
+    verb = "is" if number == 1 else "are"
+    return f"{counted(number, noun)} {verb}"
+
+
+def nearest(name: str, names: Iterable[str], otherwise: str, *, cutoff: float = 0.6) -> str:
+    """How a sentence about an unknown name ends: `did you mean x?`, or `otherwise` if none is
+    near."""
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=cutoff)
+    if near:
+        return f"did you mean {near[0]}?"
+    return otherwise
+
+
+def shown(name: str) -> str:
+    """A name as tables, figures and pages show it: in one line, and cut where it would leave
+    them."""
+    name = printable(name)
+    if len(name) > LONGEST_NAME:
+        return f"{name[:LONGEST_NAME]}…"
+    return name
+
+
+def no_formula(name: str) -> str:
+    """A name as a cell of a CSV file: with a quote where a spreadsheet would read a formula."""
+    if name.startswith(("=", "+", "-", "@", "\t", "\r", "\n")):
+        return f"'{name}"
+    return name

@@ -1,0 +1,129 @@
+"""Papers and studies, found in folders: a paper is a folder whose `__init__.py` states PAPER, a
+study any other file in it, which states STUDY. Files whose names begin with an underscore are left
+out.
+
+What is wrong with a file is kept as a fault with its place, so that commands on other studies go
+on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from core.config import methods
+from core.errors import UserError, fault, nearest, place
+from core.study.check import check_runs, check_study
+from core.study.study import Paper, Study
+
+
+class Catalogue:
+    """Every paper and study of some folders, in order; and by file what is wrong with it, in a
+    sentence."""
+
+    def __init__(self, files: Mapping[Path, Study], faults: Mapping[Path, str]):
+        self.files = files
+        self.faults = faults
+        self.studies = tuple(files.values())
+        self.groups: dict[str, tuple[Study, ...]] = {}  # by folder
+        for file, study in files.items():
+            self.groups[file.parent.name] = (*self.groups.get(file.parent.name, ()), study)
+
+    def find(self, name: str) -> Study:
+        """The study of that name; without the paper, the first that has it: `table7` is
+        `mocose-table7`. Raises UserError: the study's fault, or the nearest name."""
+        studies: dict[str, Study] = {}
+        for file, study in reversed(list(self.files.items())):
+            studies[study.name.removeprefix(f"{file.parent.name}-")] = study
+        studies |= {study.name: study for study in self.studies}
+        if name in studies:
+            return studies[name]
+        unread = ""
+        for file, sentence in self.faults.items():
+            stem = file.stem.replace("_", "-")
+            if name in (stem, f"{file.parent.name}-{stem}"):
+                raise UserError(sentence)
+            unread += f" A file cannot be read: {sentence}"
+        hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
+        raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
+
+    def check(self, study: Study) -> None:
+        """Refuse a study of which some cell makes no run. Raises UserError with the file and line,
+        of a method where its files are wrong."""
+        for cell in study.cells:
+            methods.method(cell.method or study.method)
+        try:
+            check_runs(study)
+        except UserError as error:
+            file = next(path for path, other in self.files.items() if other.name == study.name)
+            raise UserError(f"{place(file, 'STUDY')}: {error}") from error
+
+
+def catalogue(*folders: Path) -> Catalogue:
+    """The papers and studies under these folders; what is wrong with one is among the faults."""
+    files: dict[Path, Study] = {}
+    faults: dict[Path, str] = {}
+    papers: list[Path] = []
+    for folder in folders:
+        papers += [path for path in sorted(folder.iterdir()) if any(path.glob("[!_.]*.py"))]
+    taken = {f"name {path.name}": path.name for path in papers}  # names and keys, with their owners
+    for folder in papers:
+        first = folder / "__init__.py"
+        try:
+            paper = _stated(first, "PAPER", Paper)
+            _take(taken, [f"paper {paper.key}"], folder)
+        except (Exception, SystemExit) as error:
+            faults[first] = fault(first, error, "PAPER")
+            continue
+        for file in sorted(folder.glob("[!_.]*.py")):
+            try:
+                study = _stated(file, "STUDY", Study)
+                if study.paper != paper.key:
+                    raise UserError(
+                        f"There is no paper {study.paper} in this folder; it holds studies of "
+                        f"{paper.key}."
+                    )
+                check_study(study)
+                keys = [f"key {claim.key}" for claim in study.claims]
+                _take(taken, [f"name {study.name}", *keys], file)
+                files[file] = replace(study, source=paper)
+            except (Exception, SystemExit) as error:  # whatever a file does, other studies go on
+                faults[file] = fault(file, error, "STUDY")
+    return Catalogue(dict(sorted(files.items(), key=_order)), faults)
+
+
+def _take(taken: dict[str, str], names: Sequence[str], owner: Path) -> None:
+    """Note these names and keys as the owner's. Raises UserError for one that is another's."""
+    for name in names:
+        if name in taken:
+            raise UserError(f"The {name} is that of {taken[name]}, too; give each its own.")
+    taken |= dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
+
+
+def _stated(file: Path, name: str, kind: type) -> Any:
+    """What a file states under a name. Raises what its code raises, and UserError without it."""
+    if not file.is_file():
+        raise UserError(f"There is no such file; write one that states {name}.")
+    spec = importlib.util.spec_from_file_location(f"studies.{file.parent.name}.{file.stem}", file)
+    assert spec is not None and spec.loader is not None, "a file that ends in .py"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    value = getattr(module, name, None)
+    if not isinstance(value, kind):
+        hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
+        raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
+    return value
+
+
+def _order(item: tuple[Path, Study]) -> tuple:
+    """Where a study stands: by its paper, its order, then tables, figures and others, each by
+    number."""
+    file, study = item
+    kind = [not study.title.startswith(word) for word in ("Table", "Figure")]
+    title = re.sub("[0-9]+", lambda number: number[0].zfill(9), study.title)
+    assert study.source is not None, "`catalogue` puts it in"
+    return (study.source.order, file.parent.name, study.order, kind, title, study.name)

@@ -1,0 +1,216 @@
+"""What can be wrong with a study beyond its fields, each refused with one sentence before any
+training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import product
+from operator import contains
+
+from core.config import methods
+from core.config.methods import PROFILES, SETTLED
+from core.config.result import TASKS, unit
+from core.config.scale import SCALES
+from core.errors import UserError
+from core.study.claim import POINT, Claim, Contrast, Labels
+from core.study.study import Cell, Study
+
+SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
+# of a study: it becomes the name of files and of a link
+STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+# files of a scale and profile, and places of the page
+TAKEN = """
+    claims claims-head comparability cost environment evaluate matrix not-tested search seeds
+    shown studies
+    """.split()
+
+
+def check_study(study: Study) -> None:
+    """Refuse parts of a study that do not fit together, and unknown names. Raises UserError."""
+    if not STUDY_NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith("_runs"):
+        raise UserError(
+            f"A study cannot be called {study.name[:80]!r}, since files and links are named after "
+            "it; give it a name of letters, digits and hyphens that no other file has."
+        )
+    laid_out = [name for name in (study.rows, study.columns) if name is not None]
+    _check_distinct(study, laid_out)
+    _check_axis_names(study, laid_out)
+    _check_known(study)
+    _check_cells(study)
+    _check_table(study, laid_out)
+    _check_changes(study)
+    _check_labels(study)
+    _check_references(study)
+
+
+def _check_distinct(study: Study, laid_out: list[str]) -> None:
+    """Refuse two axes, labels, cells or claims of one name."""
+    names_by_kind = {"axes": [axis.name for axis in study.axes]}
+    for axis in study.axes:
+        names_by_kind[f"labels of {axis.name}"] = list(axis.labels)
+    names_by_kind["axes of rows and columns"] = laid_out
+    names_by_kind["cells"] = [_in_words(cell.labels) for cell in study.cells]
+    names_by_kind["claims"] = [claim.key for claim in study.claims]
+    for kind, names in names_by_kind.items():
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(
+                    f"{study.name} has two {kind} called {name}; give each a name of its own."
+                )
+
+
+def _check_axis_names(study: Study, laid_out: list[str]) -> None:
+    """Refuse a layout, a figure and tasks along axes that the study has not."""
+    used = [*laid_out]
+    if study.figure is not None:
+        used += filter(None, (study.figure.x, study.figure.series))
+    if study.tasks is not None:
+        used.append("task")
+    _check_names("axis", used, [axis.name for axis in study.axes])
+
+
+def _check_known(study: Study) -> None:
+    """Refuse methods, profiles and tasks that are not there."""
+    used = [cell.method or study.method for cell in study.cells]
+    _check_names("method", used, methods.names())
+    profiles = [*study.by_profile]
+    metrics = [study.metric]
+    for cell in study.cells:
+        profiles += cell.by_profile
+        metrics.append(study.metric_of(cell))
+    for claim in study.claims:
+        metrics += [contrast.metric or study.metric for contrast in claim.contrasts()]
+    tasks = [re.sub(" (train|dev)$", "", metric.task) for metric in metrics]
+    _check_names("profile", profiles, PROFILES)
+    _check_names("task", tasks, (*TASKS, *sorted(SETS)))
+
+
+def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None:
+    """Refuse a name that is not among those allowed."""
+    for name in used:
+        if name not in allowed:
+            raise UserError(f"There is no {kind} {name}; choose one of {', '.join(allowed)}.")
+
+
+def _check_references(study: Study) -> None:
+    """Refuse labels of the reference, the figure or a claim that are no cell which is run."""
+    named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
+    if study.figure is not None:
+        named.append(("figure", study.figure.base))
+        if study.figure.against:
+            compared = [*study.figure.against, *study.figure.against.values()]
+            _check_names("label", compared, study.axis(study.figure.series or "").labels)
+    named += [("must_learn", labels) for labels in study.must_learn]
+    for claim in study.claims:
+        named += [(f"Claim {claim.key}", labels) for labels in claim.cells()]
+    for owner, labels in named:
+        if labels is not None and all(cell.copied for cell in study.matching(labels)):
+            raise UserError(
+                f"{owner} speaks of {_in_words(labels)}, which is no cell of {study.name} that "
+                "is run; name another."
+            )
+
+
+def _check_cells(study: Study) -> None:
+    """Refuse cells beside the axes."""
+    axes = [axis.labels for axis in study.axes]
+    for cell in study.cells:
+        if len(cell.labels) != len(axes) or not all(map(contains, axes, cell.labels)):
+            raise UserError(
+                f"The cell {_in_words(cell.labels)} does not lie on the axes of {study.name}; "
+                "give it one label of each, in their order."
+            )
+
+
+def _check_table(study: Study, laid_out: list[str]) -> None:
+    """Refuse two runs at one place of the table; several numbers of one run may share a place."""
+    places = [place for place, axis in enumerate(study.axes) if axis.name in laid_out] or [0]
+    table: dict[tuple[str, ...], Cell] = {}
+    for cell in study.cells:
+        other = table.setdefault(tuple(cell.labels[place] for place in places), cell)
+        if _run_of(other) != _run_of(cell):
+            raise UserError(
+                f"{_in_words(other.labels)} and {_in_words(cell.labels)} fall on one place of the "
+                f"table of {study.name}, which lays out rows and columns alone; name other axes, "
+                "or split the study."
+            )
+
+
+def _run_of(cell: Cell) -> tuple:
+    """What a cell says of its run."""
+    return cell.method, cell.encoder, cell.changes, cell.by_profile
+
+
+def _check_changes(study: Study) -> None:
+    """Refuse changes that an option settles."""
+    settled = {**SETTLED, "train.steps": "--scale", "method": "method="}
+    changes = [study.base_changes, *study.by_profile.values()]
+    for cell in study.cells:
+        changes += [cell.changes, *cell.by_profile.values()]
+    for path in set().union(*changes):
+        for field, option in settled.items():
+            if f"{field}.".startswith(f"{path}."):
+                raise UserError(
+                    f"{study.name} changes {path}, which {option} settles; leave it out."
+                )
+
+
+def _check_labels(study: Study) -> None:
+    """Refuse a label without a cell."""
+    for place, axis in enumerate(study.axes):
+        used = {cell.labels[place] for cell in study.cells}
+        for label in axis.labels:
+            if label not in used:
+                raise UserError(
+                    f"No cell of {study.name} has the label {label} along {axis.name}; add one or "
+                    "drop it."
+                )
+
+
+def check_runs(study: Study) -> None:
+    """Refuse a cell that makes no run, and a claim that says nothing: of one number and itself, of
+    two kinds of numbers, or with a margin in another unit. Raises UserError."""
+    for cell, profile in product(study.cells, PROFILES):
+        if cell.copied:
+            continue
+        try:
+            study.paper_config(cell, profile)
+        except UserError as error:
+            labels = _in_words(cell.labels)
+            raise UserError(
+                f"{labels} of {study.name} makes no run under {profile}: {error}"
+            ) from error
+    for claim in study.claims:
+        for contrast in claim.contrasts():
+            _check_contrast(study, claim, contrast)
+
+
+def _check_contrast(study: Study, claim: Claim, contrast: Contrast) -> None:
+    """Refuse a contrast of a claim that says nothing."""
+    names = " and ".join(dict.fromkeys(_in_words(term.cell) for term in contrast.terms))
+    numbers: set[tuple] = set()
+    for cell in study.cells_of([contrast]):
+        runs: tuple = cell.labels
+        if not cell.copied:
+            runs = tuple(study.paper_config(cell, profile) for profile in PROFILES)
+        numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *runs))
+    units = sorted({unit(metric) for metric, *_ in numbers})
+    if len(numbers) == 1 and len(contrast.terms) > 1:
+        raise UserError(
+            f"Claim {claim.key} compares {names}, one number of one run; name cells that differ."
+        )
+    if len(units) > 1:
+        raise UserError(
+            f"Claim {claim.key} compares different kinds ({', '.join(units)}): {names}."
+        )
+    if claim.margin == POINT and not units[0].endswith("× 100"):
+        raise UserError(
+            f"Claim {claim.key} has a margin of a point, and its unit is another: {names}. "
+            "Give it a margin in their unit, or None."
+        )
+
+
+def _in_words(labels: Labels) -> str:
+    """A cell in words: its labels, `any` where every label is meant."""
+    return "/".join("any" if label is None else label for label in labels)

@@ -1,0 +1,269 @@
+"""Claims: sentences of a paper as predicates over a study's cells, for the paper's numbers and for
+our runs.
+
+A predicate joins contrasts: a weighted sum of cells that the claim says is above a threshold. A
+contrast is true, false or undecided, and predicates follow Kleene's logic (`all_of` is false if one
+is false).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Annotated, Literal
+
+from core.config.result import Metric
+from core.config.section import ABOVE_0, Typed
+from core.errors import UserError
+
+# a cell by its labels along the axes; None stands for every label: the mean over those cells
+Labels = tuple[str | None, ...]
+ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
+POINT = 1.0  # the margin of a claim that states none, in scores x 100
+COLLAPSED = Metric(
+    task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last"
+)
+HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
+
+
+@dataclass(frozen=True, slots=True)
+class Term(Typed):
+    """A cell in a contrast, with its weight."""
+
+    weight: float
+    cell: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast(Typed):
+    """The sum of weight * cell over `terms` is greater than `above`, in the cells' unit.
+
+    `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says
+    what is compared: the value; its scatter over seeds, the absolute deviation from the cell's
+    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single
+    cell's runs.
+    """
+
+    terms: tuple[Term, ...]
+    above: float = 0.0
+    metric: Metric | None = None
+    of: Literal["value", "scatter", "share"] = "value"
+
+    def check(self):
+        cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
+        if self.of == "share" and (len(self.terms) != 1 or not cells or None in cells[0]):
+            raise UserError("A share of runs is of one cell; use collapsed() or sound().")
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Itself: the only contrast in it."""
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Typed):
+    """Several predicates of which at least `needed` are true."""
+
+    parts: tuple[Predicate, ...]
+    needed: int
+
+    def check(self):
+        if not 1 <= self.needed <= len(self.parts):
+            raise UserError(
+                f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell "
+                "with another."
+            )
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Every contrast below, in order."""
+        contrasts: tuple[Contrast, ...] = ()
+        for part in self.parts:
+            contrasts += part.contrasts()
+        return contrasts
+
+
+Predicate = Contrast | Joined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(Typed):
+    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by
+    their sign alone.
+
+    `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote`
+    the paper's own, and `place` where they stand. `decided_by` is the comparison that decides it,
+    for readers of the table. `margin` is the difference, in the predicate's unit, below which a
+    claim may be "equivalent" (None: the predicate has its own). `gate` says what a verdict requires
+    of the methods compared: that each has learnt, or nothing, as for a claim on collapse. `read_to`
+    is the reading error of numbers printed in a figure: what lies within it is "not printed".
+    `note` is a reservation that goes with any verdict. `untrained` is of the encoder before
+    training: if it holds there, training is not the reason, and the claim has no verdict.
+    """
+
+    key: str
+    text: str
+    predicate: Predicate
+    quote: str = ""
+    place: str = ""
+    decided_by: str = ""
+    margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = POINT
+    printed: Literal["holds", "fails", "not printed"] = "holds"
+    note: str = ""
+    gate: Literal["learns", "none"] = "learns"
+    read_to: float = 0.0
+    untrained: Predicate | None = None
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The contrasts of its predicate, then those on the untrained encoder."""
+        if self.untrained is None:
+            return self.predicate.contrasts()
+        return self.predicate.contrasts() + self.untrained.contrasts()
+
+    def cells(self) -> tuple[Labels, ...]:
+        """The labels of its cells, in order."""
+        cells: list[Labels] = []
+        for contrast in self.contrasts():
+            cells += [term.cell for term in contrast.terms]
+        return tuple(cells)
+
+
+def weighted(cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0) -> Contrast:
+    """The sum of the cells, each times its weight, is greater than `above`."""
+    terms = zip(weights, cells, strict=True)
+    return Contrast(tuple(Term(weight, tuple(cell)) for weight, cell in terms), above)
+
+
+def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
+    """a > b + by. With a negative `by`: a is not worse than b by that margin."""
+    return weighted([a, b], [1, -1], by)
+
+
+def above(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
+    """a > value."""
+    return replace(weighted([a], [1], value), metric=metric)
+
+
+def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
+    """a < value."""
+    return replace(weighted([a], [-1], -value), metric=metric)
+
+
+def mean_scatters_more(
+    cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0
+) -> Contrast:
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
+    mean absolute deviation from the median (Brown and Forsythe)."""
+    return replace(mean_above(cells, others, by), of="scatter")
+
+
+def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
+    """The least-squares slope of the cells over x, which varies, is greater than `above`."""
+    mean = sum(x) / len(x)
+    square = sum((value - mean) ** 2 for value in x)
+    return weighted(cells, [(value - mean) / square for value in x], above)
+
+
+def mean_above(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
+    """The mean of `cells` is greater than the mean of `others` + by."""
+    weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
+    return weighted([*cells, *others], weights, by)
+
+
+def any_of(*parts: Predicate) -> Predicate:
+    """At least one part holds."""
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(parts, 1)
+
+
+def all_of(*parts: Predicate) -> Predicate:
+    """Every part holds."""
+    if len(parts) == 1:
+        return parts[0]
+    return Joined(parts, len(parts))
+
+
+def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
+    """At least `needed` of the parts hold."""
+    return Joined(tuple(parts), needed)
+
+
+def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
+    """a is greater than each of the others; a itself among them is passed over."""
+    return all_of(*(greater(a, other, by) for other in others if tuple(other) != tuple(a)))
+
+
+def _both_ways(cells: Iterable[Labels], by: float) -> list[Contrast]:
+    """Of each two cells, that the first is greater than the second, and the other way round."""
+    contrasts = []
+    for a, b in combinations(cells, 2):
+        contrasts += [greater(a, b, by), greater(b, a, by)]
+    return contrasts
+
+
+def within(cells: Iterable[Labels], margin: float) -> Predicate:
+    """No two cells differ by `margin` or more: no effect that matters."""
+    return all_of(*_both_ways(cells, -margin))
+
+
+def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
+    """Some two of the cells differ by more than `by`, in either direction; give the claim a
+    margin."""
+    return any_of(*_both_ways(cells, by))
+
+
+def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
+    """a exceeds b by the printed gain, to within the margin."""
+    return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
+
+
+def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
+    """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
+    return weighted([gain[1], gain[0], less[1], less[0]], [1, -1, -1, 1])
+
+
+def collapsed(a: Labels, checkpoint: str = "last") -> Contrast:
+    """More than half of a's runs have collapsed vectors at a checkpoint: a mean cosine above 0.95
+    or an effective rank below 2.
+
+    Measured on distinct sentences of the development set. All three bounds are ours: an untrained
+    BERT's [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before
+    training.
+    """
+    return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
+
+
+def sound(a: Labels) -> Contrast:
+    """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
+    return replace(below(a, HALF, COLLAPSED), of="share")
+
+
+def of_metric(predicate: Predicate, metric: Metric) -> Predicate:
+    """The same comparisons of another number of the same runs."""
+    return changed(predicate, lambda contrast: replace(contrast, metric=metric))
+
+
+def changed(predicate: Predicate, change: Callable[[Contrast], Contrast]) -> Predicate:
+    """A predicate with each of its contrasts changed."""
+    if isinstance(predicate, Contrast):
+        return change(predicate)
+    return replace(predicate, parts=tuple(changed(part, change) for part in predicate.parts))
+
+
+def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool | None:
+    """Kleene's value of a predicate, given that of each of its contrasts."""
+    if isinstance(predicate, Contrast):
+        return of(predicate)
+    parts = [truth(part, of) for part in predicate.parts]
+    if parts.count(True) >= predicate.needed:
+        return True
+    if len(parts) - parts.count(False) < predicate.needed:
+        return False
+    return None
+
+
+def matches(wanted: Labels, labels: Labels) -> bool:
+    """Whether a cell has these labels, None matching any."""
+    return len(wanted) == len(labels) and all(
+        want in (None, have) for want, have in zip(wanted, labels, strict=False)
+    )

@@ -1,0 +1,353 @@
+"""One run from configuration to result: load, check digests, train, select, evaluate."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from core.config import methods
+from core.config.identity import run_id
+from core.config.result import Result, Row
+from core.config.run import Execution, RunConfig
+from core.config.scale import SCALES
+from core.data.encoders import DEMO_ENCODER, encoder_digest
+from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
+from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
+from core.data.text import text_digest, training_text
+from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
+from core.encoder.bert import Encoder
+from core.encoder.packing import pack, padded, token_matrix
+from core.encoder.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown_tokens
+from core.errors import UserError, say
+from core.evaluation.baselines import baseline_rows, kept_rows
+from core.evaluation.edits import edit_rows
+from core.evaluation.encoding import load_checkpoint
+from core.evaluation.scoring import Scorer
+from core.methods.contrastive import Contrastive, TrainingText
+from core.store.cache import Note
+from core.training.checkpoint import CheckpointFile
+from core.training.kept_model import keep_model
+from core.training.optimiser import learning_rate
+from core.training.provenance import run_provenance
+from core.training.step import own_stream, slower
+from core.training.trainer import train, training_batches
+
+PLANNED = "was planned with; plan it again"
+
+
+def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None]) -> Result:
+    """Train and evaluate one run, from its checkpoint or from nothing.
+
+    Raises UserError for data or an encoder that is not what the configuration names.
+    """
+
+    def note(sentence: str) -> None:
+        progress({"note": sentence})
+
+    # load
+    started = time.monotonic()
+    device = torch.device(execution.device)
+    torch.set_num_threads(execution.threads)
+    progress({"phase": "load"})
+    encoder, tokenizer = load_encoder(config, execution)
+    text = training_text_of(config, execution, tokenizer, device, note)
+    scorer = scorer_for(config, execution, tokenizer, encoder, device, note)
+    model = methods.model(config.method).Model(config, encoder, device)
+    file = CheckpointFile(config, execution, model, note)
+    unknown = unknown_tokens(text.table, tokenizer)
+    if unknown:
+        note(unknown)
+    for sentence in slower(config.train, model, device):
+        note(sentence)
+    if file.step:
+        note(f"goes on after step {file.step} of {config.train.steps}, from its checkpoint")
+
+    # before the first step
+    if not file.step:
+        file.rows += measure_untrained(config, execution, scorer, encoder, progress)
+        file.rows += scorer.check(model, config, 0).rows
+
+    # train
+    def check(step: int) -> float:
+        score, rows = scorer.check(model, config, step)
+        file.rows += rows
+        return score
+
+    report = reporter(config, execution, file.step > 0, progress)
+    loaded = time.monotonic()
+    with own_stream(device):
+        batches = training_batches(config, text, device, file.step)
+        training = train(config, model, batches, check, report, file)
+    file.close()
+    trained = time.monotonic()
+    selected = training.selected
+    lacks_score = selected is not None and math.isnan(selected.score)
+    if lacks_score and config.trains and config.select.metric != "last":
+        note("no check has a score, so the last checkpoint is selected")
+
+    # evaluate
+    rows = list(file.rows)
+    rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
+    rows += measure_method(config, model, text, device)
+    progress({"phase": "evaluate"})
+    # leaves the selected weights
+    final = scorer.final_evaluation(model, config, training.selected, training.diverged_at)
+    rows += final.rows
+    if final.status != "diverged" and selected is not None:
+        rows += measure_selected(config, scorer, model, tokenizer, selected.step, progress)
+        if execution.keep_models:
+            keep_model(config, execution, model, encoder_folder(config, execution), selected.step)
+
+    # times and versions, so no rows
+    seconds = {
+        "load": loaded - started,
+        "train": file.earlier_seconds + trained - loaded,
+        "evaluate": time.monotonic() - trained,
+    }
+    provenance = run_provenance(config, execution, seconds, text.rewritten, file.codes)
+    if training.step_seconds:
+        provenance["step_seconds"] = training.step_seconds
+    if file.resumed_at:
+        provenance["resumed_at_steps"] = file.resumed_at
+    return Result(status=final.status, rows=tuple(rows), pairs=final.pairs, provenance=provenance)
+
+
+def measure_untrained(
+    config: RunConfig,
+    execution: Execution,
+    scorer: Scorer,
+    encoder: Encoder,
+    progress: Callable[[dict], None],
+) -> list[Row]:
+    """Rows about the data and the encoder before the first step moves it."""
+
+    def note(sentence: str) -> None:
+        progress({"note": sentence})
+
+    cache = Path(execution.cache_dir)
+    rows = scorer.count_rows(execution.evaluation_path)
+    rows += kept_rows(config, cache, "baselines", lambda: baseline_rows(scorer, encoder), note)
+    if config.eval.transfer:
+        from core.evaluation.transfer import untrained_rows  # few runs need scikit-learn
+
+        progress({"phase": "transfer tasks"})
+        rows += kept_rows(config, cache, "transfer", lambda: untrained_rows(scorer, encoder), note)
+    return rows
+
+
+def measure_method(
+    config: RunConfig, model: Contrastive, text: TrainingText, device: torch.device
+) -> list[Row]:
+    """The numbers that the method has about the trained model, some of them of the first batch of
+    the text."""
+    count = min(config.train.batch_size, len(text.table))
+    sentences = [text.table[i] for i in range(count)]
+    if device.type == "cpu":
+        batch = pack(sentences)
+    else:
+        batch = padded(token_matrix(sentences).to(device))
+    rows = []
+    for name, value in model.diagnostics(batch).items():
+        if value is not None:
+            rows.append(Row("last", "train", name, config.train.steps, value))
+    return rows
+
+
+def measure_selected(
+    config: RunConfig,
+    scorer: Scorer,
+    model: Contrastive,
+    tokenizer,
+    step: int,
+    progress: Callable[[dict], None],
+) -> list[Row]:
+    """Edits and transfer tasks with the selected weights, those after `step`, which the model
+    has."""
+    rows = edit_rows(model, scorer.sets["dev"], tokenizer, scorer.device, step)
+    if config.eval.transfer:
+        from core.evaluation.transfer import accuracy_rows  # few runs need scikit-learn
+
+        progress({"phase": "transfer tasks"})
+        rows += accuracy_rows(scorer, model, "selected", step)
+    return rows
+
+
+def reporter(
+    config: RunConfig, execution: Execution, go_on: bool, progress: Callable[[dict], None]
+) -> Callable[[dict], None]:
+    """What takes the training loop's reports: checks are also written for `tail -f` and
+    TensorBoard.
+
+    `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that
+    selects), loss (mean since the last check), seconds. A resumed run appends, and repeats the
+    steps after its checkpoint. If the file cannot be written, the run goes on.
+    """
+    run = run_id(config)
+    began = time.monotonic()
+    path = Path(execution.results_dir) / "logs" / f"{run}.jsonl"
+    mode = "a" if go_on else "w"
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        path.open(mode).close()
+    board = None
+    if execution.tensorboard is not None:
+        from torch.utils.tensorboard import SummaryWriter  # an extra
+
+        board = SummaryWriter(str(Path(execution.tensorboard) / run))
+
+    def report(message: dict) -> None:
+        progress(message)
+        step = message["step"]
+        score = message["dev"]
+        loss = message["loss"]
+        if loss is None:
+            return
+
+        # a line of JSON, which knows no NaN
+        line = {
+            "run": run,
+            "step": step,
+            "of": config.train.steps,
+            "dev": None,
+            "loss": round(loss, 4),
+            "seconds": round(time.monotonic() - began, 2),
+        }
+        if not math.isnan(score):
+            line["dev"] = round(score, 4)
+        with contextlib.suppress(OSError), path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+        # TensorBoard
+        if board is None:
+            return
+        scalars = {
+            "loss": loss,
+            "development score": score,
+            "learning rate": learning_rate(config.train, step),
+            "steps a second": message["rate"],
+        }
+        for name, number in scalars.items():
+            board.add_scalar(name, number, step)
+        board.flush()
+
+    return report
+
+
+def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, Any]:
+    """The pretrained encoder with the run's dropout, and its tokenizer."""
+    folder = encoder_folder(config, execution)
+    settings = config.encoder
+    if encoder_digest(folder) != settings.digest:
+        raise UserError(f"The encoder in {folder} is not what this run {PLANNED}.")
+    loaded = load_checkpoint(folder, pooling="cls")
+    encoder = Encoder(loaded.model, settings.hidden_dropout, settings.attention_dropout)
+    return encoder, loaded.tokenizer
+
+
+def encoder_folder(config: RunConfig, execution: Execution) -> Path:
+    """Where the encoder lies that the run starts from."""
+    for digest, folder, _ in execution.other_encoders:
+        if digest == config.encoder.digest:
+            return Path(folder)
+    return Path(execution.encoder_path or DEMO_ENCODER)
+
+
+def training_text_of(
+    config: RunConfig, execution: Execution, tokenizer, device: torch.device, note: Note = say
+) -> TrainingText:
+    """The training text as token ids, as sentences if the method reads words, and rewritten (Table
+    5). Raises UserError for a text of another length than data.rows."""
+    data = config.data
+    sentences = None
+    if config.reads_words:
+        sentences = training_text(data, execution.corpus_path)
+
+    def build() -> TokenTable:
+        texts = sentences
+        if texts is None:
+            texts = training_text(data, execution.corpus_path)
+        return tokenise(tokenizer, texts, data.max_length)
+
+    key: list[str | int] = [
+        "training",
+        data.digest,
+        data.reader,
+        data.max_length,
+        config.encoder.digest,
+    ]
+    table = cached_table(Path(execution.cache_dir), key, build, note)
+    if len(table) != data.rows:
+        raise UserError(
+            f"The training text has {len(table)} sentences, not the {data.rows} it {PLANNED}."
+        )
+    rewriting = config.rewriting
+    if rewriting is None:
+        return TrainingText(table, sentences, tokenizer)
+    rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device, note=note)
+    if rewriting.view == "both":
+        table = rewritten("online")
+    return TrainingText(table, sentences, tokenizer, rewritten("target"))
+
+
+def scorer_for(
+    config: RunConfig,
+    execution: Execution,
+    tokenizer,
+    encoder: Encoder,
+    device: torch.device,
+    note: Note = say,
+) -> Scorer:
+    """The scorer over the run's sets and transfer tasks. Alignment and uniformity are over all of
+    STS-B, or the development set of generated or own pairs (D43). Raises UserError for sets that
+    the configuration does not name."""
+    root = None
+    if execution.evaluation_path is not None:
+        root = Path(execution.evaluation_path)
+
+    # transfer tasks
+    tasks = []
+    if config.eval.transfer:
+        tasks = load_probes() if root is None else load_transfer(root)
+
+    # sets of pairs, and all of STS-B
+    geometry_of = []
+    own_pairs = own_sets([(name, Path(path)) for name, path in execution.pairs])
+    if own_pairs and root is not None and scores_scale_sets(list(own_pairs)):
+        sets = load_sts(root) | own_pairs
+        digest = own_digest(own_pairs, evaluation_digest(root))
+    elif own_pairs:
+        sets = own_pairs
+        digest = own_digest(own_pairs, None)
+    elif root is not None:
+        sets = load_sts(root)
+        digest = evaluation_digest(root, config.eval.transfer)
+        geometry_of = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
+    else:
+        sets = load_demo()
+        digest = sets_digest(sets)
+        if tasks:
+            digest = probes_digest(digest, tasks)
+    if digest != config.eval.digest:
+        raise UserError(f"The evaluation data is not what this run {PLANNED}.")
+    scale = with_own_pairs(SCALES[config.scale], list(own_pairs))
+    scored = {name: sets[name] for name in scale.tests}
+    scored["dev"] = sets[scale.dev]
+    if not geometry_of:
+        geometry_of = [scored["dev"]]
+
+    def tokenised(texts: list[str]) -> TokenTable:
+        # By the sentences in their order, which the digest of the sets leaves open.
+        in_order = text_digest(f"{text}\n" for text in texts)
+        key = ["evaluation", in_order, encoder.max_positions, config.encoder.digest]
+        build = partial(tokenise, tokenizer, texts, encoder.max_positions)
+        return cached_table(Path(execution.cache_dir), key, build, note)
+
+    return Scorer(scored, geometry_of, tasks, tokenised, device)

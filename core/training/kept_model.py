@@ -1,0 +1,101 @@
+"""Leaving a run's selected checkpoint as a folder that transformers and sentence-transformers
+load."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from core.config.identity import canonical_json, run_id
+from core.config.run import Execution, RunConfig
+from core.data.encoders import ENCODER_FILES
+from core.encoder.bert import Encoder
+from core.errors import printable, refusing
+from core.evaluation.encoding import load_checkpoint
+from core.methods.contrastive import Contrastive
+from core.store.files import AGAIN, whole
+from core.store.store import Store
+
+CARD = """# Run {run}
+
+{method}, trained at scale {scale} from {encoder}; the checkpoint of step {step} of {steps}.
+A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
+
+    from sentence_transformers import SentenceTransformer
+    vectors = SentenceTransformer("{run}").encode(["A sentence."])
+
+`run.json` holds the whole configuration.{warning}
+"""
+WARNING = (
+    " The run scored disturbed sentences (D20, D21) and the folder does not, so its scores differ."
+)
+
+
+def keep_model(
+    config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int
+) -> None:
+    """Write the model's encoder with its present weights, unless the run scores more than [CLS].
+
+    `source` is the folder of the encoder that the run started from. Raises UserError if it cannot
+    be written.
+    """
+    if not config.keepable:
+        return
+    kept = load_checkpoint(source, pooling="cls")
+    run = run_id(config)
+    encoder = Encoder(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
+    encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
+
+    # the files that sentence-transformers reads
+    layout = {
+        "modules.json": [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")],
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": encoder.hidden,
+            "pooling_mode_cls_token": True,
+            "pooling_mode_mean_tokens": False,
+        },
+        "sentence_bert_config.json": {
+            "max_seq_length": encoder.max_positions,
+            "do_lower_case": False,
+        },
+    }
+    warning = ""
+    if config.disturbed:
+        warning = WARNING
+    card = CARD.format(
+        run=run,
+        method=config.method,
+        scale=config.scale,
+        step=step,
+        steps=config.train.steps,
+        encoder=printable(execution.encoder_name) or "its encoder",
+        warning=warning,
+    )
+
+    # the folder
+    store = Store(execution.results_dir, None)
+    store.check_there()
+    with whole(store.path("models", run), folder=True) as folder:
+        with refusing(f"{folder} could not be written", f"make space and {AGAIN}", SafetensorError):
+            kept.model.save_pretrained(folder)  # which wraps the system's errors
+        for name in ENCODER_FILES:
+            if name not in ("config.json", "model.safetensors") and (source / name).is_file():
+                shutil.copyfile(source / name, folder / name)
+        (folder / "run.json").write_text(canonical_json(config) + "\n")
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        (folder / "1_Pooling").mkdir()
+        for name, content in layout.items():
+            (folder / name).write_text(json.dumps(content, indent=2) + "\n")
+
+
+def _module(index: int, path: str, kind: str) -> dict[str, object]:
+    """An entry of sentence-transformers' list of modules."""
+    return {
+        "idx": index,
+        "name": str(index),
+        "path": path,
+        "type": f"sentence_transformers.models.{kind}",
+    }

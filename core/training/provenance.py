@@ -1,0 +1,59 @@
+"""What a result records beside its numbers: versions, device, names, seconds. None of it is
+hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import resource
+import socket
+from collections.abc import Collection
+from importlib import metadata
+
+import torch
+
+from core.config import methods
+from core.config.run import Execution, RunConfig
+from core.encoder.processor import processor
+from core.encoder.tokens import TokenTable
+from core.store import code
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
+CODE = code.digest()  # of the files that this process imports, which may change while it trains
+
+
+def run_provenance(
+    config: RunConfig,
+    execution: Execution,
+    seconds: dict[str, float],
+    rewritten: TokenTable | None,
+    codes: Collection[str],
+) -> dict[str, object]:
+    """Provenance of the run that just ended in this process. `rewritten` is the target view's own
+    text, if any: a model may write another text on another device. `codes` are digests of the code
+    of this and earlier attempts."""
+    if execution.device == "cuda":
+        name = torch.cuda.get_device_name()
+        peak = torch.cuda.max_memory_allocated()
+    else:
+        name = platform.machine()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    others = {digest: other for digest, _, other in execution.other_encoders}
+    provenance: dict[str, object] = {}
+    if rewritten is not None:
+        provenance["rewritten_text"] = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]
+        provenance["nlpaug"] = metadata.version("nlpaug")
+    return provenance | {
+        "versions": {library: metadata.version(library) for library in LIBRARIES},
+        "python": platform.python_version(),
+        "device": f"{execution.device}: {name}",
+        "processor": processor(),
+        "threads": execution.threads,
+        "host": socket.gethostname(),
+        "commit": code.current_commit(),
+        "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
+        "method_code": methods.code_digest(config.method),
+        "encoder": others.get(config.encoder.digest, execution.encoder_name),
+        "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
+        "peak_memory_bytes": peak,
+    }

@@ -1,0 +1,201 @@
+"""--vary: the axes that it adds and which runs they are. --fields, and plans that fetch nothing."""
+
+import dataclasses
+import re
+
+import pytest
+from fake_store import made_setup
+
+import run_study
+from core.config import methods
+from core.config.fields import fields
+from core.config.identity import run_id
+from core.config.methods import base
+from core.config.run import TextView
+from core.config.vary import paths, value_at, vary, written
+from core.errors import UserError
+from core.study.setup import parts, values
+from studies import find
+
+RATES = "train.learning_rate=3e-4,1e-3"
+
+
+def varied(name, *fields, settings=()):
+    return made_setup().varied(find(name), tuple(settings), fields)
+
+
+def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_in_the_field_alone():
+    study = find("mocose-table9")
+    at = made_setup()
+    own = varied("mocose-table9", RATES)
+    for cell in study.cells:
+        slow, usual = (one for one in own.cells if one.labels[:1] == cell.labels)
+        for seed in range(2):
+            before = at.config(study, cell, seed)
+            slower = at.config(own, slow, seed)
+            assert run_id(at.config(own, usual, seed)) == run_id(before)
+            assert slower == vary(before, {"train.learning_rate": 3e-4}) and run_id(
+                slower
+            ) != run_id(before)
+        assert (usual.published, slow.published) == (cell.published, None)
+    assert (
+        own.name == "mocose-table9@by-train.learning_rate=3e-4,1e-3"
+        and own.title == "Table 9 by train.learning_rate"
+    )
+
+
+def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
+    study = find("mocose-table3")
+    own = varied("mocose-table3", RATES, "loss.temperature=0.05, 0.1, 0.2")
+    assert [axis.labels for axis in own.axes[1:]] == [("3e-4", "1e-3"), ("0.05", "0.1", "0.2")]
+    assert len(own.cells) == 6 * len(study.cells) and len(own.claims) == 6 * len(study.claims)
+    places = parts(own)
+    assert [values(place) for place in places] == [
+        "3e-4/0.05",
+        "3e-4/0.1",
+        "3e-4/0.2",
+        "1e-3/0.05",
+        "1e-3/0.1",
+        "1e-3/0.2",
+    ]
+    for place in places:
+        assert len(place.cells) == len(study.cells) and place.reference == (
+            *study.reference,
+            *place.cells[0].labels[1:],
+        )
+        assert [claim.key for claim in place.claims] == [
+            f"{claim.key} ({values(place)})" for claim in study.claims
+        ]
+        assert all(place.cells_of(claim.predicate.contrasts()) for claim in place.claims)
+        assert parts(place) == (place,)
+        run = made_setup().config(place, place.cells[0], 0)
+        assert (value_at(run, "train.learning_rate"), value_at(run, "loss.temperature")) == tuple(
+            map(float, values(place).split("/"))
+        )
+    assert parts(study) == (study,)
+
+
+def test_cells_without_the_field_keep_their_run_and_are_named():
+    own = varied("esimcse-table6", "momentum.lambda=0.99,0.999")
+    runs = {cell.labels: run_id(made_setup().config(own, cell, 0)) for cell in own.cells}
+    assert (
+        runs["unsup-SimCSE", "0.99"] == runs["unsup-SimCSE", "0.999"]
+        and runs["ESimCSE", "0.99"] != runs["ESimCSE", "0.999"]
+    )
+    assert own.footnotes[-1].startswith("No field momentum.lambda, and so unchanged: ")
+
+
+def test_set_and_vary_go_together():
+    own = varied("mocose-table9", RATES, settings=("train.steps=20",))
+    assert own.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3"
+    assert len(own.claims) == 2 * len(find("mocose-table9").claims)
+    assert {made_setup().config(own, cell, 0).train.steps for cell in own.cells} == {20}
+
+
+def test_one_value_is_one_name_and_one_column_however_it_is_written():
+    names = {
+        varied("mocose-table3", settings=(f"loss.temperature={text}",)).name
+        for text in ("0.1", "1e-1", ".10", "+0.100")
+    }
+    assert names == {"mocose-table3@loss.temperature=0.1"}
+    assert (
+        varied("mocose-table3", settings=("queue.slice=384-512,0-128",)).name
+        == varied("mocose-table3", settings=("queue.slice=0-128,384-512",)).name
+    )
+    own = varied("mocose-table3", "loss.temperature=1e-1,0.1,.2,.10,2E-1")
+    assert (
+        own.axes[-1].labels == ("0.1", "0.2")
+        and own.name == "mocose-table3@by-loss.temperature=0.1,0.2"
+    )
+    for number in (0.1, 1e-4, 3e-5, 1e30, 1000.0, 5e-324, 0.1 + 0.2, -2.5):
+        assert float(written(number)) == number
+    assert [written(value) for value in (-0.0, 0.85, 3e-5, 1e-3, 64, True, None)] == [
+        "0",
+        "0.85",
+        "3e-5",
+        "1e-3",
+        "64",
+        "true",
+        "none",
+    ]
+
+
+REFUSED = {
+    ("fgsm.epsilon=1e-9,1e-8",): "fgsm.epsilon is what mocose-table9 varies",
+    ("dup.rate=0.1,0.2",): "method mocose has no section dup",
+    (
+        "train.learning_rate=3e-4,fast",
+    ): "train.learning_rate is 'fast', but it must be a finite number",
+    ("queue.size=512,1.5",): "queue.size is",
+    ("train.learning_rate=3e-4",): "gives one value; use --set for one value",
+    ("train.learning_rate=3e-4,",): "--vary takes FIELD=a,b,c",
+    ("=1,2",): "--vary takes FIELD=a,b,c",
+    (RATES, RATES): "gives train.learning_rate twice",
+    ("seed.model=1,2",): "--seeds settles it",
+}
+
+
+@pytest.mark.parametrize("fields", REFUSED, ids=" ".join)
+def test_what_cannot_be_varied_is_one_sentence(fields):
+    with pytest.raises(UserError, match=REFUSED[fields]) as refused:
+        varied("mocose-table9", *fields)
+    assert "\n" not in str(refused.value) and str(refused.value).count(". ") == 0
+
+
+BASES = [base(method, "paper") for method in methods.names()]
+
+
+def printed(capsys, *arguments: str) -> str:
+    assert run_study.main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_every_field_of_every_run_is_listed_and_nothing_else():
+    listed = {path for path, _ in fields()}
+    runs = {path for run in BASES for path in paths(run) if "." in path}
+    text = {f"text.{f.name}" for f in dataclasses.fields(TextView)}
+    assert listed == runs | text | {"scale", "method"}
+
+
+def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
+    out = printed(capsys, "--fields", "loss")
+    assert "loss.in_batch_negatives" in out and "true or false  D1\n" in out and "queue." not in out
+    assert re.search(r"Default: true \([^)]*esimcse[^)]*\); false / true / true \(mocose\)\.", out)
+    assert "Settled by --seeds." in printed(
+        capsys, "--fields", "seed"
+    ) and "momentum.lambda " in printed(capsys, "--fields")
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (["--fields", "lost"], "did you mean loss?"),
+        (["table3", "--fields"], "--fields lists what --set can change"),
+        (
+            ["table3", "--plan", "--scale", "demo", "--set", "dropout=off"],
+            "heads.dropout or target.dropout?",
+        ),
+    ],
+)
+def test_what_is_not_there_is_answered_with_what_is(arguments, sentence, capsys):
+    assert run_study.main(arguments) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scale, runs", [("mini", 6), ("paper", 40)])
+def test_a_plan_needs_no_download(scale, runs, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "core.data.hub.fetch", lambda *_, **__: pytest.fail("something was asked for")
+    )
+    out = printed(
+        capsys,
+        "esimcse-table4",
+        "--plan",
+        "--scale",
+        scale,
+        "--results-dir",
+        str(tmp_path),
+        "--device",
+        "cpu",
+    )
+    assert f"{runs} runs: none done, {runs} to train." in out and not list(tmp_path.iterdir())

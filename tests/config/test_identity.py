@@ -1,0 +1,337 @@
+"""Identity: the id of a run follows from its whole configuration alone and never changes; what the
+papers say of each field."""
+
+import copy
+import dataclasses
+import hashlib
+import json
+import typing
+
+import numpy as np
+import pytest
+from made_scales import PAPER_SOURCES, cell_run
+from places import ROOT
+
+from core.config import identity, methods
+from core.config import run as configs
+from core.config.identity import canonical_json, from_canonical_json, run_id
+from core.config.methods import PROFILES, base
+from core.config.run import TextView
+from core.config.scale import MINI, PAPER
+from core.config.section import Section, alternatives, field_types
+from core.config.vary import value_at, vary
+from core.data.sources import recorded
+from core.errors import UserError
+from core.methods.esimcse import settings as esimcse_sections
+from core.methods.mocose import settings as mocose_sections
+from core.store.store import Store
+from core.study.setup import Setup
+from studies import STUDIES, find
+
+# If one of these changes, every stored result is orphaned. That is right only together with
+# NUMERICS or before a release.
+GOLDEN = {
+    ("mocose", "paper"): "a4bd45562a7fd8f6",
+    ("mocose", "repaired"): "31f837f86b2dadc2",
+    ("mocose", "released"): "9caf0babbfc79ddd",
+    ("simcse", "paper"): "8069f2d29fb8b36a",
+    ("simcse", "repaired"): "8069f2d29fb8b36a",
+    ("simcse", "released"): "21b530f2af051d8d",
+    ("esimcse", "paper"): "37c5dabd7747003e",
+    ("esimcse", "repaired"): "e430cac0d9e069f0",
+    ("esimcse", "released"): "0bf112c51709a4fe",
+}
+EVERYTHING = {  # runs that together have every section and every optional field
+    "mocose": vary(
+        base("mocose", "paper"),
+        {
+            "queue.slice": ((0, 256), (256, 512)),
+            "heads.predictor_hidden": 64,
+            "aug.token_cutoff": 0.1,
+            "aug.token_cutoff_pool": "real_tokens",
+            "aug.position_shuffle": "per_batch",
+            "aug.position_shuffle_range": "padded",
+            "queue.negatives": "kmeans",
+            "queue.clusters": 5,
+            "text": TextView(kind="contextual_insert", model="encoder"),
+        },
+    ),
+    "esimcse": base("esimcse", "paper"),
+}
+
+
+def other_value(value, expected):
+    """A value that the annotation allows and that differs from this one."""
+    options = alternatives(expected)
+    for option in options:
+        if typing.get_origin(option) is typing.Literal:
+            return next((word for word in typing.get_args(option) if word != value), f"{value}x")
+    if type(value) is bool:
+        return not value
+    if type(value) is int:
+        return value + 1
+    if type(value) is float:
+        return float(np.nextafter(value, 1e9))  # the very next double
+    if type(value) is str:
+        return value + "x"
+    if type(value) is tuple:
+        return (*value[:-1], (value[-1][0], value[-1][1] - 1))
+    return {int: 1, float: 0.5, str: "x"}[
+        next(option for option in options if option in (int, float, str))
+    ]
+
+
+def with_leaf(run, section_name, field_name, value):
+    """The run with one leaf changed, past all checks: identity must not depend on them."""
+    owner = run = copy.copy(run)
+    if section_name is not None:
+        owner = copy.copy(getattr(run, section_name))
+        object.__setattr__(run, section_name, owner)
+    object.__setattr__(owner, field_name, value)
+    return run
+
+
+def leaves():
+    for name, run in EVERYTHING.items():
+        for field in dataclasses.fields(run):
+            section = getattr(run, field.name)
+            if isinstance(section, Section):
+                hints = field_types(type(section))
+                yield from (
+                    (name, field.name, inner.name, hints[inner.name])
+                    for inner in dataclasses.fields(section)
+                )
+            elif (
+                section is not None and field.name != "method"
+            ):  # a method's runs are of a class of their own
+                yield name, None, field.name, field_types(type(run))[field.name]
+
+
+def test_perturbing_any_leaf_changes_the_id():
+    for method, section, field, expected in leaves():
+        run = EVERYTHING[method]
+        value = getattr(run if section is None else getattr(run, section), field)
+        assert run_id(with_leaf(run, section, field, other_value(value, expected))) != run_id(
+            run
+        ), (section, field)
+        if type(None) in alternatives(expected) and value is not None:
+            assert run_id(with_leaf(run, section, field, None)) != run_id(run), (section, field)
+
+
+def test_the_walk_meets_every_section_and_field_there_is():
+    met = {(type(getattr(EVERYTHING[m], s)), f) for m, s, f, _ in leaves() if s}
+    modules = (configs, mocose_sections, esimcse_sections)
+    known = {
+        v
+        for module in modules
+        for v in vars(module).values()
+        if isinstance(v, type) and issubclass(v, Section)
+    }
+    kinds = {
+        kind
+        for kind in known
+        if dataclasses.is_dataclass(kind) and not issubclass(kind, configs.RunConfig)
+    }
+    assert {(kind, f.name) for kind in kinds for f in dataclasses.fields(kind)} == met
+    assert {f for _, s, f, _ in leaves() if s is None} == {"scale"}
+
+
+def test_golden_ids():
+    assert {
+        (method, profile): run_id(base(method, profile)) for method, profile in GOLDEN
+    } == GOLDEN
+
+
+def test_round_trip_through_the_canonical_form():
+    for run in (
+        *EVERYTHING.values(),
+        *(base(method, profile) for method in methods.names() for profile in PROFILES),
+    ):
+        back, numerics = from_canonical_json(canonical_json(run))
+        assert back == run and run_id(back) == run_id(run) and numerics == identity.NUMERICS
+
+
+def test_a_spoilt_document_is_refused_or_has_another_id():
+    document = json.loads(canonical_json(base("mocose", "paper")))
+    for spoilt in (
+        {"loss": {"temperature": "hot"}},
+        {"loss": 3},
+        {"method": "none"},
+        {"train": {}},
+        {"queue": {"slice": 3}},
+    ):
+        with pytest.raises(UserError, match="cannot be read"):
+            from_canonical_json(json.dumps({**document, "run": {**document["run"], **spoilt}}))
+    for text in ("", "[]", "{}", '{"run": {}}'):
+        with pytest.raises(UserError, match="cannot be read"):
+            from_canonical_json(text)
+    document["run"]["loss"] = {"kind": "Loss", "temperature": 0.05, "in_batch_negatives": True}
+    assert run_id(from_canonical_json(json.dumps(document))[0]) != run_id(base("mocose", "paper"))
+
+
+SAID = {  # the values that the papers' text gives; their words stand in the settings
+    "mocose": {
+        "data.rows": 1000000,
+        "encoder.hidden_dropout": 0.1,
+        "heads.projection_layers": 1,
+        "heads.predictor_layers": 2,
+        "heads.out_size": 768,
+        "heads.projection_tail": "linear",
+        "loss.in_batch_negatives": False,
+        "queue.size": 512,
+        "queue.init": "paper_grow",
+        "target.stop_gradient": True,
+        "target.freeze_projection": True,
+        "target.dropout": "on",
+        "ema.schedule": "constant",
+        "ema.start": 0.85,
+        "ema.when": "after_optimizer_step",
+        "fgsm.epsilon": 5e-09,
+        "fgsm.gradient": "current",
+        "fgsm.views": "online_only",
+        "aug.feature_cutoff": 0.0,
+        "train.batch_size": 64,
+        "train.learning_rate": 3e-05,
+        "train.weight_decay": 1e-06,
+        "eval.every": 100,
+        "eval.vector": "cls_before_pooler",
+    },
+    "esimcse": {
+        "train.batch_size": 64,
+        "train.learning_rate": 3e-05,
+        "loss.temperature": 0.05,
+        "encoder.hidden_dropout": 0.1,
+        "momentum.lambda": 0.995,
+        "momentum.init": "pretrained_copy",
+        "momentum.dropout": "off",
+        "queue.size": 160,
+        "dup.rate": 0.32,
+        "dup.unit": "subword",
+        "dup.range": "paper",
+        "dup.cap": None,
+        "eval.every": 125,
+        "select.metric": "stsb_dev",
+    },
+}
+SAID_OF_CELLS = [  # study, labels, and what the papers say of that table
+    (
+        "table1",
+        ("MoCoSE-BERT-base", "avg"),
+        {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95},
+    ),
+    ("table1", ("MoCoSE-BERT-large", "avg"), {"train.batch_size": 32}),
+    ("table2", ("MoCoSE-BERT-large", "test", "avg"), {"train.learning_rate": 1e-05}),
+    ("table3", ("0.99",), {"ema.schedule": "constant", "ema.start": 0.99}),
+    (
+        "table5",
+        ("Position shuffle",),
+        {"aug.position_shuffle": "per_sentence", "aug.position_shuffle_range": "real_tokens"},
+    ),
+    ("table5", ("Token dropout 0.1",), {"aug.token_cutoff_pool": "real_tokens"}),
+    ("table5", ("Synonym replace",), {"text.kind": "contextual_substitute"}),
+    ("table8", ("all",), {"eval.every": 100}),
+    ("table8", ("all",), {"queue.size": 1024, "queue.init_size": 128, "train.batch_size": 256}),
+    (
+        "figure5",
+        ("no predictor, η = 0", "last"),
+        {"ema.schedule": "constant", "ema.start": 0.0, "heads.predictor_layers": 0},
+    ),
+    (
+        "esimcse-table4",
+        ("ESimCSE", "BERT-large"),
+        {"encoder.hidden_dropout": 0.15, "encoder.attention_dropout": 0.15},
+    ),
+    (
+        "esimcse-table4",
+        ("ESimCSE", "RoBERTa-large"),
+        {"train.learning_rate": 1e-05, "dup.rate": 0.32, "queue.size": 160},
+    ),
+]
+
+
+def test_bases_and_cells_have_what_the_papers_say():
+    for method, values in SAID.items():
+        assert {path: value_at(base(method, "paper"), path) for path in values} == values, method
+    for name, labels, values in SAID_OF_CELLS:
+        study = find(name)
+        (cell,) = study.matching(labels)
+        run = study.paper_config(cell, "paper")
+        assert {path: value_at(run, path) for path in values} == values, (name, labels)
+
+
+# By paper study, the digest of its trained cells' run ids under paper, repaired and released, at
+# scale paper. A study that gains or loses cells gets new digests; no other study's may move.
+PINNED = {
+    "mocose-table1": "43215f 613e77 9556b8",
+    "mocose-table2": "1e4ba2 7765ad c20a84",
+    "mocose-table3": "e6ff4b c84ea9 004fe8",
+    "mocose-table4": "be7526 ac0569 94c259",
+    "mocose-table5": "89cecd 8300e2 af96da",
+    "mocose-table6a": "1be012 08365e b9ccbf",
+    "mocose-table6b": "39d22e 1a0095 958098",
+    "mocose-table7": "1a4369 cfd594 39af83",
+    "mocose-table8": "bbffe8 1e7e76 15b351",
+    "mocose-table9": "d145f1 573b88 ba787c",
+    "mocose-figure2": "4a6b94 e41326 b1daf3",
+    "mocose-figure3": "d48295 6f1071 3ccdf2",
+    "mocose-figure4": "4b3a55 e87435 9e656e",
+    "mocose-figure5": "fb7261 5c61b2 923b4b",
+    "mocose-figure7": "bf3e39 0b3bdf 4907b2",
+    "mocose-figure12": "1baaa7 1d681d 0004fc",
+    "mocose-figure13": "8d3339 93a5b6 ded81c",
+    "mocose-kmeans": "bbe178 2a815d f6fe4a",
+    "esimcse-table1": "3c83d5 693c85 8746ee",
+    "esimcse-table2": "575a4d 575a4d 23cd37",
+    "esimcse-table3": "575a4d 575a4d 23cd37",
+    "esimcse-table4": "42200c 1253e7 006d73",
+    "esimcse-table5": "42200c 1253e7 006d73",
+    "esimcse-table6": "083635 083635 a60115",
+    "esimcse-table7": "083635 083635 a60115",
+    "esimcse-table8": "b3c890 b3c890 ea69a4",
+    "esimcse-table9": "1c4601 9a5740 754232",
+    "esimcse-table10": "25bd6c f93667 b3b2dc",
+    "esimcse-table11": "a0f643 a0f643 3b3a30",
+    "esimcse-figure2": "dcccdf dcccdf 8a579d",
+}
+
+
+WITHOUT_TRAINING = ["dba3d8", "dba3d8", "d5fc1f"]
+UNTRAINED = {"esimcse-table1": WITHOUT_TRAINING, "esimcse-table2": WITHOUT_TRAINING}
+
+
+def digest(study, profile, trains=True):
+    cells = [
+        cell_run(study, cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=5)
+        for cell in study.cells
+    ]
+    ids = {run_id(run) for run in cells if run.trains == trains}
+    return hashlib.sha256(" ".join(sorted(ids)).encode()).hexdigest()[:6]
+
+
+def test_no_run_of_a_paper_study_has_moved():
+    studies = [study for study in STUDIES if study.paper in ("mocose", "esimcse")]
+    assert {
+        study.name: " ".join(digest(study, profile) for profile in PROFILES) for study in studies
+    } == PINNED
+    untrained = {
+        name: [digest(find(name), profile, trains=False) for profile in PROFILES]
+        for name in UNTRAINED
+    }
+    assert untrained == UNTRAINED
+
+
+def test_published_runs_are_runs_of_cells(tmp_path):
+    """Of scale mini, trained over many versions."""
+    store = Store(tmp_path, ROOT / "results" / "published")
+    sources = recorded(store)["mini"].sources
+    setups = [Setup(profile=profile, scale=MINI, sources=sources, seeds=3) for profile in PROFILES]
+    cells = {
+        run_id(run)
+        for at in setups
+        for study in STUDIES
+        for _, runs in at.asked(study.at(MINI))
+        for run in runs
+    }
+    mini = [run for run in store.runs() if store.scale_of_pack(run) == "mini"]
+    published = {run for run in mini if store.load(run).config.seed.model < 3}
+    assert len(published) >= 19 and published <= cells

@@ -1,0 +1,299 @@
+"""Adding a method is adding a folder: the examples are copied, trained and compared with their
+papers' formulas."""
+
+import importlib
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import small_runs
+import torch
+from places import ROOT
+
+import core.methods
+from core.config import methods
+from core.config.identity import canonical_json, from_canonical_json, run_id
+from core.config.methods import base
+from core.config.run import Execution
+from core.config.scale import DEMO, at_scale
+from core.config.vary import parsed, vary
+from core.data.sources import demo_sources
+from core.errors import UserError
+from core.store.store import Store
+from core.study.catalogue import catalogue
+from core.training import job
+
+EXAMPLES = ROOT / "examples" / "methods"
+
+
+@pytest.fixture
+def added(monkeypatch, tmp_path):
+    """A function that puts a method's folder, changed or not, beside the shipped methods; the
+    folder."""
+    place = tmp_path / "core" / "methods"
+    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(place)])
+
+    def add(source, name=None, **files):
+        name = name or source.name
+        shutil.copytree(source, place / name)
+        for stem, (old, new) in files.items():
+            file = place / name / f"{stem}.py"
+            assert old in file.read_text()
+            file.write_text(file.read_text().replace(old, new))
+        methods._folders.cache_clear()
+        for module in (
+            f"core.methods.{name}",
+            f"core.methods.{name}.settings",
+            f"core.methods.{name}.model",
+        ):
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        importlib.invalidate_caches()
+        return place / name
+
+    yield add
+    methods._folders.cache_clear()
+
+
+def dcl(first, second, config):
+    """Yeh et al. 2022, equation 6, view by view."""
+    views = [*first, *second]
+    total = 0.0
+    pairs = len(first)
+    for i, view in enumerate(views):
+        others = [views[j] for j in range(2 * pairs) if j % pairs != i % pairs]
+        cosine = [
+            float(view @ o / np.linalg.norm(view) / np.linalg.norm(o))
+            for o in (views[(i + pairs) % (2 * pairs)], *others)
+        ]
+        total += -cosine[0] / config.loss.temperature + np.log(
+            sum(np.exp(c / config.loss.temperature) for c in cosine[1:])
+        )
+    return total / len(views)
+
+
+def barlow(first, second, config):
+    """Zbontar et al. 2021, equations 1 and 2, entry by entry."""
+    first, second = ((x - x.mean(0)) / (x.std(0) + 1e-5) for x in (first, second))
+    loss = 0.0
+    width = first.shape[1]
+    for i in range(width):
+        correlation = (first[:, i : i + 1] * second).sum(0) / len(first)
+        for j in range(width):
+            loss += (
+                (1 - correlation[j]) ** 2
+                if i == j
+                else config.barlow.redundancy * correlation[j] ** 2
+            )
+    return loss
+
+
+NAIVE = {EXAMPLES / "dcl": dcl, EXAMPLES / "barlow": barlow}
+
+
+@pytest.mark.parametrize("source, naive", NAIVE.items(), ids=[path.name for path in NAIVE])
+def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(
+    added, monkeypatch, tmp_path, source, naive
+):
+    added(source)
+    assert sum(len(file.read_text().splitlines()) for file in source.glob("*.py")) <= 40
+    sources = demo_sources().sources
+    own = at_scale(base("simcse", "paper"), DEMO, demo_sources().sources)
+    config = at_scale(base(source.name, "paper"), DEMO, sources)
+    assert config.train == own.train  # trained at the same rate as SimCSE
+    config = vary(config, {"train.steps": 10, "eval.every": 1, "train.batch_size": 16})
+    model = methods.model(source.name).Model
+    steps = []
+    contrast = model.contrast
+
+    def watched(self, first, second):
+        loss = contrast(self, first, second)
+        steps.append(
+            (
+                first.detach().double().numpy(),
+                second.detach().double().numpy(),
+                float(loss.detach()),
+            )
+        )
+        assert not torch.is_autocast_enabled("cpu") and first.dtype == torch.float32
+        return loss
+
+    monkeypatch.setattr(model, "contrast", watched)
+    monkeypatch.setattr(job, "load_demo", small_runs.thinned)
+    result = small_runs.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
+    assert result.status == "ok" and len(steps) == 10
+    losses = [row.value for row in result.rows if row.metric == "loss"]
+    for (first, second, loss), stored in zip(steps, losses, strict=True):
+        assert loss == pytest.approx(stored, rel=1e-6) and loss == pytest.approx(
+            naive(first, second, config), rel=2e-5
+        )
+    store = Store(tmp_path, None)
+    store.prepare()
+    store.save(config, result)
+    assert (
+        store.load(run_id(config)).config
+        == config
+        == from_canonical_json(canonical_json(config))[0]
+    )
+    assert store.verified(run_id(config)) and store.codes[run_id(config)] == methods.code_digest(
+        source.name
+    )
+
+
+def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(added):
+    added(EXAMPLES / "barlow"), added(EXAMPLES / "dcl")
+    assert {"barlow", "dcl", "esimcse", "mocose", "simcse"} <= set(methods.names())
+    paper = base("barlow", "paper")
+    released = base("barlow", "released")
+    assert (paper.data.drop_last, released.data.drop_last) == (True, False)
+    assert parsed(paper, "barlow.redundancy", "2") == 2.0
+    assert (
+        len(
+            {
+                run_id(run)
+                for run in (paper, released, base("dcl", "paper"), base("simcse", "paper"))
+            }
+        )
+        == 4
+    )
+    for run, changes, sentence in (
+        (paper, {"eval.vector": "pooler"}, "takes no eval.vector"),
+        (paper, {"queue.size": 3}, "method barlow has no section queue"),
+        (
+            base("simcse", "paper"),
+            {"barlow.redundancy": 0.1},
+            "method simcse has no section barlow",
+        ),
+        (
+            paper,
+            {"loss.temperature": 0.1},
+            r"leave it 0.05, or correct its spelling in contrast \(.*barlow/model.py, line 9\)\.$",
+        ),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            vary(run, changes)
+    assert vary(base("dcl", "paper"), {"loss.temperature": 0.1}).loss.temperature == 0.1
+
+
+def test_a_comment_neither_reads_a_field_nor_imports_torch(added):
+    comment = "class Model"
+    added(
+        EXAMPLES / "barlow",
+        "remarks",
+        model=(comment, f"# unlike loss.temperature\n{comment}"),
+        settings=(
+            'of different dimensions."""',
+            'of different dimensions.\n\n    import torch\n    """',
+        ),
+    )
+    with pytest.raises(UserError, match=r"^remarks reads no loss.temperature; leave it 0.05"):
+        vary(base("remarks", "paper"), {"loss.temperature": 0.1})
+
+
+def test_a_value_that_a_method_s_own_check_refuses_is_one_sentence_with_its_line(added):
+    check = "= 0.0051\n\n    def check(self):\n        if self.redundancy > 1:\n            raise ValueError('too large')\n"
+    added(EXAMPLES / "barlow", "wrong", settings=("= 0.0051\n", check))
+    with pytest.raises(
+        UserError, match=r"^too large \(.*core/methods/wrong/settings.py, line 18\)\.$"
+    ):
+        vary(base("wrong", "paper"), {"barlow.redundancy": 2})
+
+
+WRONG = (  # what is changed in barlow's files, and the sentence of a plan
+    (
+        {"model": ("def contrast", "def contrasts")},
+        "model.py, line 9: contrasts is no hook; did you mean contrast?",
+    ),
+    (
+        {"model": ("def contrast", "def _compared")},
+        "model.py, line 6: Model leaves out contrast; write def contrast(",
+    ),
+    (
+        {"model": ("self, first, second", "self, first")},
+        "model.py, line 9: write def contrast(self, first, second).",
+    ),
+    (
+        {"model": ("self.config.barlow.redundancy", "1")},
+        "settings.py, line 14: model.py does not read redundancy; read it there",
+    ),
+    (
+        {"model": (".barlow.redundancy", ".loss.temperatur")},
+        "model.py, line 14: There is no field loss.temperatur; did you mean loss.temperature?",
+    ),
+    ({"model": ("class Model", "class Twins")}, "model.py, line 1: It states no Model"),
+    ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: It is no Python"),
+    (
+        {"settings": ('"simcse"', '"simsce"')},
+        "settings.py, line 17: There is no method simsce; did you mean simcse?",
+    ),
+    (
+        {"settings": ("METHOD =", "METHODS =")},
+        "settings.py, line 17: It states no METHOD; write METHOD = derived(…).",
+    ),
+    (
+        {"settings": ("from typing", "import torch\nfrom typing")},
+        "settings.py, line 4: settings are read without torch; move what",
+    ),
+    (
+        {
+            "settings": (
+                "= 0.0051\n",
+                "= 0.0051\n\n    def check(self):\n        raise ValueError('odd')\n",
+            )
+        },
+        "core/methods/wrong/settings.py, line 17: ValueError: odd; mend that line.",
+    ),
+    (
+        {"settings": ("float,", "list[float],")},
+        (
+            "barlow.redundancy has the type list[float]; give it int, float, str, bool, None, Literal, "
+            "tuple"
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("changes, sentence", WRONG, ids=[sentence[:40] for _, sentence in WRONG])
+def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, changes, sentence):
+    folder = added(EXAMPLES / "barlow", "wrong", **changes)
+    with pytest.raises(UserError) as refused:
+        base("wrong", "paper")
+    assert sentence in str(refused.value) and "core/methods/wrong/" in str(refused.value)
+    (folder / "model.py").unlink()
+    methods._folders.cache_clear()
+    with pytest.raises(UserError, match="core/methods/wrong/"):
+        methods.method("wrong")
+
+
+@pytest.mark.parametrize("mean, what", [("", "32 numbers"), (".mean() and None", "NoneType")])
+def test_a_loss_that_is_not_one_number_is_refused_at_the_first_step(
+    added, monkeypatch, tmp_path, mean, what
+):
+    added(EXAMPLES / "dcl", "whole", model=("positive).mean()", f"positive){mean}"))
+    config = vary(
+        at_scale(base("whole", "paper"), DEMO, demo_sources().sources),
+        {"train.steps": 1, "train.batch_size": 16},
+    )
+    monkeypatch.setattr(job, "load_demo", small_runs.thinned)
+    with pytest.raises(
+        UserError,
+        match=f"core/methods/whole/model.py, line 12: contrast returned {what}; return one number, "
+        "such as",
+    ):
+        small_runs.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
+
+
+def test_the_example_of_a_study_makes_its_runs_and_leaves_a_fault_to_the_method_s_file(added):
+    folder = added(EXAMPLES / "dcl")
+    found = catalogue(ROOT / "examples" / "studies")
+    (study,) = found.groups["dcl"]
+    found.check(study)
+    assert not found.faults and {
+        study.paper_config(cell, "paper").method for cell in study.cells
+    } == {"dcl", "simcse"}
+    (folder / "model.py").write_text("class Model:\n    def contrasts(self): ...\n")
+    methods._check_files.cache_clear()
+    with pytest.raises(
+        UserError, match="^[^ ]*core/methods/dcl/model.py, line 2: contrasts is no hook"
+    ):
+        found.check(study)

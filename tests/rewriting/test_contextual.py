@@ -1,0 +1,228 @@
+"""Masked words: the rewriting against a second formulation, and which words may be written."""
+
+import random
+import re
+import shutil
+from collections import Counter
+
+import pytest
+import torch
+from real import minilm_dir
+from safetensors.torch import load_file
+
+from core.config.run import TextView
+from core.data.encoders import DEMO_ENCODER, has_masked_words
+from core.errors import UserError
+from core.rewriting import contextual
+from core.rewriting.contextual import LIKELIEST_WORDS, WORD, Choice, blanked, proposed
+from core.rewriting.models import load_model
+
+CPU = torch.device("cpu")
+TEXTS = [
+    "The tired nurse hid the thermometer, quietly.",
+    "A dog did not see the old teacher.",
+    "...",
+    "The king slept.",
+]
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return load_model(DEMO_ENCODER, "masked words", CPU)
+
+
+@pytest.mark.parametrize("insert", [True, False])
+def test_blanks_are_put_before_or_in_place_of_the_drawn_words(insert):
+    for seed in range(30):
+        blank = blanked(TEXTS[0], insert, 0.5, random.Random(seed))
+        assert len(blank.replaced) == 4  # ceil(0.5 * 7)
+        again = blank.filled(["#" if insert else f"<{word}>" for word in blank.replaced])
+        assert again.replace("#", "").replace("<", "").replace(">", "") == TEXTS[0]
+        if insert:
+            assert len(re.findall(r"#(?=\w)", again)) == 4
+    assert blanked("...", insert, 0.5, random.Random(0)) == contextual.Blank(["..."], [])
+    assert len(blanked("one two", insert, 0.3, random.Random(0)).replaced) == 1
+    assert len(blanked("w " * 100, insert, 0.3, random.Random(0)).replaced) == 10
+
+
+def naive_proposal(model, tokenizer, sentence, insert, rate, seed):
+    """One sentence by string surgery: mask, look at the logits word by word, take the best of
+    probability and noise."""
+    spans = [m.span() for m in WORD.finditer(sentence)]
+    count = min(10, -int(-rate * len(spans) // 1), len(spans))
+    chosen = sorted(random.Random(seed).sample(spans, count))
+    masked = sentence
+    old = []
+    for start, stop in reversed(chosen):
+        masked = masked[:start] + "[MASK]" + (" " + masked[start:] if insert else masked[stop:])
+        old.insert(0, None if insert else sentence[start:stop].lower())
+    ids = tokenizer(masked)["input_ids"]
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0]
+    uniform = torch.rand((count, LIKELIEST_WORDS), generator=torch.Generator().manual_seed(seed))
+    vocabulary = {i: word for word, i in tokenizer.get_vocab().items()}
+    for number, place in enumerate(
+        [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
+    ):
+        ranked = [
+            i
+            for i in logits[place].argsort(descending=True).tolist()
+            if re.fullmatch("[a-z]+", vocabulary[i])
+        ]
+        ranked = [i for i in ranked if vocabulary[i] != old[number]][:LIKELIEST_WORDS]
+        probability = logits[place][ranked].softmax(0)
+        best = int((probability.log() - torch.log(-torch.log(uniform[number]))).argmax())
+        masked = masked.replace("[MASK]", vocabulary[ranked[best]], 1)
+    return masked
+
+
+@pytest.mark.parametrize("kind", ["contextual_insert", "contextual_substitute"])
+def test_proposed_words_against_a_second_formulation(kind, demo):
+    model, tokenizer = demo
+    for seed, sentence in enumerate(TEXTS[:2] + TEXTS[3:]):
+        for rate in (0.3, 0.7):
+            found = proposed(
+                model, tokenizer, [sentence], TextView(kind=kind, model="encoder", rate=rate), seed
+            )
+            assert found == [
+                naive_proposal(model, tokenizer, sentence, kind == "contextual_insert", rate, seed)
+            ]
+            assert found != [sentence]
+
+
+def test_batching_does_not_mix_sentences_up(demo, monkeypatch):
+    model, tokenizer = demo
+    text = TextView(kind="contextual_substitute", model="encoder")
+    # without chance, each sentence's words are its own whatever stands beside it
+    monkeypatch.setattr(contextual, "LIKELIEST_WORDS", 1)
+    texts = [
+        f"The {word} slept in the garden." * (1 + i % 3)
+        for i, word in enumerate(["king", "old nurse", "dog"] * 30)
+    ]
+    together = proposed(model, tokenizer, texts, text, 4)
+    places = random.Random(4)
+    for sentence, found in zip(texts, together, strict=True):
+        blank = blanked(sentence, False, 0.3, places)
+        with torch.inference_mode():
+            alone = contextual.fill(
+                model, tokenizer, [blank], Choice(tokenizer, CPU), torch.Generator()
+            )
+        assert found == blank.filled(alone[0])
+    # a mask of the sentence's own would be taken for one of ours
+    for left in ("...", "A [MASK] stood in the text."):
+        assert proposed(model, tokenizer, [left], text, 4) == [left]
+
+
+def test_masks_beyond_the_model_s_length_are_dropped(demo):
+    model, tokenizer = demo
+    sentence = " ".join(["the dog slept"] * 40)  # 120 words, the demo encoder has 64 positions
+    for kind in ("contextual_insert", "contextual_substitute"):
+        found = proposed(model, tokenizer, [sentence], TextView(kind=kind, model="encoder"), 1)[
+            0
+        ].split()
+        assert "[MASK]" not in " ".join(found) and " ".join(found).endswith("the dog slept")
+        assert 120 <= len(found) <= 130 and " ".join(found) != sentence
+
+
+def test_words_are_drawn_by_probability_and_never_the_original(demo):
+    choice = Choice(demo[1], CPU)
+    ids = [choice.words.index(word) for word in ("the", "king", "boss", "nurse")]
+    logits = torch.full((4000, len(choice.words)), -50.0)
+    logits[:, ids] = torch.tensor([0.5, 0.3, 0.2, 9.0]).log()
+    # likeliest, and never allowed
+    logits[:, demo[1].convert_tokens_to_ids(["##s", ".", "[MASK]"])] = 20.0
+    counts = Counter(choice.draw(logits, ["Nurse"] * 4000, torch.Generator().manual_seed(0)))
+    assert set(counts) == {"the", "king", "boss"}
+    assert [counts[w] / 4000 for w in ("the", "king", "boss")] == pytest.approx(
+        [0.5, 0.3, 0.2], abs=0.03
+    )
+
+
+def test_roberta_s_words_are_those_behind_a_blank():
+    class Pieces:
+        pieces = ("<s>", "Ġking", "ing", "Ġ.", "Ġdog", "Ġ")
+
+        def __len__(self):
+            return len(self.pieces)
+
+        def convert_ids_to_tokens(self, ids):
+            return [self.pieces[i] for i in ids]
+
+    choice = Choice(Pieces(), CPU)
+    assert [
+        word for word, allowed in zip(choice.words, choice.allowed.tolist(), strict=True) if allowed
+    ] == ["king", "dog"]
+
+
+def test_a_checkpoint_without_a_masked_word_head_is_refused():
+    with pytest.raises(UserError, match="no head for masked words"):
+        load_model(minilm_dir(), "masked words", CPU)
+
+
+def test_pickled_weights_are_read_as_tensors_alone(demo, tmp_path):
+    class Code:
+        def __reduce__(self):
+            return (tmp_path / "sprung").touch, ()
+
+    shutil.copytree(DEMO_ENCODER, tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    torch.save(
+        load_file(DEMO_ENCODER / "model.safetensors"), tmp_path / "model" / "pytorch_model.bin"
+    )
+    loaded, _ = load_model(tmp_path / "model", "masked words", CPU)
+    assert all(
+        torch.equal(a, b) for a, b in zip(loaded.parameters(), demo[0].parameters(), strict=True)
+    )
+    torch.save({"x": Code()}, tmp_path / "model" / "pytorch_model.bin")
+    with pytest.raises(UserError, match="The model for masked words in .* cannot be loaded"):
+        load_model(tmp_path / "model", "masked words", CPU)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_roberta_checkpoint_proposes_its_own_words(tmp_path):
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+    words = ["king", "slept", "here", "today"]
+    vocabulary = {
+        piece: i
+        for i, piece in enumerate(
+            ["<s>", "<pad>", "</s>", "<unk>", *(f"Ġ{word}" for word in words), "slept", "<mask>"]
+        )
+    }
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        mask_token=AddedToken("<mask>", lstrip=True),
+        bos_token="<s>",
+        eos_token="</s>",
+    ).save_pretrained(tmp_path)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        RobertaForMaskedLM(
+            RobertaConfig(
+                vocab_size=len(vocabulary),
+                hidden_size=16,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                intermediate_size=32,
+                max_position_embeddings=12,
+                initializer_range=0.3,
+                pad_token_id=1,
+                type_vocab_size=1,
+            )
+        ).save_pretrained(tmp_path)
+    assert has_masked_words(tmp_path)
+    model, loaded = load_model(tmp_path, "masked words", CPU)
+    text = TextView(kind="contextual_substitute", model="encoder", rate=1.0)
+    for seed in range(20):
+        found = proposed(model, loaded, ["king slept, here", "king " * 10], text, seed)
+        assert re.fullmatch(r"(slept|here|today) (king|here|today), (king|slept|today)", found[0])
+        # ten places, two of them special tokens'
+        assert [word == "king" for word in found[1].split()] == [False] * 8 + [True] * 2

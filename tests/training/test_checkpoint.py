@@ -1,0 +1,337 @@
+"""A training that is killed goes on where its checkpoint left it, to the last bit; a checkpoint is
+believed only if it is whole."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import shutil
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from torch import nn
+
+from core.config import methods
+from core.config.identity import run_id
+from core.config.result import Row
+from core.config.run import Execution
+from core.encoder.tokens import TokenTable
+from core.errors import UserError
+from core.methods.contrastive import TrainingText
+from core.store.store import Store
+from core.training import checkpoint
+from core.training.checkpoint import CheckpointFile
+from core.training.provenance import CODE, run_provenance
+from core.training.trainer import train, training_batches
+
+CPU = torch.device("cpu")
+AUGMENTED = {"train__precision": "bf16", "eval__apply_augmentation": True} | tiny.SHUFFLED
+VARIANTS = [
+    ("mocose", "repaired", {}),
+    ("mocose", "released", AUGMENTED),
+    ("esimcse", "repaired", {}),
+    ("esimcse", "released", {"train__precision": "fp32"}),
+    ("simcse", "repaired", {}),
+]
+SENTENCES = tiny.sentences(30)
+TABLE = TokenTable(
+    np.concatenate(SENTENCES), np.cumsum([0] + [len(tokens) for tokens in SENTENCES])
+)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def configured(method, profile, changes):
+    dropout = {
+        "encoder__hidden_dropout": 0.1,
+        "encoder__attention_dropout": 0.1,
+        "eval__every": 4,
+        "train__steps": 22,
+    }
+    return tiny.config(method, profile, **(dropout | changes))
+
+
+def broken_off(batches, after):
+    """The batches up to the one after which the training is to die."""
+    for step, batch in enumerate(batches, start=1):
+        yield batch
+        if step == after:
+            raise Interrupted
+
+
+def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0):
+    """One attempt, with a checkpoint after every so many steps (None: none at all), that dies after
+    `steps` more steps if given.
+
+    What it leaves: rows, training, model and keeper; None if it died.
+    """
+    encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
+    model = methods.model(config.method).Model(config, encoder, CPU)
+    keeper = None
+    rows = []
+    done = 0
+    if every is not None:
+        execution = Execution(
+            results_dir=str(folder), cache_dir=str(folder), checkpoint_minutes=minutes
+        )
+        keeper = CheckpointFile(
+            config, execution, model, (notes if notes is not None else []).append
+        )
+        rows = keeper.rows
+        done = keeper.step
+        due = itertools.cycle([False] * (every - 1) + [True])
+        if minutes is not None:
+            keeper.due = lambda: next(due)
+    if not done:
+        rows.append(Row("curve", "dev", "made_up", 0, float("nan")))
+    batches = training_batches(config, TrainingText(TABLE), CPU, done=done)
+    probe = next(training_batches(config, TrainingText(TABLE), CPU))[0]
+
+    def check(step):
+        # as scoring does; with augmented evaluation this draws from a stream of its own
+        model.eval()
+        with torch.inference_mode():
+            score = float(model.sentence_vectors(probe).float().std()) * 1e3 % 7.0
+        rows.append(Row("curve", "dev", "made_up", step, score))
+        return score
+
+    try:
+        training = train(
+            config, model, broken_off(batches, steps), check, lambda message: None, keeper
+        )
+    except Interrupted:
+        return None
+    return rows, training, model, keeper
+
+
+def flat(state):
+    """Every tensor and number of a state dict, those of extra states too, by name."""
+    found = {name: value for name, value in state.items() if not isinstance(value, dict)}
+    for name in state.keys() - found.keys():
+        found |= {
+            f"{name}/{key}": torch.as_tensor(value)
+            for key, value in state[name].items()
+            if value is not None
+        }
+    return found
+
+
+def same(ours, theirs):
+    """Rows, losses, selection and every tensor of two attempts that ran to their end agree to the
+    last bit."""
+    (rows, training, model, _), (other_rows, other, other_model, _) = ours, theirs
+    assert rows[1:] == other_rows[1:] and math.isnan(rows[0].value) and rows[0].step == 0
+    assert training.losses == other.losses and training.selected[:2] == other.selected[:2]
+    states = [
+        (model.state_dict(), other_model.state_dict()),
+        (training.selected.state, other.selected.state),
+    ]
+    for mine, its in states:
+        mine = flat(mine)
+        its = flat(its)
+        assert mine.keys() == its.keys() and all(
+            torch.equal(mine[name], its[name]) for name in mine
+        )
+
+
+@pytest.mark.parametrize("method, profile, changes", VARIANTS)
+def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, changes, tmp_path):
+    config = configured(method, profile, changes)
+    undisturbed = attempt(config, tmp_path)
+    assert [step for step, _ in undisturbed[1].losses] == [4, 8, 12, 16, 20, 22]
+    draw = random.Random(f"{method}/{profile}")
+    begun = []
+    while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
+        begun.append(
+            checkpoint.read_checkpoint(Store(tmp_path, None).path("checkpoints", run_id(config)))[
+                "step"
+            ]
+        )
+    assert len(begun) >= 2 and resumed[3].resumed_at == begun
+    same(resumed, undisturbed)
+    nothing_is_forgotten(undisturbed[2])
+
+
+def nothing_is_forgotten(model):
+    """Whatever changes during training is in the state dict, or empty between two steps."""
+    # the settings and what follows from them, and functions of weights and batches
+    fixed = {
+        "config",
+        "averaged",
+        "trained",
+        "capturable",
+        "weights_moved",
+        "key",
+        "draws_when_scored",
+    }
+    parts = [
+        model,
+        *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping")),
+    ]
+    assert len(parts) > 1
+    for part in parts:
+        kept = (
+            part.get_extra_state().keys()
+            if type(part).get_extra_state is not nn.Module.get_extra_state
+            else set()
+        )
+        changing = {
+            name for name, value in vars(part).items() if isinstance(value, torch.Tensor) or value
+        } - set(vars(nn.Module()))
+        assert changing <= kept | fixed, type(part)
+    assert {name for name, _ in model.named_buffers()} <= set(model.state_dict())
+
+
+def test_a_flipped_bit_is_refused(tmp_path):
+    path = tmp_path / "x.pt"
+    draw = random.Random(1)
+    content = {
+        "model": {f"w{i}": torch.randn(7, 5) for i in range(20)},
+        "rows": [("dev", 1.5)],
+        "step": 6,
+    }
+    checkpoint.write_checkpoint(path, content)
+    whole = path.read_bytes()
+    for _ in range(200):
+        broken = bytearray(whole)
+        broken[draw.randrange(len(broken))] ^= 1 << draw.randrange(8)
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match="seal"):
+            checkpoint.read_checkpoint(path)
+
+
+def test_a_full_disk_costs_the_checkpoint_alone(calm, tmp_path, monkeypatch):
+    config = configured("mocose", "repaired", {})
+    notes = []
+    save = torch.save
+    with open("/dev/full", "wb", buffering=0) as disk:
+        monkeypatch.setattr(torch, "save", lambda content, file: save(content, disk))
+        same(attempt(config, tmp_path, every=8, notes=notes), calm)
+    assert len(notes) == 2 and "step 8" in notes[0] and "disk is full" in notes[0]
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """A run in one go."""
+    return attempt(configured("mocose", "repaired", {}), tmp_path_factory.mktemp("calm"))
+
+
+@pytest.fixture(scope="module")
+def sixth(tmp_path_factory):
+    """The checkpoint after step 6 of the same run, which died after step 7."""
+    folder = tmp_path_factory.mktemp("sixth")
+    config = configured("mocose", "repaired", {})
+    assert attempt(config, folder, steps=7, every=3) is None
+    return Store(folder, None).path("checkpoints", run_id(config))
+
+
+WORDS = "encoder.embeddings.word.weight"
+QUEUE = "queue._extra_state"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda content: content.update(run_id="0" * 16),
+        lambda content: content.pop("step"),
+        lambda content: content["model"].pop(WORDS),
+        lambda content: content["model"].update({WORDS: torch.zeros(2, 2)}),
+        lambda content: content["model"].update({QUEUE: {"vectors": torch.zeros(2, 2)}}),
+        lambda content: content.update({"code of the method": "0" * 16}),
+    ],
+    ids=[
+        "of another run",
+        "no step",
+        "a weight less",
+        "a weight of another shape",
+        "another queue",
+        "of other code",
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(
+    harm, calm, sixth, tmp_path
+):
+    config = configured("mocose", "repaired", {})
+    notes = []
+    path = Store(tmp_path, None).path("checkpoints", run_id(config))
+    content = checkpoint.read_checkpoint(sixth)
+    harm(content)
+    path.parent.mkdir()
+    checkpoint.write_checkpoint(path, content)
+    same(attempt(config, tmp_path, every=50, notes=notes), calm)
+    assert (
+        len(notes) == 1
+        and str(path) in notes[0]
+        and "from nothing" in notes[0]
+        and "\n" not in notes[0]
+    )
+    assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda content, path: torch.save(content | {"rows": []}, path),
+        lambda content, path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
+        lambda content, path: path.write_bytes(path.read_bytes()[:100]),
+        lambda content, path: path.write_bytes(b""),
+    ],
+    ids=["without a seal", "with another seal", "cut", "empty"],
+)
+def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(
+    write, calm, sixth, tmp_path, monkeypatch
+):
+    """torch crashed on some files."""
+    config = configured("mocose", "repaired", {})
+    notes = []
+    shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
+    path = tmp_path / sixth.parent.name / sixth.name
+    write(checkpoint.read_checkpoint(sixth), path)
+    monkeypatch.setattr(torch, "load", None)
+    same(attempt(config, tmp_path, every=50, notes=notes), calm)
+    assert len(notes) == 1 and str(path) in notes[0] and "from nothing" in notes[0]
+    assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
+
+
+def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(calm, sixth, tmp_path):
+    config = configured("mocose", "repaired", {})
+    content = checkpoint.read_checkpoint(sixth)
+    content["optimiser"] = None
+    path = tmp_path / sixth.parent.name / sixth.name
+    path.parent.mkdir()
+    checkpoint.write_checkpoint(path, content)
+    with pytest.raises(UserError, match="of no use: .*give the same command again"):
+        attempt(config, tmp_path, every=50)
+    assert not path.exists()
+    same(attempt(config, tmp_path, every=50), calm)
+
+
+def test_a_run_that_other_code_began_says_so(calm, sixth, tmp_path):
+    config = configured("mocose", "repaired", {})
+    content = checkpoint.read_checkpoint(sixth)
+    assert content["codes"] == [CODE]
+    path = tmp_path / sixth.parent.name / sixth.name
+    path.parent.mkdir()
+    checkpoint.write_checkpoint(path, content | {"codes": ["0" * 16]})
+    keeper = attempt(config, tmp_path, every=50)[3]
+    assert keeper.codes == {CODE, "0" * 16}
+    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
+    recorded = [
+        run_provenance(config, execution, {}, None, codes)["code"]
+        for codes in ({CODE}, keeper.codes)
+    ]
+    assert recorded == [CODE, "changed during the run"]
+
+
+def test_an_earlier_checkpoint_is_used_without_the_option(calm, sixth, tmp_path):
+    """A command that writes no checkpoints goes on from one that an earlier command left."""
+    shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
+    resumed = attempt(configured("mocose", "repaired", {}), tmp_path, minutes=None, every=1000)
+    assert resumed[3].resumed_at == [6] and not resumed[3].due()
+    same(resumed, calm)

@@ -1,0 +1,270 @@
+"""A whole run at scale demo, a few steps long: rows, selection, determinism, collapse,
+divergence."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small_runs import run, small
+
+from core.config.run import Execution, TextView
+from core.config.scale import DEMO
+from core.config.vary import vary
+from core.data.own_data import own_digest, own_sets
+from core.data.sources import demo_sources
+from core.encoder import tokens
+from core.errors import UserError
+from core.evaluation import scoring, transfer
+from core.evaluation.edits import EDITS
+from core.evaluation.metrics import AGGREGATES
+from core.evaluation.scoring import EvaluationResult, Scorer
+from core.training.job import load_encoder, scorer_for
+
+
+@pytest.fixture(scope="module")
+def execution(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    return Execution(
+        results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder"
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(execution):
+    """The result of the plain small run on the whole sets."""
+    return run(small(), execution)
+
+
+def values(result, checkpoint, task, metric):
+    return [
+        row.value
+        for row in result.rows
+        if (row.checkpoint, row.task, row.metric) == (checkpoint, task, metric)
+    ]
+
+
+def test_rows_and_pairs_of_a_run(whole):
+    assert whole.status == "ok" and {block.task for block in whole.pairs} == {*DEMO.tests, "DEV"}
+    for checkpoint in ("selected", "last"):
+        tests = [values(whole, checkpoint, task, "spearman_all")[0] for task in DEMO.tests]
+        assert values(whole, checkpoint, "avg", "spearman_all") == [
+            pytest.approx(sum(tests) / len(tests))
+        ]
+        assert len(values(whole, checkpoint, "dev", "spearman_wmean")) == 1
+    curve = [row for row in whole.rows if row[:3] == ("curve", "dev", "spearman_all")]
+    assert [row.step for row in curve] == [0, 2, 4]
+    assert values(whole, "selected", "dev", "spearman_all") == [
+        pytest.approx(max(row.value for row in curve[1:]), abs=1e-9)
+    ]
+    for checkpoint in ("selected", "untrained"):  # MoCoSE, Figure 7
+        singular = [
+            row.value
+            for row in whole.rows
+            if row.checkpoint == checkpoint and row.metric.startswith("singular_value_")
+        ]
+        assert (
+            singular == sorted(singular, reverse=True) and singular[0] > 0 and len(singular) == 128
+        )
+    assert values(whole, "last", "train", "mtd_nominal") == [pytest.approx(1 / 0.15 + 512 / 16)]
+    assert 0 < values(whole, "last", "train", "fgsm_changed_fraction")[0] <= 1
+    assert 0 < whole.provenance["step_seconds"] < whole.provenance["seconds"]["train"]
+
+
+def test_a_run_without_training_scores_the_encoder_that_every_run_starts_from(whole, execution):
+    untrained = run(small("untrained", "paper", train__steps=0), execution)
+    assert untrained.status == "ok" and not values(untrained, "curve", "train", "loss")
+    for task in (*DEMO.tests, "avg", "dev"):
+        score = values(whole, "untrained", task, "spearman_all")
+        assert values(untrained, "selected", task, "spearman_all") == pytest.approx(score)
+    rank = values(whole, "untrained", "dev", "effective_rank")
+    assert values(untrained, "selected", "dev", "effective_rank") == pytest.approx(rank)
+    for edit in EDITS:  # what no trained run says of its start
+        assert len(values(untrained, "selected", "edits", f"cosine_{edit}")) == 1
+
+
+def test_what_the_papers_other_tables_need_is_measured(whole):
+    assert values(whole, "data", "Para", "pairs") == [1200.0] and values(
+        whole, "data", "dev", "pairs"
+    ) == [960.0]
+    for task in (*DEMO.tests, "dev"):
+        (block,) = (b for b in whole.pairs if b.task == ("DEV" if task == "dev" else task))
+        gaps = np.abs(np.subtract(block.words_a, block.words_b))
+        groups = [(gaps <= 3).sum() >= 10, (gaps > 3).sum() >= 10]
+        assert [
+            len(values(whole, "selected", task, f"spearman_gap_{which}"))
+            for which in ("le3", "gt3")
+        ] == groups
+        trained, untrained = (
+            values(whole, name, task, "like_length_excess") for name in ("selected", "untrained")
+        )
+        assert len(trained) == len(untrained) == all(groups) and (
+            not all(groups) or trained != untrained
+        )
+    assert values(whole, "selected", "edits", "cosine_itself") == [pytest.approx(1.0, abs=1e-6)]
+    assert all(
+        -1 <= values(whole, "selected", "edits", f"cosine_{edit}")[0] < 0.9999 for edit in EDITS[1:]
+    )
+    for checkpoint in (
+        "untrained",
+        "untrained_first_last",
+        "untrained_first_last_0",
+        "bag_of_words",
+        "whitening",
+    ):
+        assert len(values(whole, checkpoint, "avg", "spearman_all")) == 1
+    # D43
+    assert {
+        row.metric for row in whole.rows if row.metric.startswith(("alignment", "uniformity"))
+    } == {
+        f"{metric}_{mode}"
+        for metric in ("alignment", "alignment_all", "uniformity")
+        for mode in ("global", "batched64")
+    }
+
+
+def test_a_second_run_with_transfer_tasks_gives_the_same_numbers_and_theirs(
+    execution, whole, monkeypatch
+):
+    for grid in ("WIDE_GRID", "HIGH_GRID"):
+        # a minute less; tests/evaluation/test_transfer.py tries every C
+        monkeypatch.setattr(transfer, grid, (1.0,))
+    found = run(
+        small(eval__digest=demo_sources().sources.transfer_digest, eval__transfer=True), execution
+    )
+    assert set(whole.rows) < set(found.rows)
+    assert {row.task for row in set(found.rows) - set(whole.rows)} == {*DEMO.probes, "avg_transfer"}
+    for task in (*DEMO.probes, "avg_transfer"):
+        for checkpoint in ("selected", "untrained", "untrained_first_last"):
+            assert 5 < values(found, checkpoint, task, "accuracy_test")[0] <= 100
+
+
+def test_an_extra_check_does_not_move_the_training(thin):
+    one, many = (run(small(eval__every=n, select__metric="last"), thin) for n in (4, 1))
+    assert values(one, "last", "Para", "spearman_all") == values(
+        many, "last", "Para", "spearman_all"
+    )
+
+
+def test_released_selection_reads_the_tests(thin):
+    result = run(small(profile="released"), thin)
+    curve = values(result, "curve", "avg", "spearman_all")
+    assert len(curve) == 2  # in other batches the last bits differ, and two ranks may swap
+    assert values(result, "selected", "avg", "spearman_all") == [
+        pytest.approx(max(curve), abs=1e-3)
+    ]
+
+
+@pytest.mark.parametrize(
+    "method, profile", [("simcse", "paper"), ("esimcse", "repaired"), ("esimcse", "released")]
+)
+def test_the_other_methods_run(method, profile, thin):
+    result = run(small(method, profile), thin)
+    assert result.status == "ok" and math.isfinite(
+        values(result, "selected", "avg", "spearman_all")[0]
+    )
+
+
+def test_text_views_are_trained(thin, monkeypatch):  # Table 5, D26
+    pytest.importorskip("nlpaug", reason="requirements-rewriting.txt is not installed")
+    monkeypatch.setattr(
+        tokens,
+        "training_text",
+        lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)],
+    )
+    typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
+    target, both = (run(vary(typos, change), thin) for change in ({}, {"text.view": "both"}))
+    assert values(target, "curve", "train", "loss") != values(both, "curve", "train", "loss")
+    assert (
+        target.provenance["rewritten_text"] == both.provenance["rewritten_text"]
+        and target.provenance["nlpaug"]
+    )
+
+
+def test_divergence_is_a_result(thin):
+    result = run(
+        small(train__learning_rate=1e30, train__warmup_fraction=0.0, train__clip_norm=1e30), thin
+    )
+    assert result.status == "diverged" and not result.pairs
+    assert len(values(result, "last", "train", "diverged_at")) == 1
+    assert not values(result, "selected", "avg", "spearman_all")
+
+
+def test_collapse_is_a_result(thin, monkeypatch):
+    # every embedding counts as collapsed: the status must say so
+    monkeypatch.setattr(scoring, "COLLAPSED_SPREAD", 2.0)
+    result = run(small(), thin)
+    assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
+
+
+OTHERS = [
+    {"encoder__digest": "0"},
+    {"data__digest": "0"},
+    {"eval__transfer": True},
+    {"data__rows": 128},
+]
+
+
+@pytest.mark.parametrize("changes", OTHERS)
+def test_other_data_than_planned_is_refused(changes, execution):
+    with pytest.raises(UserError, match="planned with"):
+        run(small(**changes), execution)
+
+
+class StubScorer:
+    """Scores by name: (all, mean, wmean), whatever the model."""
+
+    tests = ("A", "B")
+    dev_sentences = ("a", "b")
+
+    def score(self, model, names):
+        known = {"dev": (10.0, 20.0, 30.0), "A": (50.004, 60.0, 70.0), "B": (51.0, 61.0, 71.5)}
+        scores = {name: dict(zip(AGGREGATES, known[name], strict=True)) for name in names}
+        return EvaluationResult(scores, (), {}, lambda texts: np.eye(2))
+
+
+TESTS = {"select.metric": "sts_test_avg"}
+
+
+@pytest.mark.parametrize(
+    "changes, expected",
+    [
+        ({}, 10.0),
+        ({"sts.aggregate": "mean"}, 20.0),
+        ({"sts.aggregate": "wmean"}, 30.0),  # D80
+        (TESTS | {"select.score": "mean_of_7"}, 50.502),  # D40
+        (TESTS | {"select.score": "mean_of_7", "sts.aggregate": "wmean"}, 70.75),
+        (TESTS | {"select.score": "mean_of_8_rounded"}, (50.0 + 51.0 + 50.5) / 3),  # D41
+    ],
+)
+def test_what_selects_a_checkpoint(changes, expected):
+    score, rows = Scorer.check(StubScorer(), None, vary(small(), changes), 7)
+    assert score == pytest.approx(expected, abs=1e-9)
+    assert (
+        rows[0].step == 7
+        and rows[0].task == "dev"
+        and ("curve", "dev", "mean_cosine", 7, 0.0) in rows
+    )
+
+
+def test_pairs_in_another_order_have_their_own_sentences(tmp_path):
+    """embeddings-benchmark/mteb#1366, sentence-transformers#3338: a kept table, and sentences in
+    another order."""
+    for name, words in {"a": "a cat", "b": "two dogs that run", "dev": "one house"}.items():
+        pairs = (f"{words} {i}\t{words} again {i % 3}\t{i}\n" for i in range(4))
+        (tmp_path / f"{name}.tsv").write_text("".join(pairs))
+    for order in (("dev", "a", "b"), ("b", "dev", "a")):
+        files = tuple((name, str(tmp_path / f"{name}.tsv")) for name in order)
+        digest = own_digest(own_sets([(name, Path(file)) for name, file in files]), None)
+        config = vary(small("simcse"), {"scale": "mini", "eval.digest": digest})
+        execution = Execution(
+            results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), pairs=files
+        )
+        encoder, tokenizer = load_encoder(config, execution)
+        scorer = scorer_for(config, execution, tokenizer, encoder, torch.device("cpu"))
+        for sentence, place in scorer.index.items():
+            assert scorer.table[place].tolist() == tokenizer(sentence)["input_ids"], (
+                order,
+                sentence,
+            )

@@ -1,0 +1,147 @@
+"""Models that runs leave: loaded by transformers and sentence-transformers they give the vectors
+that the run scored."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fake_jobs import made_result
+from small_runs import planned, run, small, thinned
+from transformers import AutoModel, AutoTokenizer
+
+from core.config.identity import from_canonical_json, run_id
+from core.config.run import Execution
+from core.config.vary import vary
+from core.runner.evaluate import main
+from core.runner.plan import lacks_model
+from core.store.files import sweep, whole
+from core.store.store import Store
+from core.training import job
+from core.training.kept_model import keep_model
+
+
+@pytest.fixture(scope="module", params=["mocose", "simcse"])
+def left(request, tmp_path_factory):
+    """A run that kept its model: its folder and its result."""
+    folder = tmp_path_factory.mktemp("kept")
+    execution = Execution(
+        results_dir=str(folder),
+        cache_dir=str(folder / "cache"),
+        encoder_name="demo encoder",
+        keep_models=True,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "load_demo", thinned)
+        result = run(small(request.param), execution)
+    (model,) = (folder / "models").iterdir()
+    assert run_id(from_canonical_json((model / "run.json").read_text())[0]) == model.name
+    return model, result
+
+
+def test_transformers_and_sentence_transformers_give_the_run_s_cosines(left):
+    folder, result = left
+    model = AutoModel.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    pairs = thinned()["Para"]
+    (stored,) = (block.cosine for block in result.pairs if block.task == "Para")
+
+    def by_transformers(sentences):
+        with torch.inference_mode():
+            return (
+                model(**tokenizer(sentences, padding=True, return_tensors="pt"))
+                .last_hidden_state[:, 0]
+                .numpy()
+            )
+
+    def compared(vectors_of):
+        a = vectors_of(list(pairs.a))
+        b = vectors_of(list(pairs.b))
+        cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        np.testing.assert_allclose(cosine, stored, atol=2e-5)
+
+    compared(by_transformers)
+    library = pytest.importorskip(
+        "sentence_transformers", reason="sentence-transformers is not installed"
+    )
+    whole = library.SentenceTransformer(str(folder), device="cpu")
+    compared(lambda sentences: whole.encode(sentences, show_progress_bar=False))
+
+
+@pytest.mark.parametrize("config", [small(eval__vector="pooler"), small("simcse", eval__head="on")])
+def test_a_run_that_scores_a_head_keeps_no_model(config, tmp_path):
+    keep_model(config, Execution(results_dir=str(tmp_path), cache_dir=""), None, tmp_path, 1)
+    assert not config.keepable and not list(tmp_path.iterdir())
+
+
+def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, capsys):
+    folder, result = left
+    monkeypatch.setattr("core.runner.evaluate.load_demo", thinned)
+    assert main([str(folder), "--scale", "demo"]) == 0
+    scored = {
+        row.task: row.value
+        for row in result.rows
+        if (row.checkpoint, row.metric) == ("selected", "spearman_all")
+    }
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shown = {
+        words[0]: float(words[2]) for words in lines if words[0] in scored and words[0] != "DEV"
+    }
+    assert len(shown) >= 4 and all(abs(shown[name] - scored[name]) < 0.02 for name in shown)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from core.store.files import whole
+with whole(Path(sys.argv[1]), folder=True) as folder:
+    (folder / "modules.json").write_text("half")
+    (folder / "model.safetensors").write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def made(folder: Path, text: str) -> None:
+    for name in ("modules.json", "model.safetensors"):
+        (folder / name).write_text(text)
+
+
+def test_a_kill_leaves_no_half_folder_and_the_next_writing_sweeps(tmp_path):
+    target = Store(tmp_path, None).path("models", "0123456789abcdef")
+    with whole(target, folder=True) as folder:
+        made(folder, "old")
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, str(target)], env=environment, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (target / "modules.json").read_text() == "old" and len(
+        list(target.parent.iterdir())
+    ) == 2
+    sweep(target)  # as whoever has the run's claim does
+    with pytest.raises(ZeroDivisionError), whole(target, folder=True) as folder:
+        (folder / "modules.json").write_text(str(1 / 0))
+    with whole(target, folder=True) as folder:
+        made(folder, "new")
+    assert [path.name for path in target.parent.iterdir()] == [target.name] and (
+        target / "modules.json"
+    ).read_text() == "new"
+
+
+def test_a_run_without_its_model_is_missing_where_models_are_kept(desk):
+    # of a head no model is kept
+    run_ = planned(1)
+    unfit = vary(planned(1).config, {"eval.vector": "projection"})
+    desk.store.save(run_.config, made_result(run_.config))
+    assert lacks_model(desk.store, run_.run_id, run_.config) and not lacks_model(
+        desk.store, "0" * 16, unfit
+    )
+    with whole(desk.store.path("models", run_.run_id), folder=True) as folder:
+        made(folder, "[]")
+    assert not lacks_model(desk.store, run_.run_id, run_.config)
+    (desk.store.path("models", run_.run_id) / "model.safetensors").unlink()
+    assert lacks_model(desk.store, run_.run_id, run_.config)

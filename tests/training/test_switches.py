@@ -1,0 +1,268 @@
+"""Every switch changes the arithmetic, not only the run id: a few tiny steps under each value must
+end elsewhere."""
+
+import numpy as np
+import pytest
+import tiny
+import torch
+
+from core.config import methods
+from core.config.identity import run_id
+from core.config.vary import vary
+from core.encoder.packing import pack
+from core.encoder.tokens import TokenTable
+from core.methods.contrastive import TrainingText
+from core.methods.mocose.model import MoCoSE
+from core.training.trainer import train, training_batches
+
+CPU = torch.device("cpu")
+TEXTS = [" ".join(f"w{(7 * i + j) % 45}" for j in range(5 + i % 4)) for i in range(23)]
+KNOWN = {"[MASK]": 4, "a": 5, "the": 6}
+
+
+class WordTokenizer:
+    """Blank-separated words w0 … w44 as ids 5 … 49 between two special tokens. "[MASK]" is 4; two
+    stop-words are known."""
+
+    mask_token = "[MASK]"
+    unk_token = "[UNK]"
+
+    def tokenize(self, text):
+        return [word if word in KNOWN else "[UNK]" for word in text.split()]
+
+    def __call__(self, texts, truncation, max_length):
+        ids = [
+            [2, *(KNOWN.get(word) or 5 + int(word[1:]) for word in text.split()), 3]
+            for text in texts
+        ]
+        return {
+            "input_ids": [
+                row if len(row) <= max_length else row[: max_length - 1] + [3] for row in ids
+            ]
+        }
+
+
+def table_of(texts, config):
+    ids = WordTokenizer()(texts, True, config.data.max_length)["input_ids"]
+    return TokenTable(np.concatenate(ids).astype(np.int32), np.cumsum([0, *map(len, ids)]))
+
+
+def outcome(config, rows=23, rewritten=None):
+    """Everything that a run leaves after its steps, as one vector: losses, weights that score,
+    scored vectors."""
+    table = table_of(TEXTS[:rows], config)
+    rates = {
+        "dropout": config.encoder.hidden_dropout,
+        "attention_dropout": config.encoder.attention_dropout,
+    }
+    model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), **rates), CPU)
+    batches = training_batches(
+        config, TrainingText(table, TEXTS[:rows], WordTokenizer(), rewritten), CPU
+    )
+    training = train(config, model, batches, lambda step: float(step), lambda report: None)
+    model.eval()
+    with torch.no_grad():
+        scored = model.sentence_vectors(pack([table[i] for i in range(6)]))
+    parts = [torch.tensor([loss for _, loss in training.losses]), scored.flatten()]
+    parts += [value.flatten() for value in training.selected.state.values()]
+    return torch.cat(parts)
+
+
+def moved(a, b):
+    return a.shape != b.shape or not torch.equal(a, b)
+
+
+STARTS = {
+    "mocose": {
+        "heads.dropout": 0.1,
+        "encoder.hidden_dropout": 0.1,
+        "fgsm.epsilon": 0.01,
+        "ema.total_updates": 15,
+    },
+    "esimcse": {
+        "encoder.hidden_dropout": 0.1,
+        "dup.rate": 0.6,
+        "data.max_length": 9,
+        "momentum.lambda": 0.9,
+    },
+}
+CURRENT = {"fgsm.gradient": "current"}
+PER_BATCH = {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"}
+CUT_OFF = {"aug.token_cutoff": 0.2}
+PER_SENTENCE = {"aug.position_shuffle": "per_sentence"}
+SWITCHES = {
+    "mocose": [
+        # D1, D2
+        {"loss.in_batch_negatives": False},
+        {"ema.schedule": "constant", "ema.end": None, "ema.total_updates": None},
+        {"ema.schedule": "cosine_to_end", "ema.end": 0.95, "ema.total_updates": None},
+        {"ema.total_updates": 5},
+        {"ema.start": 0.5},
+        # D6, D8, D9
+        {"target.stop_gradient": False},
+        {"target.embeddings": "ema"},
+        {"target.dropout": "off"},
+        {"eval.vector": "pooler"},
+        {"eval.vector": "projection"},  # D10
+        {"heads.projection_tail": "linear_ln"},
+        {"heads.projection_tail": "linear"},  # D11
+        # D12
+        {"heads.projection_layers": 0},
+        {"heads.projection_layers": 2},
+        {"heads.predictor_layers": 0},
+        {"heads.predictor_layers": 3},
+        {"heads.out_size": 8},
+        {"heads.predictor_hidden": 8},
+        {"heads.dropout": 0.3},  # D13
+        # D14, D15
+        {"queue.init": "released_2022"},
+        {"queue.init_size": 3},
+        {"queue.size": 6, "queue.init_size": 6},
+        # D17, D44
+        {"queue.slice": ((0, 4),)},
+        {"queue.negatives": "mean"},
+        {"queue.negatives": "kmeans", "queue.clusters": 3},
+        # D18
+        CURRENT,
+        {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
+        {"fgsm.views": "online_only"},
+        # D19, D20
+        CURRENT | {"fgsm.views": "online_only"},
+        CURRENT | {"fgsm.epsilon": 1e-4},
+        {"fgsm.epsilon": 0.05},
+        {"fgsm.at_eval": True},
+        PER_BATCH,
+        PER_SENTENCE | {"aug.position_shuffle_range": "padded"},
+        PER_SENTENCE | {"aug.position_shuffle_range": "real_tokens"},
+        # D22
+        *(
+            CUT_OFF | {"aug.token_cutoff_pool": pool}
+            for pool in ("padded_all", "real_tokens", "real_tokens_no_special")
+        ),
+        # D30, D31
+        {"aug.feature_cutoff": 0.2},
+        {"train.batch_size": 3},
+        {"train.weight_decay": 0.1},
+        {"train.learning_rate": 2e-3},
+        {"train.warmup_fraction": 0.5},
+        {"train.clip_norm": 0.01},
+        {"train.beta1": 0.5},
+        {"train.beta2": 0.9},
+        {"train.epsilon": 1e-2},
+        # D32, D33, D34
+        {"train.steps": 5},
+        {"loss.temperature": 0.1},
+        {"data.max_length": 6},
+        {"train.precision": "bf16"},
+        {"seed.data": 1},
+        {"seed.model": 1},
+        {"eval.every": 2, "select.metric": "last"},  # D35
+        {"encoder.hidden_dropout": 0.2},
+        {"encoder.attention_dropout": 0.2},
+    ],
+    "esimcse": [
+        # D60, D61, D62
+        {"momentum.init": "random"},
+        {"dup.range": "released"},
+        {"dup.cap": 1},
+        {"dup.recut": True},
+        # D63, D64, D72
+        {"dup.protect_special": False},
+        {"dup.resample": "static"},
+        {"dup.unit": "word"},
+        {"dup.unit": "stopword"},
+        # D67, D65, D68
+        {"dup.unit": "mask"},
+        {"dup.rate": 0.9},
+        {"dup": None},
+        {"eval.head": "on"},
+        {"momentum.head": "ema"},
+        # D69, D70
+        {"momentum.dropout": "on"},
+        {"momentum.when": "after_optimizer"},
+        {"queue.view": "repeated"},
+        # D73, D78
+        {"queue.size": 3},
+        {"momentum.lambda": 0.5},
+        {"data.drop_last": False},
+        {"queue": None, "momentum": None},
+    ],
+}
+
+
+@pytest.mark.parametrize("method", SWITCHES)
+def test_every_switch_moves_the_run(method):
+    config = vary(tiny.config(method), STARTS[method])
+    plain = outcome(config)
+    for changes in SWITCHES[method]:
+        other = vary(config, changes)
+        assert run_id(config) != run_id(other) and moved(plain, outcome(other)), changes
+
+
+@pytest.mark.parametrize(
+    "method, start, changes",
+    [
+        ("mocose", {"target__stop_gradient": False}, {"target.freeze_projection": False}),  # D7
+        # D37: 23 rows in batches of 4 leave 3 over
+        ("mocose", tiny.NO_FGSM, {"data.drop_last": False}),
+        ("esimcse", {"queue__size": 2}, {"queue.cut_first_batch": False}),  # D70
+    ],
+)
+def test_switches_that_need_another_start(method, start, changes):
+    config = tiny.config(method, **start)
+    assert moved(outcome(config), outcome(vary(config, changes)))
+
+
+# D26: the same text changes nothing, another one does
+def test_a_rewritten_target_view_is_trained_against():
+    config = tiny.config("mocose", fgsm__epsilon=0.01)
+    plain = outcome(config)
+    same = outcome(config, rewritten=table_of(TEXTS, config))
+    assert torch.equal(plain, same)
+    assert moved(
+        plain,
+        outcome(
+            config, rewritten=table_of([" ".join(text.split()[::-1][:4]) for text in TEXTS], config)
+        ),
+    )
+
+
+def test_padding_switch_acts_through_cutoff_and_shuffle_alone():  # D33 with D22, D24
+    plain = tiny.config("mocose", data__max_length=20)
+    assert torch.equal(outcome(plain), outcome(vary(plain, {"data.padding": "dynamic"})))
+    for changes in (CUT_OFF | {"aug.token_cutoff_pool": "padded_all"}, PER_BATCH):
+        augmented = vary(plain, changes)
+        assert moved(outcome(augmented), outcome(vary(augmented, {"data.padding": "dynamic"})))
+
+
+def test_fgsm_in_evaluation_has_nothing_to_replay_before_the_first_step():  # D20
+    config = tiny.config("mocose", fgsm__epsilon=0.01, fgsm__at_eval=True)
+    model = MoCoSE(config, tiny.encoder(tiny.bert()), CPU)
+    batch = pack(tiny.sentences(4))
+    plain = MoCoSE(vary(config, {"fgsm.at_eval": False}), tiny.encoder(tiny.bert()), CPU)
+    model.eval(), plain.eval()
+    assert torch.equal(model.sentence_vectors(batch), plain.sentence_vectors(batch))
+    model.train().loss(batch).backward()
+    model.stale.keep()
+    assert moved(model.eval().sentence_vectors(batch), plain.sentence_vectors(batch))
+
+
+def test_ema_timing_is_equivalent_without_accumulation():  # D5
+    config = tiny.config(
+        "mocose", heads__dropout=0.1, encoder__hidden_dropout=0.1, ema__total_updates=5
+    )
+    assert torch.equal(outcome(config), outcome(vary(config, {"ema.when": "before_forward"})))
+
+
+def test_esimcse_without_queue_and_repetition_is_simcse():
+    simcse = tiny.config("simcse", encoder__hidden_dropout=0.1)
+    rate = tiny.config(
+        "esimcse",
+        encoder__hidden_dropout=0.1,
+        queue=None,
+        momentum=None,
+        dup__range="released",
+        dup__cap=1,
+    )
+    # cap 1 under the released range draws from 0..0: never repeats
+    assert torch.equal(outcome(simcse), outcome(rate))
