@@ -31,7 +31,9 @@ from core.errors import HOME, UserError, refusing
 from core.report import frames, verdicts
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
+from core.study.grid import resolve
 from core.study.setup import Setup
+from core.study.variants import varied
 
 # columns of runs.csv
 DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int64"}
@@ -197,8 +199,8 @@ class Results:
         changes = _texts(settings)
         fields = _texts(vary)
         if changes or fields:
-            wanted = setup.varied(wanted, changes, fields)
-        return verdicts.study_result(wanted, setup, self.store)
+            wanted = varied(wanted, setup, changes, fields)
+        return verdicts.study_result(resolve(wanted, setup), self.store)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or your own alone; damaged runs, those of another version

@@ -32,6 +32,7 @@ from core.report.quantities import Rows, value
 from core.report.render import gathered
 from core.report.verdicts import Judged
 from core.store.store import Store
+from core.study.grid import resolve
 from core.study.setup import Setup
 from core.study.study import Metric
 from studies import STUDIES
@@ -70,12 +71,12 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
     numbers = dict[str, dict[str, float | None]]()
     for profile in PROFILES:
         setup = Setup(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1)
-        for result in gathered(STUDIES, setup, store):
+        for result in gathered([resolve(study, setup) for study in STUDIES], store):
             table = f"{result.study.name} · {profile}"
             for cell in result.cells:
                 if not cell.runs:
                     continue
-                config = replace(setup.config(result.study, cell.cell, 0), seed=Seed())
+                config = replace(cell.place.config(0), seed=Seed())
                 cell_id = run_id(config)
                 for run in cell.runs:
                     if run.rows is None or run.status == "diverged":

@@ -196,15 +196,13 @@ LIMITS = (
 def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Check]:
     """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch;
     then how often the text is read, which bars nothing."""
-    study = result.study
-    setup = result.setup
     runs = []
     pairs = {}  # of those with a memory: the run here and the paper's
     for cell in cells:
-        run = setup.config(study, cell.cell, 0)
+        run = cell.place.config(0)
         runs.append(run)
         if run.memory:
-            pairs[cell.name] = (run, study.paper_config(cell.cell, setup.profile))
+            pairs[cell.name] = (run, cell.place.paper)
     checks = []
     if pairs:
         checks = [_worst(limit, pairs) for limit in LIMITS]
@@ -330,7 +328,7 @@ def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[Ce
             pairs += [(cell, reading.contrast.metric or cell.metric) for cell in reading.cells]
     names = {cell.name for cell, metric in pairs if metric.checkpoint in AFTER_TRAINING}
     here = [cell for cell in result.cells if cell.name in names and cell.unavailable is None]
-    return [cell for cell in here if result.setup.config(result.study, cell.cell, 0).trains]
+    return [cell for cell in here if cell.place.config(0).trains]
 
 
 def _method(cell: CellResult, study: Study) -> Method:

@@ -290,14 +290,14 @@ def _counts(rows: pd.DataFrame, lacking: int) -> str:
 
 def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
     """What a study would take at the papers' scale."""
-    cells = {cell.runs[0].run_id: cell.cell for cell in result.cells if cell.runs}
+    cells = {cell.runs[0].run_id: cell.place for cell in result.cells if cell.runs}
     if costs:
         return prospects.summary(costs)
     if not cells:
         return "cannot be run"
     of_a_seed = 0.0
     for cell in cells.values():
-        of_a_seed += seconds(result.setup.config(result.study, cell, 0))
+        of_a_seed += seconds(cell.config(0))
     runs = f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(cells)} runs"
     return f"{runs}, {prospects.gpu_time(FIRST_SEEDS * of_a_seed / prospects.HOUR)}"
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtrc, chdtri, ndtr, stdtrit
 
-from core.config.identity import run_id
 from core.config.run import RunConfig
 from core.errors import counted
 from core.report.contrasts import Reading
@@ -26,8 +25,8 @@ from core.report.results import CellResult
 from core.report.statistics import LOOKS, alpha_at, claim_p, scatter_by_seed, settled
 from core.report.verdicts import Judged, Verdict, study_result
 from core.study.claim import HALF, Claim, Contrast, Predicate, truth
-from core.study.setup import Setup
-from core.study.study import Cell, Study
+from core.study.grid import Grid
+from core.study.study import Cell
 
 POWER = 0.8
 QUANTILES = (np.arange(400) + 0.5) / 400
@@ -244,8 +243,10 @@ def _price(
     powers = ((n, power(claim, of, n, len(study.claims))[outcome]) for n in LOOKS)
     seeds = next((n for n, chance in powers if chance >= POWER), None)
     runs = itertools.product(_compared_cells(verdict), range(seeds or 0))
-    configs = [result.setup.config(study, cell.cell, seed) for cell, seed in runs]
-    return Price(spread, seeds, {run_id(config): seconds(config) / HOUR for config in configs})
+    hours = {
+        cell.place.run_id(seed): seconds(cell.place.config(seed)) / HOUR for cell, seed in runs
+    }
+    return Price(spread, seeds, hours)
 
 
 def summary(costs: Sequence[Cost]) -> str:
@@ -262,15 +263,13 @@ def summary(costs: Sequence[Cost]) -> str:
     return f"up to {seeds} seeds, {counted(len(hours), 'run')}, {time} would {ending}"
 
 
-def lines(
-    studies: Iterable[Study], setup: Setup, seconds: Callable[[RunConfig], float], devices: int
-) -> list[str]:
+def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float], devices: int) -> list[str]:
     """What `--plan` prints: seeds, runs, hours and spread by claim, and of all affordable claims
     together."""
     every = []
     listed = []
-    for study in studies:
-        result = study_result(study, setup)
+    for grid in grids:
+        result = study_result(grid)
         costs = of_study(result, seconds)
         every += costs
         listed += [f"  {result.study.name} {cost.words}" for cost in costs]

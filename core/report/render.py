@@ -19,16 +19,15 @@ from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
 from core.store.files import write_changed
+from core.study.grid import Grid
 from core.study.reason import in_title
-from core.study.setup import Setup
 from core.study.study import Study
 
 PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
 def render(
-    studies: Sequence[Study],
-    setup: Setup,
+    grids: Sequence[Grid],
     store,
     results_dir: Path,
     figures_dir: Path,
@@ -40,10 +39,11 @@ def render(
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
     left out.
     """
+    setup = grids[0].setup
     key = Path(setup.scale.name) / setup.profile
     tables = results_dir / key
     pictures = figures_dir / key
-    results = gathered(studies, setup, store)
+    results = gathered(grids, store)
     lines = []
     for result in results:
         name = result.study.name
@@ -111,10 +111,10 @@ def remove(study: str, tables: Path, pictures: Path, but: Collection[str] = ()) 
             path.unlink(missing_ok=True)
 
 
-def gathered(studies: Sequence[Study], setup: Setup, store) -> list[Judged]:
+def gathered(grids: Sequence[Grid], store) -> list[Judged]:
     """Studies as they stand in the store; nothing is written."""
     loaded: dict = {}
-    return [study_result(study, setup, store, loaded) for study in studies]
+    return [study_result(grid, store, loaded) for grid in grids]
 
 
 def _heading(result: Judged) -> str:
@@ -147,23 +147,19 @@ def is_ours(page: Path) -> bool:
 def render_index(
     studies: Sequence[Study],
     stored: Results,
-    setups: Sequence[Setup],
+    grids: Mapping[tuple[str, str], Sequence[Grid]],
     results_dir: Path,
     figures_dir: Path,
     seconds: Seconds,
 ) -> list[str]:
     """Write the page over all scales and profiles, its README.md and CSV files; what was written.
-    `stored` are the results with a run."""
+    `stored` are the results with a run, `grids` all studies of a scale and profile."""
     if not any(stored.values()):
         return []
     results: dict[tuple[str, str], list[Judged]] = {}
-    for setup in setups:
-        key = setup.scale.name, setup.profile
+    for key, of_key in grids.items():
         by_name = {result.study.name: result for result in stored.get(key, ())}
-        if by_name or setup.profile == setups[0].profile:
-            results[key] = [
-                by_name.get(study.name) or study_result(study, setup) for study in studies
-            ]
+        results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
         if by_name:
             runs = frames.summary_frame(by_name.values())
             text = frames.csv_text(runs, digits=6)

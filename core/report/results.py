@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
-from core.config.identity import run_id
 from core.config.scale import Scale
 from core.errors import UserError
 from core.report.quantities import Rows, counted, value, worst_of
 from core.report.statistics import Estimate, over_seeds
+from core.study.grid import Grid, GridCell, resolve_cells
 from core.study.reason import Reason
-from core.study.setup import Setup, parts
+from core.study.setup import Setup
 from core.study.study import SIMCSE, Cell, Metric, Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
@@ -52,18 +52,30 @@ Loaded = dict[str, RunResult]  # by run id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellResult:
-    """One entry of a table over its seeds; `unavailable` says why a cell without runs cannot be
-    run, None of every other."""
+    """One entry of a table over its seeds."""
 
-    cell: Cell
-    metric: Metric
+    place: GridCell
     runs: tuple[RunResult, ...]
-    unavailable: Reason | None
+
+    @property
+    def cell(self) -> Cell:
+        """What the study says of it."""
+        return self.place.cell
+
+    @property
+    def metric(self) -> Metric:
+        """What the entry is."""
+        return self.place.metric
+
+    @property
+    def unavailable(self) -> Reason | None:
+        """Why a cell without runs cannot be run; None of every other."""
+        return self.place.unavailable
 
     @property
     def name(self) -> str:
         """The cell's labels in one word."""
-        return "/".join(self.cell.labels)
+        return self.place.name
 
     @property
     def by_seed(self) -> dict[int, float]:
@@ -107,12 +119,21 @@ class StudyResult:
     result at each combination of values of `--vary`; empty if nothing is varied.
     """
 
-    study: Study
-    setup: Setup
+    grid: Grid
     aggregate: str
     cells: tuple[CellResult, ...]
     simcse: tuple[RunResult, ...]
     by_value: tuple[StudyResult, ...] = ()
+
+    @property
+    def study(self) -> Study:
+        """The study, on the scale's own tasks."""
+        return self.grid.study
+
+    @property
+    def setup(self) -> Setup:
+        """The setup under which it was resolved."""
+        return self.grid.setup
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -142,7 +163,7 @@ class StudyResult:
         return len(ids)
 
 
-def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> StudyResult:
+def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
     """A study with every run that the store holds under the setup's seeds, the user's own runs
     first; without a store its configurations alone. `loaded` keeps what was read for studies that
     share runs.
@@ -152,29 +173,27 @@ def gather(study: Study, setup: Setup, store=None, loaded: Loaded | None = None)
     """
     if loaded is None:
         loaded = {}
-    study = study.at(setup.scale)
-    learnt = _cells(SIMCSE, SIMCSE.cells[:1], replace(setup, seeds=1), store, loaded)
+    bar = resolve_cells(SIMCSE, replace(grid.setup, seeds=1))
+    learnt = _cells(bar, store, loaded)
     simcse = _counting(learnt, worst_values(learnt))[0].runs
-    by_part = [(part, _cells(part, part.cells, setup, store, loaded)) for part in parts(study)]
+    by_part = [(part, _cells(part, store, loaded)) for part in grid.parts()]
     worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
     results = []
     for part, cells in by_part:
         counting = tuple(_counting(cells, worst))
-        aggregate = _aggregate(part, cells, setup)
         results.append(
-            StudyResult(study=part, setup=setup, aggregate=aggregate, cells=counting, simcse=simcse)
+            StudyResult(grid=part, aggregate=_aggregate(part), cells=counting, simcse=simcse)
         )
-    if not study.varied:
+    if not grid.study.varied:
         return results[0]
     every = tuple(chain.from_iterable(result.cells for result in results))
-    return replace(results[0], study=study, cells=every, by_value=tuple(results))
+    return replace(results[0], grid=grid, cells=every, by_value=tuple(results))
 
 
-def _aggregate(study: Study, cells: Iterable[CellResult], setup: Setup) -> str:
+def _aggregate(grid: Grid) -> str:
     """How the runs of a study join their test pairs."""
-    for cell in cells:
-        if cell.unavailable is None:
-            return setup.config(study, cell.cell, 0).sts.aggregate
+    for cell in grid.available:
+        return cell.config(0).sts.aggregate
     return "all"
 
 
@@ -200,35 +219,25 @@ def _counting(
     return counting
 
 
-def _cells(
-    study: Study, cells: Iterable[Cell], setup: Setup, store, loaded: Loaded
-) -> list[CellResult]:
+def _cells(grid: Grid, store, loaded: Loaded) -> list[CellResult]:
     """Cells with their runs' own numbers."""
-    results = []
-    for cell in cells:
-        unavailable = setup.unavailable(study, cell)
-        runs: tuple[RunResult, ...] = ()
-        if unavailable is None:
-            runs = _runs(study, cell, setup, store, loaded)
-        metric = study.metric_of(cell)
-        results.append(CellResult(cell=cell, metric=metric, runs=runs, unavailable=unavailable))
-    return results
+    return [CellResult(place=cell, runs=_runs(cell, grid, store, loaded)) for cell in grid.cells]
 
 
-def _runs(study: Study, cell: Cell, setup: Setup, store, loaded: Loaded) -> tuple[RunResult, ...]:
+def _runs(cell: GridCell, grid: Grid, store, loaded: Loaded) -> tuple[RunResult, ...]:
     """A cell's runs as the cell reads them: those of the setup's seeds, and stored seeds beyond."""
+    if cell.unavailable is not None:
+        return ()
     runs = list[RunResult]()
-    metric = study.metric_of(cell)
-    seeds = setup.seeds_of(study)
-    while len(runs) < seeds or all(run.status != "missing" for run in runs):
-        config = setup.config(study, cell, len(runs))
-        identity = run_id(config)
+    aggregate = cell.config(0).sts.aggregate
+    while len(runs) < grid.seeds or all(run.status != "missing" for run in runs):
+        identity = cell.run_id(len(runs))
         if identity not in loaded:
             loaded[identity] = _load(store, identity, len(runs))
         run = loaded[identity]
-        if run.status == "missing" and len(runs) >= seeds:
+        if run.status == "missing" and len(runs) >= grid.seeds:
             break
-        number = run.read(metric, config.sts.aggregate, setup.scale)
+        number = run.read(cell.metric, aggregate, grid.setup.scale)
         status = run.status
         if number is None and status == "ok":
             status = "no number"

@@ -28,8 +28,8 @@ from core.report.contrasts import Reading, readings
 from core.report.results import Loaded, StudyResult, gather
 from core.report.statistics import Estimate, alpha_at, decide, leaves, over_seeds
 from core.study.claim import ROUNDING, Claim, Contrast, Predicate, truth
+from core.study.grid import Grid, unmeasured
 from core.study.reason import in_words
-from core.study.setup import Setup, unmeasured
 from core.study.study import Study
 
 AS_PRINTED = "as printed, no difference above the margin"
@@ -132,10 +132,10 @@ def judge(result: StudyResult) -> Judged:
     return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
 
 
-def study_result(study: Study, setup: Setup, store=None, loaded: Loaded | None = None) -> Judged:
+def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> Judged:
     """A study on its stored runs, judged; `store` and `loaded` as in
     `core.report.results.gather`."""
-    return judge(gather(study, setup, store, loaded=loaded))
+    return judge(gather(grid, store, loaded=loaded))
 
 
 def _verdict(
@@ -181,8 +181,6 @@ def _verdict(
 def _out_of_reach(claim_readings: Iterable[Reading], result: StudyResult) -> Reasons:
     """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do
     not leave."""
-    study = result.study
-    setup = result.setup
     reasons = []
     for reading in claim_readings:
         metric = reading.contrast.metric
@@ -191,8 +189,8 @@ def _out_of_reach(claim_readings: Iterable[Reading], result: StudyResult) -> Rea
                 continue
             reason = cell.unavailable
             if reason is None and metric is not None:
-                transfer = setup.config(study, cell.cell, 0).eval.transfer
-                reason = unmeasured(metric, transfer, setup.scale)
+                transfer = cell.place.config(0).eval.transfer
+                reason = unmeasured(metric, transfer, result.setup.scale)
             if reason is not None:
                 reasons.append(reason)
     return tuple(dict.fromkeys(reasons))
@@ -297,24 +295,24 @@ class Judgeable(NamedTuple):
         return f"{self.able} of {self.claims} claims can be judged at scale {self.scale}."
 
 
-def judgeable(studies: Iterable[Study], setup: Setup) -> list[Judgeable]:
-    """Which claims of each study with claims this setup's scale can judge."""
+def judgeable(grids: Iterable[Grid]) -> list[Judgeable]:
+    """Which claims of each study with claims its scale can judge."""
     by_study = []
-    for study in studies:
-        if study.claims:
-            result = study_result(study, setup)
+    for grid in grids:
+        if grid.study.claims:
+            result = study_result(grid)
             able = sum(not verdict.barred for verdict in result.verdicts)
             claims = len(result.verdicts)
             by_study.append(
-                Judgeable(result.study, setup.scale.name, able, claims, reasons(result))
+                Judgeable(result.study, grid.setup.scale.name, able, claims, reasons(result))
             )
     return by_study
 
 
-def judged_at(studies: Iterable[Study], setup: Setup) -> list[str]:
+def judged_at(grids: Iterable[Grid]) -> list[str]:
     """Which claims of each study this scale can judge, and why not the others, in lines."""
     lines = []
-    for entry in judgeable(studies, setup):
+    for entry in judgeable(grids):
         lines.append(f"{entry.study.name}: {entry.words}")
         lines += [f"  {reason}" for reason in entry.reasons]
     return lines

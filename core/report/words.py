@@ -14,7 +14,7 @@ from core.report.quantities import worst_value
 from core.report.results import StudyResult, worst_values
 from core.report.verdicts import Judged, reasons
 from core.study.claim import Contrast
-from core.study.setup import values
+from core.study.grid import values
 from core.study.study import Metric
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone

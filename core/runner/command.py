@@ -27,6 +27,7 @@ from core.runner.train import RunTrainer, Surroundings
 from core.store.records import StoredRun
 from core.store.store import Store
 from core.study.catalogue import Catalogue
+from core.study.grid import Grid, check_distinct, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 
@@ -81,17 +82,20 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if options.mode == "list":
         return menu(training, studies)
     studies = [inputs.varied(options, study, setup) for study in studies]
+    grids = [resolve(study, setup) for study in studies]
+    for grid in grids:
+        check_distinct(grid)
     if options.mode == "verify-published":
         return verify(training, studies)
     status = 0
     if not draws:
-        status = train_or_plan(training, studies)
+        status = train_or_plan(training, studies, grids)
     if status > 128 or options.mode == "plan":
         return status  # stopped: the user wants out, and what is stored can be drawn later
     if options.publish:
         replace_others = options.replace_published
-        publish_and_draw(store, around.home, catalogue.studies, studies, setup, replace_others)
-    drawer.draw(studies, setup)
+        publish_and_draw(store, around.home, catalogue.studies, grids, replace_others)
+    drawer.draw(studies, grids)
     return status
 
 
@@ -154,7 +158,7 @@ def refusal_of(check: Callable[..., object], *words: object) -> str:
     return ""
 
 
-def train_or_plan(training: RunTrainer, studies: list[Study]) -> int:
+def train_or_plan(training: RunTrainer, studies: list[Study], grids: list[Grid]) -> int:
     """Train what is missing, or with --resolve what decides most; with --plan print it. The exit
     status."""
     options = training.options
@@ -168,8 +172,7 @@ def train_or_plan(training: RunTrainer, studies: list[Study]) -> int:
                 return resolving.plan()
             return resolving.go()
         plan = planning.plan(
-            studies,
-            training.setup,
+            grids,
             store,
             use_published=options.use_published,
             force=options.force,
@@ -177,7 +180,7 @@ def train_or_plan(training: RunTrainer, studies: list[Study]) -> int:
             keep_models=options.keep_models,
         )
         if options.mode == "plan":
-            return tell(training, plan, studies)
+            return tell(training, plan, grids)
         status = training.train(plan)
         if status <= 128:  # it was not stopped
             compare(store, [run.run_id for run in plan.missing if store.has(run.run_id)])
@@ -232,7 +235,7 @@ def other_devices(one: StoredRun, other: StoredRun) -> bool:
     return kinds == {"cpu", "cuda"}
 
 
-def tell(training: RunTrainer, plan: Plan, studies: list[Study]) -> int:
+def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     """Print a plan: its runs and their time, runs in training and failed ones, and what can be
     judged."""
     store = training.store
@@ -257,18 +260,18 @@ def tell(training: RunTrainer, plan: Plan, studies: list[Study]) -> int:
     if len(plan.missing) < len(plan.runs):
         from core.report.results import gather
 
-        for study in studies:
-            number = gather(study, setup, store).count("no number")
+        for grid in grids:
+            number = gather(grid, store).count("no number")
             if number:
-                say(f"{study.name}: {are(number, 'stored run')} without a number for a cell.")
+                say(f"{grid.study.name}: {are(number, 'stored run')} without a number for a cell.")
     if setup.scale.name == PAPER.name:
         from core.report import prospects
 
-        say(*prospects.lines(studies, setup, gpu_seconds, training.options.gpus or 1))
+        say(*prospects.lines(grids, gpu_seconds, training.options.gpus or 1))
     elif not training.options.all:
         from core.report.verdicts import judged_at
 
-        for line in judged_at(studies, setup):
+        for line in judged_at(grids):
             say(line)
     return 0
 
@@ -298,11 +301,10 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
         if fault:
             wrong.append(fault)
             continue
-        plan = planning.plan(
-            [study], setup, training.store, use_published=training.options.use_published
-        )
+        grid = resolve(study, setup)
+        plan = planning.plan([grid], training.store, use_published=training.options.use_published)
         words = [" " * 20, plan.line(), f"About {spoken(expected.wall(plan.missing))}."]
-        for entry in judgeable([study], setup):
+        for entry in judgeable([grid]):
             words.append(entry.words)
         say(" ".join(words))
     for sentence in filter(None, wrong):
@@ -323,7 +325,8 @@ def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
     packs = Store(scratch / "none", published)
     store = Store(scratch, None)
     worst = 0.0
-    runs = planning.plan(studies, replace(setup, seeds=25), packs, use_published=True).runs
+    grids = [resolve(study, replace(setup, seeds=25)) for study in studies]
+    runs = planning.plan(grids, packs, use_published=True).runs
     stored = [run for run in runs if packs.has(run.run_id, use_published=True)]
     # ids are hashes: a fair sample
     wanted = sorted(stored, key=lambda run: run.run_id)[: options.verify]

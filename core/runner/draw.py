@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from core.config.identity import run_id
 from core.config.methods import PROFILES, base
 from core.config.scale import SCALES
 from core.data import sources as finding
@@ -20,6 +19,7 @@ from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
 from core.store import code, files, locks
 from core.store.store import Store
+from core.study.grid import Grid, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 
@@ -40,15 +40,15 @@ class StudyDrawer:
         self.results = results
         self.figures = figures
 
-    def draw(self, studies: list[Study], setup: Setup) -> None:
-        """Draw these studies and print their tables, or with --all every started study and the
-        page."""
+    def draw(self, studies: Sequence[Study], grids: Sequence[Grid]) -> None:
+        """Draw these studies and print their tables, or with --all every started study of their
+        scale and the page."""
         if self.options.all:
-            self.redraw(studies, setup.scale.name)
+            self.redraw(studies, grids[0].setup.scale.name)
             return
         from core.report.tables import terminal
 
-        for result in self.render(studies, setup):
+        for result in self.render(grids):
             say(*terminal(result).split("\n"))
 
     def redraw(
@@ -66,7 +66,7 @@ class StudyDrawer:
                     )
         recorded = finding.recorded(self.store)
         results = dict[tuple[str, str], list]()
-        setups = list[Setup]()
+        grids = dict[tuple[str, str], list[Grid]]()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):
             found = recorded.get(scale.name)
             if found:
@@ -76,25 +76,24 @@ class StudyDrawer:
                 sources = finding.unfetched_sources(hidden)
             seeds = self.options.seeds or scale.seeds
             setup = Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
-            setups.append(setup)
+            if found or profile == PROFILES[0]:
+                grids[scale.name, profile] = [resolve(study, setup) for study in studies]
             if not found:
                 continue
-            begun = started(studies, setup, self.store)
+            begun = started(grids[scale.name, profile], self.store)
             if begun and only in (None, scale.name) and self.options.profile in (None, profile):
-                results[scale.name, profile] = self.render(begun, setup)
+                results[scale.name, profile] = self.render(begun)
             else:
-                stored = report.gathered(begun, setup, self.store)
+                stored = report.gathered(begun, self.store)
                 results[scale.name, profile] = [result for result in stored if result.begun]
         if not any(results.values()):
             print("No study is started; train one, and it can be redrawn.")
-        say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
+        say(*report.render_index(studies, results, grids, self.results, self.figures, gpu_seconds))
         return results
 
-    def render(self, studies: Sequence[Study], setup: Setup) -> list:
+    def render(self, grids: Sequence[Grid]) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the results."""
-        lines, results = _report().render(
-            studies, setup, self.store, self.results, self.figures, self.small
-        )
+        lines, results = _report().render(grids, self.store, self.results, self.figures, self.small)
         say(*lines)
         return results
 
@@ -111,61 +110,33 @@ def _report() -> ModuleType:
         return render
 
 
-def started(studies: Sequence[Study], setup: Setup, store: Store) -> list[Study]:
+def started(grids: Sequence[Grid], store: Store) -> list[Grid]:
     """The studies of which a run of their own is stored, or one seed of all cells, or every seed of
     a claim's cells. Other runs that several studies share do not count. A study with `least_seeds`
     above 1 needs that many seeds of all cells."""
-    cells_of = {study.name: _run_ids(study, setup) for study in studies}
     sharing = Counter[str]()  # studies by run
-    for cells in cells_of.values():
-        sharing.update(set().union(*cells.values()))
+    for grid in grids:
+        sharing.update(grid.run_ids)
     stored = {run for run in sharing if store.has(run, use_published=True)}
-    return [
-        study
-        for study in studies
-        if _is_started(study, setup, cells_of[study.name], stored, sharing)
-    ]
+    return [grid for grid in grids if _is_started(grid, stored, sharing)]
 
 
-def _run_ids(study: Study, setup: Setup) -> dict[tuple[str, ...], list[str]]:
-    """The ids of each cell's runs, by seed."""
-    cells = {}
-    for cell, runs in setup.asked(study):
-        cells[cell.labels] = [run_id(run) for run in runs]
-    return cells
-
-
-def _is_started(
-    study: Study,
-    setup: Setup,
-    cells: Mapping[tuple[str, ...], Sequence[str]],
-    stored: set[str],
-    sharing: Mapping[str, int],
-) -> bool:
-    """Whether the stored runs start a study. `cells` has the ids of its runs, and `sharing` how
-    many studies have a run."""
-    seeds = sum(stored.issuperset(seed) for seed in zip(*cells.values(), strict=True))
-    if seeds or study.least_seeds > 1:
-        return seeds >= study.least_seeds
-    own = stored.intersection(set().union(*cells.values()))
-    if any(sharing[run] == 1 for run in own):
+def _is_started(grid: Grid, stored: set[str], sharing: Mapping[str, int]) -> bool:
+    """Whether the stored runs start a study. `sharing` says how many studies have a run."""
+    least = grid.study.least_seeds
+    seeds = grid.complete_seeds(stored)
+    if seeds or least > 1:
+        return seeds >= least
+    if any(sharing[run] == 1 for run in grid.run_ids & stored):
         return True
-    here = study.at(setup.scale)
-    for claim in study.claims:
-        runs: list[str] = []
-        for cell in here.cells_of(claim.predicate.contrasts()):
-            runs += cells.get(cell.labels, [""])  # a cell that the scale cannot run
-        if runs and stored.issuperset(runs):
-            return True
-    return False
+    return any(grid.has_all_runs(claim, stored) for claim in grid.study.claims)
 
 
 def publish_and_draw(
     store: Store,
     home: Path,
     every: Sequence[Study],
-    studies: Sequence[Study],
-    setup: Setup,
+    grids: Sequence[Grid],
     replace: bool,
 ) -> None:
     """Pack all your own runs of these studies, and draw everything that is published. Raises
@@ -173,13 +144,14 @@ def publish_and_draw(
     has, or, unless `replace`, with other numbers than the published runs."""
     from core.report.results import RunResult, gather
 
+    setup = grids[0].setup
     scale = setup.scale.name
     published = home / "results" / "published"
 
     # Your own runs, each once
     runs: list[RunResult] = []
-    for study in studies:
-        runs += gather(study, setup, store).runs
+    for grid in grids:
+        runs += gather(grid, store).runs
     own = list(dict.fromkeys(run.run_id for run in runs if run.source == "own"))
 
     # Refuse what may not be published

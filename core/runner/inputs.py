@@ -15,6 +15,7 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.store.store import Store
+from core.study import variants
 from core.study.setup import Setup
 from core.study.study import Study
 
@@ -130,10 +131,9 @@ def varied(options: Options, study: Study, setup: Setup) -> Study:
     UserError."""
     changed = study
     if options.settings or options.vary:
-        changed = setup.varied(study, tuple(options.settings), tuple(options.vary))
+        changed = variants.varied(study, setup, options.settings, options.vary)
     for footnote in changed.footnotes[len(study.footnotes) :]:
         print(footnote)
-    setup.check(changed)
     return changed
 
 

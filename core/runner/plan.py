@@ -9,13 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.config import methods
-from core.config.identity import run_id
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError, are, counted, nearest, say
 from core.store.store import Store
-from core.study.setup import Setup
-from core.study.study import Cell, Study
+from core.study.grid import Grid, GridCell
 
 # Mean tokens of a training sentence, distinct sentences of the development set, and of all test
 # sets: of the made-up language, and of Wikipedia and SentEval.
@@ -97,8 +95,7 @@ def _text_sizes(config: RunConfig) -> tuple[int, int, int]:
 
 
 def plan(
-    studies: Sequence[Study],
-    setup: Setup,
+    grids: Sequence[Grid],
     store: Store,
     *,
     use_published: bool = False,
@@ -106,23 +103,23 @@ def plan(
     labels: Sequence[str] = (),
     keep_models: bool = False,
 ) -> Plan:
-    """The distinct runs that a setup of these studies needs, of each cell that the scale can run or
-    of those with one of `labels`. A damaged run of the user's is set aside. A run is missing if the
+    """The distinct runs that these studies need, of each cell that the scale can run or of those
+    with one of `labels`. A damaged run of the user's is set aside. A run is missing if the
     user has not stored it; with `use_published` published runs count as stored, with `force` none
     does, and with `keep_models` none without its model. Raises UserError for a label that no cell
     has."""
     if labels:
-        _check_labels(studies, setup, labels)
+        _check_labels(grids, labels)
 
     # All runs, each once
     runs: dict[str, PlannedRun] = {}
-    for study in studies:
-        for cell, configs in setup.asked(study):
+    for grid in grids:
+        for cell in grid.available:
             if labels and not set(labels) & set(_cell_names(cell)):
                 continue
-            name = f"{study.name} {'/'.join(cell.labels)}"
-            for seed, config in enumerate(configs):
-                run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
+            name = f"{grid.study.name} {cell.name}"
+            for seed, config in enumerate(cell.configs):
+                run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
                 runs.setdefault(run.run_id, run).cells.append(name)
 
     # Those that are done
@@ -144,11 +141,11 @@ def plan(
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
 
 
-def _check_labels(studies: Sequence[Study], setup: Setup, labels: Sequence[str]) -> None:
+def _check_labels(grids: Sequence[Grid], labels: Sequence[str]) -> None:
     """Raise UserError for a label that no cell of the studies has."""
     names: dict[str, None] = {}
-    for study in studies:
-        for cell in study.at(setup.scale).cells:
+    for grid in grids:
+        for cell in grid.cells:
             names |= dict.fromkeys(_cell_names(cell))
     some = ", ".join(map(repr, list(names)[:8]))
     for label in labels:
@@ -172,9 +169,9 @@ def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
         )
 
 
-def _cell_names(cell: Cell) -> tuple[str, ...]:
+def _cell_names(cell: GridCell) -> tuple[str, ...]:
     """What a cell answers to: each of its labels, and all of them in the axes' order."""
-    return (*cell.labels, "/".join(cell.labels))
+    return (*cell.cell.labels, cell.name)
 
 
 def lacks_model(store: Store, run: str, config: RunConfig) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.config.identity import run_id
 from core.errors import are, counted
 from core.report.prospects import chances
 from core.report.statistics import LOOKS, SETTLED
@@ -22,7 +21,8 @@ from core.runner.progress import spoken
 from core.runner.run_sets import Prospect, RunSet, best_set
 from core.runner.train import RunTrainer
 from core.store.store import Store
-from core.study.study import SIMCSE, Cell, Study
+from core.study.grid import Grid, GridCell, resolve
+from core.study.study import SIMCSE, Study
 
 SHOWN = 5  # sets that --plan prints
 OPEN = ("undecided", "not run")
@@ -35,12 +35,13 @@ class Resolving:
 
     def __init__(self, training: RunTrainer, studies: Sequence[Study]):
         self.training = training
-        self.studies = studies
         options = training.options
         self.store = training.store
         if not options.use_published:
             self.store = Store(training.store.root, None)
-        self.setup = replace(training.setup, seeds=LOOKS[0])  # later stored seeds are read, too
+        setup = replace(training.setup, seeds=LOOKS[0])  # later stored seeds are read, too
+        self.grids = [resolve(study, setup) for study in studies]
+        self.bar = resolve(SIMCSE, setup)
         self.ends = time.monotonic() + (options.budget or math.inf)
         self.failed: set[str] = set()  # runs
         self.loaded: dict[str, Any] = {}  # runs that were read, by id
@@ -89,9 +90,7 @@ class Resolving:
     def judge(self) -> list[str]:
         """Judge each study on the stored runs; the outcomes of all claims."""
         self.loaded = {run: read for run, read in self.loaded.items() if read.rows is not None}
-        self.judged = [
-            study_result(study, self.setup, self.store, self.loaded) for study in self.studies
-        ]
+        self.judged = [study_result(grid, self.store, self.loaded) for grid in self.grids]
         outcomes: list[str] = []
         for result in self.judged:
             outcomes += [verdict.outcome for verdict in result.verdicts]
@@ -129,12 +128,12 @@ class Resolving:
         checks that need a failed run."""
         self.expected = self.training.expected()
         self.planned = {}
-        bar = self.missing(SIMCSE, SIMCSE.cells, range(LOOKS[0]))
+        bar = self.missing(self.bar.study, self.bar.cells, range(LOOKS[0]))
         prospects = list[Prospect]()
         for result in self.judged:
             for verdict in result.verdicts:
                 if self.able(verdict, bool(bar)):
-                    prospects += self.later(result.study, verdict, bar)
+                    prospects += self.later(result.grid, verdict, bar)
         return [prospect for prospect in prospects if not self.failed & prospect.runs]
 
     def able(self, verdict: Verdict, lacks_bar: bool) -> bool:
@@ -149,10 +148,11 @@ class Resolving:
             return False
         return all(reason.kind in LACKS_RUN for reason in verdict.barred)
 
-    def later(self, study: Study, verdict: Verdict, bar: frozenset[str]) -> Iterator[Prospect]:
+    def later(self, grid: Grid, verdict: Verdict, bar: frozenset[str]) -> Iterator[Prospect]:
         """A claim's later checks, up to the one with the most chance a seed."""
         claim = verdict.claim
-        cells = study.cells_of(verdict.claim.predicate.contrasts())
+        study = grid.study
+        cells = grid.of(study.cells_of(claim.predicate.contrasts()))
         by_check = chances(verdict, len(study.claims))
         floored = {seeds: max(chance, LEAST_CHANCE) for seeds, chance in by_check.items()}
         most = max(floored, key=lambda seeds: floored[seeds] / (seeds - verdict.seeds), default=0)
@@ -168,17 +168,16 @@ class Resolving:
             if runs:  # else another command has just trained them
                 yield Prospect((study.name, claim.key), seeds, chance, runs)
 
-    def missing(self, study: Study, cells: Sequence[Cell], seeds: range) -> frozenset[str]:
+    def missing(self, study: Study, cells: Sequence[GridCell], seeds: range) -> frozenset[str]:
         """The distinct runs that cells lack under these seeds."""
         runs = set()
         for seed, cell in itertools.product(seeds, cells):
-            config = self.setup.config(study, cell, seed)
-            identity = run_id(config)
+            identity = cell.run_id(seed)
             if identity not in self.planned and self.store.has(identity, use_published=True):
                 continue
-            run = PlannedRun(run_id=identity, config=config, seed=seed)
+            run = PlannedRun(run_id=identity, config=cell.config(seed), seed=seed)
             names = self.planned.setdefault(identity, run).cells
-            name = f"{study.name} {'/'.join(cell.labels)}"
+            name = f"{study.name} {cell.name}"
             if name not in names:
                 names.append(name)
             runs.add(identity)

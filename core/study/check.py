@@ -11,11 +11,14 @@ from operator import contains
 from core.config import methods
 from core.config.methods import PROFILES, SETTLED
 from core.config.result import TASKS, unit
+from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.claim import POINT, Claim, Contrast, Labels
 from core.study.study import Cell, Study
 
+# a run under each profile, by the cell's labels
+Runs = dict[tuple[str, ...], list[RunConfig]]
 SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
 # of a study: it becomes the name of files and of a link
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -171,30 +174,30 @@ def _check_labels(study: Study) -> None:
 def check_runs(study: Study) -> None:
     """Refuse a cell that makes no run, and a claim that says nothing: of one number and itself, of
     two kinds of numbers, or with a margin in another unit. Raises UserError."""
+    runs: Runs = {}
     for cell, profile in product(study.cells, PROFILES):
         if cell.copied:
             continue
         try:
-            study.paper_config(cell, profile)
+            run = study.paper_config(cell, profile)
         except UserError as error:
             labels = _in_words(cell.labels)
             raise UserError(
                 f"{labels} of {study.name} makes no run under {profile}: {error}"
             ) from error
+        runs.setdefault(cell.labels, []).append(run)
     for claim in study.claims:
         for contrast in claim.contrasts():
-            _check_contrast(study, claim, contrast)
+            _check_contrast(study, claim, contrast, runs)
 
 
-def _check_contrast(study: Study, claim: Claim, contrast: Contrast) -> None:
+def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: Runs) -> None:
     """Refuse a contrast of a claim that says nothing."""
     names = " and ".join(dict.fromkeys(_in_words(term.cell) for term in contrast.terms))
     numbers: set[tuple] = set()
     for cell in study.cells_of([contrast]):
-        runs: tuple = cell.labels
-        if not cell.copied:
-            runs = tuple(study.paper_config(cell, profile) for profile in PROFILES)
-        numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *runs))
+        number = runs.get(cell.labels, cell.labels)
+        numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *number))
     units = sorted({unit(metric) for metric, *_ in numbers})
     if len(numbers) == 1 and len(contrast.terms) > 1:
         raise UserError(

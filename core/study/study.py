@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import product
 from typing import Annotated, Literal
 
@@ -72,8 +71,6 @@ class Cell(Typed):
     metric: Metric | None = None
     encoder: Annotated[str, "one of the papers'", one_of(ENCODERS)] = "bert-base"
     copied: bool = False
-
-    __hash__ = object.__hash__  # by identity: a study keeps the configurations of its cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +134,8 @@ class Study(Typed):
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
     # what `--set` changed, as it was written
     settings: Mapping[str, str] = field(default_factory=dict)
-    # fields of `--vary`, whose values are the last axes (`core.study.setup`)
+    # fields of `--vary`, whose values are the last axes (`core.study.variants`)
     varied: tuple[str, ...] = ()
-
-    __hash__ = object.__hash__  # by identity: configurations are kept by study and cell
 
     @property
     def paper_name(self) -> str:
@@ -159,11 +154,11 @@ class Study(Typed):
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
-        wanted: set[Cell] = set()
+        wanted: set[tuple[str, ...]] = set()
         for contrast in contrasts:
             for term in contrast.terms:
-                wanted.update(self.matching(term.cell))
-        return tuple(cell for cell in self.cells if cell in wanted)
+                wanted.update(cell.labels for cell in self.matching(term.cell))
+        return tuple(cell for cell in self.cells if cell.labels in wanted)
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""
@@ -173,7 +168,6 @@ class Study(Typed):
         """The labels of a cell along the varied axes, which are the last, by field."""
         return dict(zip(self.varied, cell.labels[-len(self.varied) :], strict=False))
 
-    @cache  # noqa: B019  (so that its configurations are kept, too)
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or
         they are the paper's. What the paper printed stays where a task has the same name; claims on
@@ -207,7 +201,6 @@ class Study(Typed):
         claims = [claim for claim in self.claims if all(map(study.matching, claim.cells()))]
         return replace(study, claims=tuple(claims))
 
-    @cache  # noqa: B019  (a report needs the same configurations many times)
     def paper_config(self, cell: Cell, profile: str) -> RunConfig:
         """A cell's configuration in paper units, seed aside.
 

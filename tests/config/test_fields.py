@@ -5,6 +5,7 @@ import re
 
 import pytest
 from fake_store import made_setup
+from resolved import config_at
 
 import run_study
 from core.config import methods
@@ -14,14 +15,15 @@ from core.config.methods import base
 from core.config.run import TextView
 from core.config.vary import paths, value_at, vary, written
 from core.errors import UserError
-from core.study.setup import parts, values
+from core.study import variants
+from core.study.grid import parts, values
 from studies import find
 
 RATES = "train.learning_rate=3e-4,1e-3"
 
 
 def varied(name, *fields, settings=()):
-    return made_setup().varied(find(name), tuple(settings), fields)
+    return variants.varied(find(name), made_setup(), tuple(settings), fields)
 
 
 def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_in_the_field_alone():
@@ -31,9 +33,9 @@ def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_
     for cell in study.cells:
         slow, usual = (one for one in own.cells if one.labels[:1] == cell.labels)
         for seed in range(2):
-            before = at.config(study, cell, seed)
-            slower = at.config(own, slow, seed)
-            assert run_id(at.config(own, usual, seed)) == run_id(before)
+            before = config_at(at, study, cell, seed)
+            slower = config_at(at, own, slow, seed)
+            assert run_id(config_at(at, own, usual, seed)) == run_id(before)
             assert slower == vary(before, {"train.learning_rate": 3e-4}) and run_id(
                 slower
             ) != run_id(before)
@@ -68,7 +70,7 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
         ]
         assert all(place.cells_of(claim.predicate.contrasts()) for claim in place.claims)
         assert parts(place) == (place,)
-        run = made_setup().config(place, place.cells[0], 0)
+        run = config_at(made_setup(), place, place.cells[0], 0)
         assert (value_at(run, "train.learning_rate"), value_at(run, "loss.temperature")) == tuple(
             map(float, values(place).split("/"))
         )
@@ -77,7 +79,7 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
 
 def test_cells_without_the_field_keep_their_run_and_are_named():
     own = varied("esimcse-table6", "momentum.lambda=0.99,0.999")
-    runs = {cell.labels: run_id(made_setup().config(own, cell, 0)) for cell in own.cells}
+    runs = {cell.labels: run_id(config_at(made_setup(), own, cell, 0)) for cell in own.cells}
     assert (
         runs["unsup-SimCSE", "0.99"] == runs["unsup-SimCSE", "0.999"]
         and runs["ESimCSE", "0.99"] != runs["ESimCSE", "0.999"]
@@ -89,7 +91,7 @@ def test_set_and_vary_go_together():
     own = varied("mocose-table9", RATES, settings=("train.steps=20",))
     assert own.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3"
     assert len(own.claims) == 2 * len(find("mocose-table9").claims)
-    assert {made_setup().config(own, cell, 0).train.steps for cell in own.cells} == {20}
+    assert {config_at(made_setup(), own, cell, 0).train.steps for cell in own.cells} == {20}
 
 
 def test_one_value_is_one_name_and_one_column_however_it_is_written():

@@ -25,6 +25,7 @@ from core.errors import UserError
 from core.methods.esimcse import settings as esimcse_sections
 from core.methods.mocose import settings as mocose_sections
 from core.store.store import Store
+from core.study.grid import resolve
 from core.study.setup import Setup
 from studies import STUDIES, find
 
@@ -329,8 +330,8 @@ def test_published_runs_are_runs_of_cells(tmp_path):
         run_id(run)
         for at in setups
         for study in STUDIES
-        for _, runs in at.asked(study.at(MINI))
-        for run in runs
+        for cell in resolve(study, at).available
+        for run in cell.configs
     }
     mini = [run for run in store.runs() if store.scale_of_pack(run) == "mini"]
     published = {run for run in mini if store.load(run).config.seed.model < 3}

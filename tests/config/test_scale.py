@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES, cell_run
+from resolved import cell_at, config_at
 from small_study import printed, small
 
 from core.config import run as c
@@ -15,6 +16,7 @@ from core.config.vary import vary
 from core.errors import UserError
 from core.methods.mocose.settings import rising, wrapping
 from core.study.check import check_study
+from core.study.grid import check_distinct, resolve_cells
 from core.study.setup import Setup, check_device
 from core.study.study import Cell, Metric
 
@@ -112,7 +114,7 @@ def test_text_models_by_scale_and_what_is_not_available():
         sources = replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
         setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
         one = small(base_changes={"text": text}, metric=Metric(task="dev", title=""))
-        return setup.config(one, one.cells[0], 0), setup.unavailable(one, one.cells[0])
+        return config_at(setup, one, one.cells[0], 0), cell_at(setup, one, one.cells[0]).unavailable
 
     continued = TextView(kind="continuation", model="xlnet-base-cased")
     translated = TextView(kind="back_translation", model="wmt19-en-de-en")
@@ -227,8 +229,8 @@ def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_th
         for label, size in (("a", 600), ("b", 601), ("b", 600))
     )
     with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small; give"):
-        setup.check(printed(cells=(wide, wider)))
-    setup.check(printed(cells=(wide, same)))
+        check_distinct(resolve_cells(printed(cells=(wide, wider)), setup))
+    check_distinct(resolve_cells(printed(cells=(wide, same)), setup))
     replace(setup, scale=FULL, sources=PAPER_SOURCES).check(printed(cells=(wide, wider)))
 
 

@@ -32,6 +32,7 @@ from core.errors import UserError
 from core.runner import cli, inputs
 from core.runner.plan import plan
 from core.store.store import Store
+from core.study.grid import resolve
 from core.study.setup import Setup
 from core.training import job
 
@@ -136,8 +137,7 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     found = inputs.sources(options, MINI, chosen, store)
     scale, (study,) = inputs.on_data(options, MINI, chosen, found, store.root)
     made = plan(
-        [study],
-        Setup(profile="paper", scale=scale, sources=found.sources, seeds=1),
+        [resolve(study, Setup(profile="paper", scale=scale, sources=found.sources, seeds=1))],
         store,
         labels=("0.85",),
     )

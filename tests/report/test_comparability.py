@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from fake_store import SOURCES, FakeStore, add_simcse, made_setup, reworded
+from resolved import config_at
 from scipy import stats
 from small_study import small
 
@@ -31,8 +32,10 @@ from core.report.verdicts import (
 from core.report.words import CUT, caution, of_runs
 from core.study.check import check_study
 from core.study.claim import Claim, collapsed, greater
+from core.study.grid import resolve
 from core.study.reason import in_words
 from core.study.study import Axis, Cell
+from core.study.variants import varied
 from studies import STUDIES, find
 
 CONSTANT = {
@@ -80,13 +83,17 @@ def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), **sc
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
             score, status = score if isinstance(score, tuple) else (score, "ok")
             run = store.add(
-                at.config(one, cell, seed), score, scale=scale, status=status, untrained=before[0]
+                config_at(at, one, cell, seed),
+                score,
+                scale=scale,
+                status=status,
+                untrained=before[0],
             )
             check = pd.DataFrame(
                 [("last", "dev", "mean_cosine", 300, 0.3)], columns=run.rows.columns
             )
             run.rows = pd.concat([run.rows, check], ignore_index=True)
-    return study_result(one, at, store)
+    return study_result(resolve(one, at), store)
 
 
 def no_verdict(judged):
@@ -135,13 +142,15 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
     for one in STUDIES:
         for scale, sources in ((MINI, SOURCES), (PAPER, rows)):
-            barred = no_verdict(study_result(one, made_setup(1, scale=scale, sources=sources)))
+            barred = no_verdict(
+                study_result(resolve(one, made_setup(1, scale=scale, sources=sources)))
+            )
             assert not barred, (one.name, scale.name, barred)
-    barred = no_verdict(study_result(find("mocose-table7"), made_setup(1)))
+    barred = no_verdict(study_result(resolve(find("mocose-table7"), made_setup(1))))
     assert set(barred) == {one.key for one in find("mocose-table7").claims}
     assert all(why.startswith("too short to judge") for why in barred.values())
     # SimCSE alone
-    assert "F2.3" not in no_verdict(study_result(find("mocose-figure2"), made_setup(1)))
+    assert "F2.3" not in no_verdict(study_result(resolve(find("mocose-figure2"), made_setup(1))))
 
 
 def test_passes_over_the_text_are_counted_and_bar_nothing():
@@ -151,7 +160,7 @@ def test_passes_over_the_text_are_counted_and_bar_nothing():
     assert passes.value == pytest.approx(25.0) and passes.met and not no_verdict(result)
     assert any("25, the paper's 1" in note for note in of_runs(result))
     million = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
-    at_paper = study_result(study(), made_setup(1, scale=PAPER, sources=million))
+    at_paper = study_result(resolve(study(), made_setup(1, scale=PAPER, sources=million)))
     assert not any("passes" in note.lower() for note in of_runs(at_paper))
 
 
@@ -159,11 +168,11 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
     sources = dataclasses.replace(
         SOURCES, encoder_digest=encoder_digest(MINI_ENCODER), corpus_rows=48_118
     )
-    words = caution(study_result(study(), made_setup(1, scale=MINI, sources=sources)))
+    words = caution(study_result(resolve(study(), made_setup(1, scale=MINI, sources=sources))))
     assert "48,118 sentences 21 times" in words and CUT in words
     # an encoder of the user's
-    assert CUT not in caution(study_result(study(), made_setup(1, scale=MINI)))
-    assert not caution(study_result(study(), made_setup(1, scale=PAPER)))
+    assert CUT not in caution(study_result(resolve(study(), made_setup(1, scale=MINI))))
+    assert not caution(study_result(resolve(study(), made_setup(1, scale=PAPER))))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +186,7 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
 def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting, words):
     at = made_setup(3, scale=MINI)
     one = study()
-    barred = no_verdict(study_result(at.varied(one, (setting,)), at))
+    barred = no_verdict(study_result(resolve(varied(one, at, (setting,)), at)))
     assert {"AB", "AS", "C"} == set(barred) and words in barred["AB"], barred
 
 
@@ -306,7 +315,7 @@ def test_rows_without_training_need_not_learn_and_have_no_length():
 
 def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():
     lines = judged_at(
-        [find(name).at(DEMO) for name in ("mocose-figure13", "esimcse-table2")], made_setup()
+        [resolve(find(name), made_setup()) for name in ("mocose-figure13", "esimcse-table2")]
     )
     assert [line.partition(" claims")[0] for line in lines if not line.startswith(" ")] == [
         "mocose-figure13: 0 of 2",
@@ -347,13 +356,15 @@ def test_other_words_of_every_reason_change_text_alone():
         yield filled(with_untrained, **FAR)
         yield filled(with_untrained, **FAR, u=around(58.0))
         for name in ("mocose-table1", "mocose-table7", "mocose-figure13", "esimcse-table5"):
-            yield study_result(find(name), made_setup(1))
+            yield study_result(resolve(find(name), made_setup(1)))
 
     originals = list(every())
-    able = [one.able for one in judgeable(STUDIES, made_setup(1))]
+    able = [one.able for one in judgeable([resolve(study, made_setup(1)) for study in STUDIES])]
     with reworded():
         others = list(every())
-        assert [one.able for one in judgeable(STUDIES, made_setup(1))] == able
+        assert [
+            one.able for one in judgeable([resolve(study, made_setup(1)) for study in STUDIES])
+        ] == able
     for original, other in zip(originals, others, strict=True):
         for first, second in zip(decided(original), decided(other), strict=True):
             assert first.equals(second)

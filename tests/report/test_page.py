@@ -21,6 +21,7 @@ from core.report.render import render, render_index
 from core.report.tables import markdown, md, tex
 from core.report.verdicts import study_result
 from core.study.claim import Claim, best, greater
+from core.study.grid import resolve
 from studies import find
 
 HERE = "results beside a#b?c"
@@ -192,7 +193,7 @@ def test_letters_of_latex_and_markdown():
 
 def test_a_claim_at_the_papers_scale_has_its_hours_and_spread(tmp_path):
     at = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
-    results = {("paper", "paper"): [study_result(TABLE7, at)]}
+    results = {("paper", "paper"): [study_result(resolve(TABLE7, at))]}
     files = page_files([TABLE7], results, tmp_path, tmp_path, lambda config: 240.0)
     cost = "2.1 to 4.8 H100 hours; spread 0.49 points (12 printed runs of its cells) to 0.84 points"
     assert cost in files["index.html"] and cost in files["claims.csv"]

@@ -22,6 +22,7 @@ from core.report.prospects import (
 from core.report.statistics import SETTLED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
 from core.study.claim import Claim, all_of, best, collapsed, gains, greater
+from core.study.grid import resolve
 from core.study.study import Cell
 from studies import find
 
@@ -122,7 +123,10 @@ def test_a_claim_is_priced_by_the_cells_that_it_compares():
 
 
 def costs_of(name, seconds=3600.0):
-    return {cost.claim: cost for cost in of_study(study_result(find(name), AT), lambda _: seconds)}
+    return {
+        cost.claim: cost
+        for cost in of_study(study_result(resolve(find(name), AT)), lambda _: seconds)
+    }
 
 
 def test_the_papers_claims_have_a_cost_with_its_source():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from claim_study import around
 from fake_store import FakeStore, add_simcse, config_of, filled, made_setup
+from resolved import config_at
 from small_study import printed, result, small, stored
 
 from core.config.scale import DEMO, MINI
@@ -94,7 +95,7 @@ def test_a_failed_run_stands_above_no_other_run_of_its_table():
     store = FakeStore()
     for cell in varied.cells:
         status = "diverged" if cell.labels[1] == "1e-3" else "ok"
-        store.add(at.config(varied, cell, 0), -40.0, status=status)
+        store.add(config_at(at, varied, cell, 0), -40.0, status=status)
     one = result(varied, store, seeds=1)
     assert {run.value for cell in one.cells for run in cell.runs} == {-40.0}
     assert "counted as 0 or the lowest score below it, the worst" in " ".join(of_runs(one))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from fake_store import FakeStore, add_simcse, made_setup
+from resolved import config_at
 from small_study import small
 
 from core.config.scale import MINI
@@ -12,7 +13,9 @@ from core.report.frames import cell_frame, claim_frame, curve_frame
 from core.report.tables import grid, latex, markdown, terminal
 from core.report.verdicts import study_result
 from core.report.words import by_value
+from core.study import variants
 from core.study.claim import Claim, greater
+from core.study.grid import resolve
 
 AT = made_setup(5, scale=MINI)
 K1 = Claim(
@@ -30,14 +33,14 @@ def found():
     """K1's study at three rates: with five seeds b lies below a at the first, above it at the
     second."""
     store = FakeStore()
-    own = AT.varied(STUDY, (), (f"train.learning_rate={','.join(RATES)}",))
+    own = variants.varied(STUDY, AT, (), (f"train.learning_rate={','.join(RATES)}",))
     means = {("a", "2e-5"): 60.0, ("b", "2e-5"): 50.0, ("a", "3e-5"): 50.0, ("b", "3e-5"): 60.0}
     for cell in (cell for cell in own.cells if cell.labels in means):
         for seed in range(5):
             score = means[cell.labels] + 0.1 * (seed * (2 + (cell.labels[0] == "b")) % 5)
-            store.add(AT.config(own, cell, seed), score, scale=MINI, untrained=0.0)
+            store.add(config_at(AT, own, cell, seed), score, scale=MINI, untrained=0.0)
     add_simcse(store, AT, 29.0, 30.0, 31.0)
-    return study_result(own, AT, store), study_result(STUDY, AT, store)
+    return study_result(resolve(own, AT), store), study_result(resolve(STUDY, AT), store)
 
 
 def test_each_value_is_judged_like_a_study_of_its_own(found):

@@ -11,6 +11,7 @@ import pytest
 from fake_jobs import made_result
 from made_scales import cell_run
 from places import ROOT
+from resolved import config_at
 
 import studies
 from core import api
@@ -23,6 +24,8 @@ from core.errors import UserError
 from core.report.frames import claim_frame, csv_text
 from core.report.render import gathered
 from core.store.store import Store
+from core.study import variants
+from core.study.grid import resolve
 from core.study.setup import Setup
 
 STUDY = studies.find("table6b")
@@ -99,7 +102,7 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     assert list(varied["n"]) == [2] * len(table) + [0] * len(table)
     assert set(varied["train.learning_rate"]) == {"1e-3", "3e-3"}
     setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=2)
-    (found,) = gathered([STUDY], setup, results.store)
+    (found,) = gathered([resolve(STUDY, setup)], results.store)
     assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found]))
 
 
@@ -107,7 +110,7 @@ def test_a_variant_is_read_by_its_settings_and_what_is_not_there_is_one_sentence
     store = Store(home / "results", None)
     setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=1)
     for cell in STUDY.cells:
-        config = setup.config(setup.varied(STUDY, ("loss.temperature=0.1",)), cell, 0)
+        config = config_at(setup, variants.varied(STUDY, setup, ("loss.temperature=0.1",)), cell, 0)
         store.save(config, made_result(config))
     mine = load().table("table6b", "demo", seeds=1, settings="loss.temperature=0.1")
     assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")

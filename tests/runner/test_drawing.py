@@ -11,6 +11,7 @@ from places import ROOT
 
 from core.runner import draw
 from core.store.store import Store
+from core.study.grid import resolve
 from studies import STUDIES, find
 
 FIGURE5 = find("figure5")
@@ -25,7 +26,8 @@ def started(*stored, seeds=2):
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, label if isinstance(label, tuple) else (label,), seed), 50.0)
-    return [study.name for study in draw.started(STUDIES, made_setup(seeds), store)]
+    grids = [resolve(study, made_setup(seeds)) for study in STUDIES]
+    return [grid.study.name for grid in draw.started(grids, store)]
 
 
 def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_claim():

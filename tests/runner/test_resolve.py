@@ -28,6 +28,7 @@ from core.runner.estimate import Expectation
 from core.runner.plan import cost
 from core.runner.run_sets import Prospect, best_set
 from core.store.store import Store
+from core.study import grid
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 BOTH = ("mocose-one", "mocose-two")
@@ -49,7 +50,9 @@ def resolve(desk: Desk, *words: str, **environment: str):
 
 def outcomes(desk: Desk) -> dict[str, str]:
     """The verdicts on the runs that are stored."""
-    results = [judge(gather(study, desk.setup(3), desk.store)) for study in (ONE, TWO)]
+    results = [
+        judge(gather(grid.resolve(study, desk.setup(3)), desk.store)) for study in (ONE, TWO)
+    ]
     return {verdict.claim.key: verdict.outcome for one in results for verdict in one.verdicts}
 
 

@@ -19,10 +19,13 @@ from places import ROOT
 import studies
 from core.config.methods import code_digest
 from core.runner.plan import cost, plan
+from core.study.grid import resolve
 
 
 def planned(desk: Desk, *names: str, **options):
-    return plan([studies.find(name) for name in names], desk.setup(1), desk.store, **options)
+    return plan(
+        [resolve(studies.find(name), desk.setup(1)) for name in names], desk.store, **options
+    )
 
 
 def fill(desk: Desk, runs) -> None:

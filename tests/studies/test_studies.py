@@ -7,6 +7,7 @@ import pytest
 from fake_store import SOURCES
 from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
 from places import ROOT
+from resolved import cell_at
 
 from core.config import methods
 from core.config.identity import run_id, to_plain
@@ -41,7 +42,7 @@ def files():
 
 def available(study, scale, sources):
     setup = Setup(profile="paper", scale=scale, sources=sources, seeds=1)
-    return [cell for cell in study.cells if setup.unavailable(study, cell) is None]
+    return [cell for cell in study.cells if cell_at(setup, study, cell).unavailable is None]
 
 
 def test_every_file_is_a_study_of_its_name_and_holds_data_alone():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from made_scales import SMALL, SOURCES, cell_run
+from resolved import cell_at
 from small_study import printed as study
 
 from core.config import run as c
@@ -12,8 +13,9 @@ from core.config.vary import vary
 from core.errors import UserError
 from core.study.check import check_study
 from core.study.claim import Claim, greater
-from core.study.setup import Setup, with_settings
+from core.study.setup import Setup
 from core.study.study import Axis, Cell, FigureSpec, Metric
+from core.study.variants import with_settings
 
 
 @pytest.mark.parametrize(
@@ -147,5 +149,5 @@ def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():
         (Metric(task="STS-B", title="Uniformity", quantity="uniformity_global"), False, None),
     ):
         one = study(metric=metric, base_changes={"eval.transfer": transferred})
-        reasons = [setup.unavailable(one, cell) for cell in one.cells]
+        reasons = [cell_at(setup, one, cell).unavailable for cell in one.cells]
         assert [reason and reason.words for reason in reasons] == [why] * 2

@@ -7,6 +7,7 @@ from small_study import small, stored
 from core.config.scale import MINI
 from core.report.verdicts import study_result
 from core.study.claim import Claim
+from core.study.grid import resolve
 from core.study.study import Axis, Cell
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}
@@ -39,7 +40,7 @@ def result(one, **values):
     at = made_setup(max(map(len, values.values()), default=3), scale=MINI)
     store = stored(one, scale=MINI, untrained=0.0, **values)
     add_simcse(store, at, 29.0, 30.0, 31.0)
-    return study_result(one, at, store)
+    return study_result(resolve(one, at), store)
 
 
 def around(mean, n, step=0.1):

@@ -27,6 +27,7 @@ from core.config.scale import MINI
 from core.data.sources import Found, local_places, local_sources
 from core.runner.plan import Plan, plan
 from core.store.store import Store
+from core.study.grid import resolve
 from core.study.setup import Setup
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -121,7 +122,7 @@ class Desk:
 
     def six(self) -> Plan:
         """What SIX plans, as the store stands."""
-        return plan([studies.find("mocose-table3")], self.setup(1), self.store)
+        return plan([resolve(studies.find("mocose-table3"), self.setup(1))], self.store)
 
     def behave(self, **by_id: str) -> None:
         (self.cache / "behaviour.json").write_text(json.dumps(by_id))

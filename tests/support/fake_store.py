@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from resolved import config_at
 
 from core.config.identity import run_id
 from core.config.scale import DEMO, Scale, Sources
+from core.study.grid import resolve
 from core.study.reason import Reason
 from core.study.setup import Setup
 from core.study.study import SIMCSE
@@ -126,7 +128,7 @@ def add_simcse(store: FakeStore, at: Setup, *values: float, untrained: float = 0
     """SimCSE's own runs, the bar for other methods, with these scores."""
     for seed, value in enumerate(values):
         store.add(
-            at.config(SIMCSE, SIMCSE.cells[0], seed), value, scale=at.scale, untrained=untrained
+            config_at(at, SIMCSE, SIMCSE.cells[0], seed), value, scale=at.scale, untrained=untrained
         )
 
 
@@ -144,8 +146,9 @@ def filled(
     store = FakeStore()
     at = made_setup(seeds, scale=scale)
     places = {cell.labels: place for place, cell in enumerate(study.at(scale).cells)}
-    for cell, configs in at.asked(study):
-        for seed, config in enumerate(configs[:seeds]):
+    for grid_cell in resolve(study, at).available:
+        cell = grid_cell.cell
+        for seed, config in enumerate(grid_cell.configs[:seeds]):
             noise = (
                 int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32
                 - 0.5

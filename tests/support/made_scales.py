@@ -3,6 +3,8 @@ them."""
 
 from dataclasses import replace
 
+from resolved import config_at
+
 from core.config.scale import PAPER, EncoderSource, Scale, Sources
 from core.study.setup import Setup
 from core.study.study import ENCODERS
@@ -57,7 +59,8 @@ FULL = replace(
 
 def cell_run(study, cell, *, profile="paper", scale, sources, seed=0):
     """The run of a cell under one seed."""
-    return Setup(profile=profile, scale=scale, sources=sources, seeds=1).config(study, cell, seed)
+    setup = Setup(profile=profile, scale=scale, sources=sources, seeds=1)
+    return config_at(setup, study, cell, seed)
 
 
 MOCOSE = {study.name.removeprefix("mocose-"): study for study in STUDIES if study.paper == "mocose"}

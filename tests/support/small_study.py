@@ -7,11 +7,12 @@ from fake_store import SOURCES, FakeStore, config_of, made_setup
 
 from core.config.scale import DEMO
 from core.report.verdicts import study_result
+from core.study.grid import resolve
 from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 
 def result(study, store, seeds=3, scale=DEMO, sources=SOURCES):
-    return study_result(study, made_setup(seeds, scale=scale, sources=sources), store)
+    return study_result(resolve(study, made_setup(seeds, scale=scale, sources=sources)), store)
 
 
 def small(**changes):

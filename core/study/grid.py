@@ -1,0 +1,280 @@
+"""A study resolved at a setup: its cells, each with its runs or the reason why it has none.
+
+A command resolves each study once. Plans, drawings, verdicts and costs read the Grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+from core.config.identity import run_id
+from core.config.methods import UNSCALED, profile_changes
+from core.config.result import Metric
+from core.config.run import OWN_ENCODER, RunConfig, Seed
+from core.config.scale import Scale, at_scale, run_evaluation_digest
+from core.config.vary import has, parsed, vary
+from core.errors import UserError, shown
+from core.study.claim import Claim
+from core.study.reason import Reason
+from core.study.setup import Setup
+from core.study.study import Cell, Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridCell:
+    """A cell with its runs in the order of their seeds, or why it has none.
+
+    `paper` is its run in the papers' units, `base` the run at the scale; both without a seed.
+    `names_data_seed` says that profile, study or cell name the seed of the data. `configs` and
+    `run_ids` are empty where `unavailable` says why.
+    """
+
+    cell: Cell
+    metric: Metric
+    unavailable: Reason | None
+    paper: RunConfig
+    base: RunConfig | None
+    names_data_seed: bool
+    configs: tuple[RunConfig, ...]
+    run_ids: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The cell's labels in one word."""
+        return "/".join(self.cell.labels)
+
+    def config(self, seed: int) -> RunConfig:
+        """The cell's run under any seed. Raises ValueError for a cell without runs."""
+        if seed < len(self.configs):
+            return self.configs[seed]
+        if self.base is None or self.unavailable is not None:
+            raise ValueError(f"{self.name} has no run: {self.unavailable}")
+        return _seeded(self.base, self.names_data_seed, seed)
+
+    def run_id(self, seed: int) -> str:
+        """The identity of the cell's run under any seed."""
+        if seed < len(self.run_ids):
+            return self.run_ids[seed]
+        return run_id(self.config(seed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A study at a setup, with the scale's own tasks."""
+
+    study: Study
+    setup: Setup
+    cells: tuple[GridCell, ...]
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds each cell has at least."""
+        return seeds_of(self.study, self.setup)
+
+    @property
+    def available(self) -> list[GridCell]:
+        """The cells that can be run here."""
+        return [cell for cell in self.cells if cell.unavailable is None]
+
+    @property
+    def run_ids(self) -> set[str]:
+        """Every distinct run of the setup's seeds."""
+        return {run for cell in self.cells for run in cell.run_ids}
+
+    def of(self, cells: Iterable[Cell]) -> list[GridCell]:
+        """These cells of the study, in the grid's order."""
+        labels = {cell.labels for cell in cells}
+        return [cell for cell in self.cells if cell.cell.labels in labels]
+
+    def complete_seeds(self, stored: set[str]) -> int:
+        """How many seeds are stored for all cells."""
+        by_seed = zip(*(cell.run_ids for cell in self.available), strict=True)
+        return sum(stored.issuperset(runs) for runs in by_seed)
+
+    def has_all_runs(self, claim: Claim, stored: set[str]) -> bool:
+        """Whether every run of a claim's cells is stored."""
+        cells = self.of(self.study.cells_of(claim.predicate.contrasts()))
+        if not cells or any(cell.unavailable for cell in cells):
+            return False
+        return all(stored.issuperset(cell.run_ids) for cell in cells)
+
+    def parts(self) -> list[Grid]:
+        """The grid at each combination of the study's varied values, in order; itself if nothing
+        is varied."""
+        if not self.study.varied:
+            return [self]
+        return [
+            replace(self, study=part, cells=tuple(self.of(part.cells)))
+            for part in parts(self.study)
+        ]
+
+
+def resolve(study: Study, setup: Setup) -> Grid:
+    """A study on the scale's own tasks, each cell's runs under the setup's seeds."""
+    return resolve_cells(study.at(setup.scale), setup)
+
+
+def resolve_cells(study: Study, setup: Setup) -> Grid:
+    """Likewise the cells as the study states them, on the paper's tasks."""
+    seeds = range(seeds_of(study, setup))
+    return Grid(
+        study=study,
+        setup=setup,
+        cells=tuple(_resolved(study, cell, setup, seeds) for cell in study.cells),
+    )
+
+
+def seeds_of(study: Study, setup: Setup) -> int:
+    """How many seeds each cell of a study has."""
+    return max(setup.seeds, study.least_seeds)
+
+
+def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> GridCell:
+    """One cell of a study at a setup.
+
+    `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
+    D35), and that of cell or study where they name it.
+    """
+    paper = study.paper_config(cell, setup.profile)
+    named = study.named(cell, setup.profile)
+    base = None
+    unavailable = _without_sources(cell, setup) or _without_scores(study, cell, setup)
+    if unavailable is None:
+        base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
+        base = vary(base, {path: value for path, value in named.items() if path in UNSCALED})
+        unavailable = _without_text(base, setup)
+    names_data_seed = "seed.data" in named or "seed.data" in profile_changes(paper, setup.profile)
+    configs: tuple[RunConfig, ...] = ()
+    if base is not None and unavailable is None:
+        base = _with_settings(study, cell, setup, base)
+        configs = tuple([_seeded(base, names_data_seed, seed) for seed in seeds])
+    return GridCell(
+        cell=cell,
+        metric=study.metric_of(cell),
+        unavailable=unavailable,
+        paper=paper,
+        base=base,
+        names_data_seed=names_data_seed,
+        configs=configs,
+        run_ids=tuple(map(run_id, configs)),
+    )
+
+
+def _with_settings(study: Study, cell: Cell, setup: Setup, run: RunConfig) -> RunConfig:
+    """The run under `--set`'s settings and the cell's values of `--vary`."""
+    settings = {**study.settings, **study.varied_values(cell)}
+    if not settings:
+        return run
+    run = vary(run, chosen_values(run, settings))
+    # of eval.transfer
+    return vary(run, {"eval.digest": run_evaluation_digest(run, setup.sources)})
+
+
+def _seeded(run: RunConfig, names_data_seed: bool, seed: int) -> RunConfig:
+    if names_data_seed:
+        return vary(run, {"seed.model": seed})
+    return vary(run, {"seed": Seed(model=seed, data=seed)})
+
+
+def chosen_values(run: RunConfig, settings: Mapping[str, str]) -> dict[str, object]:
+    """What settings change in a run, by path: those of which it has the field."""
+    return {path: parsed(run, path, text) for path, text in settings.items() if has(run, path)}
+
+
+def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
+    """Why a cell has no run anywhere, or no encoder here."""
+    if cell.copied:
+        return Reason("copied", "the paper copied it from elsewhere")
+    if setup.sources.encoder(cell.encoder) is None:
+        words = f"scale {setup.scale.name} has no encoder in the place of {cell.encoder}"
+        return Reason("no encoder", words)
+    return None
+
+
+def _without_scores(study: Study, cell: Cell, setup: Setup) -> Reason | None:
+    """Why the runs of a cell leave no number here."""
+    transfer = study.paper_config(cell, "paper").eval.transfer
+    if transfer and setup.sources.transfer_digest is None:
+        return Reason("no transfer tasks", "the evaluation data has no transfer tasks")
+    return unmeasured(study.metric_of(cell), transfer, setup.scale)
+
+
+def _without_text(run: RunConfig, setup: Setup) -> Reason | None:
+    """Why a run's text cannot be rewritten here. Another model needs the hub, the run's own encoder
+    a head for masked words."""
+    text = run.rewriting
+    if text is None or text.model is None:
+        return None
+    if text.model == OWN_ENCODER:
+        if setup.sources.encoder_masked_words:
+            return None
+        name = shown(setup.sources.encoder_name)
+        words = f"needs a masked-word head, which the encoder {name} does not have"
+        return Reason("no masked words", words)
+    if setup.scale.hub_models:
+        return None
+    return Reason(
+        "no hub model", f"needs {text.model}, which scale {setup.scale.name} does not have"
+    )
+
+
+def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> Reason | None:
+    """Why no run of this scale leaves a score on this metric's task, likewise; None if it does.
+    `transfer`: whether the run scores transfer tasks."""
+    accuracy = metric.quantity.startswith("accuracy")
+    if accuracy and not transfer:
+        words = "its runs score no transfer tasks (eval.transfer)"
+        return Reason("no transfer tasks", words)
+    tasks = ("avg", "dev", *scale.tests)
+    kind = "test set"
+    if accuracy:
+        tasks = ("avg_transfer", *scale.probes)
+        kind = "transfer task"
+    scored = metric.quantity.startswith(("accuracy", "spearman", "like_length"))
+    if metric.task in tasks or not scored:
+        return None
+    return Reason("no such score", f"scale {scale.name} has no {kind} {metric.task}")
+
+
+def parts(study: Study) -> tuple[Study, ...]:
+    """The study at each combination of its varied values, in order; the study itself if nothing is
+    varied."""
+    if not study.varied:
+        return (study,)
+    studies = []
+    count = len(study.varied)
+    varied_axes = study.axes[-count:]
+    for place in product(*(axis.labels for axis in varied_axes)):
+        axes = list(study.axes[:-count])
+        for axis, label in zip(varied_axes, place, strict=True):
+            axes.append(replace(axis, labels=(label,)))
+        cells = [cell for cell in study.cells if cell.labels[-count:] == place]
+        claims = [claim for claim in study.claims if claim.cells()[0][-count:] == place]
+        reference = study.reference
+        if reference is not None:
+            reference = (*reference[:-count], *place)
+        part = replace(
+            study, axes=tuple(axes), cells=tuple(cells), claims=tuple(claims), reference=reference
+        )
+        studies.append(part)
+    return tuple(studies)
+
+
+def values(part: Study) -> str:
+    """The varied values of one part of a study, as tables name them: "3e-4", "3e-4/64"."""
+    return "/".join(part.varied_values(part.cells[0]).values())
+
+
+def check_distinct(grid: Grid) -> None:
+    """Refuse different cells that this scale rounds to one run. Raises UserError."""
+    first_of: dict[str, GridCell] = {}
+    for cell in grid.available:
+        other = first_of.setdefault(cell.run_ids[0], cell)
+        if (other.paper, other.cell.encoder) != (cell.paper, cell.cell.encoder):
+            raise UserError(
+                f"{other.name} and {cell.name} of {grid.study.name} are one run at scale "
+                f"{grid.setup.scale.name}; give them values further apart, or choose another "
+                "--scale."
+            )

@@ -1,0 +1,15 @@
+"""One cell of a study at a setup."""
+
+from dataclasses import replace
+
+from core.study.grid import resolve_cells
+
+
+def cell_at(setup, study, cell):
+    """The cell with its runs, or why it has none."""
+    return resolve_cells(replace(study, cells=(cell,)), setup).cells[0]
+
+
+def config_at(setup, study, cell, seed):
+    """The cell's run under a seed."""
+    return cell_at(setup, study, cell).config(seed)
