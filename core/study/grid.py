@@ -49,7 +49,7 @@ class GridCell:
         """The cell's run under any seed. Raises ValueError for a cell without runs."""
         if seed < len(self.configs):
             return self.configs[seed]
-        if self.base is None or self.unavailable is not None:
+        if self.base is None:
             raise ValueError(f"{self.name} has no run: {self.unavailable}")
         return _seeded(self.base, self.names_data_seed, seed)
 

@@ -62,11 +62,17 @@ def page(folder, small=False):
     setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
     drawn = {}
     for setup, studies in ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE])):
+        grids = [resolve(study, setup) for study in studies]
         _, drawn[setup.scale.name, setup.profile] = render(
-            studies, setup, store, folder, folder / "figures", small
+            grids, store, folder, folder / "figures", small
         )
     studies = (TABLE, TABLE7, find("esimcse-table11"))
-    render_index(studies, drawn, setups, folder, folder / "figures", lambda config: 3600.0)
+    every = {}
+    for setup in setups:
+        key = setup.scale.name, setup.profile
+        if key in drawn or setup is setups[0]:
+            every[key] = [resolve(study, setup) for study in studies]
+    render_index(studies, drawn, every, folder, folder / "figures", lambda config: 3600.0)
     return folder
 
 

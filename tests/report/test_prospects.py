@@ -140,7 +140,7 @@ def test_the_papers_claims_have_a_cost_with_its_source():
     assert SIMCSE_SPREAD.source in average.words and "more than 60 seeds" in fgsm.words
     hours = [hour for price in fills.prices for hour in price.runs.values()]
     assert hours and set(hours) == {1.0}
-    text = lines([find("esimcse-table6")], AT, lambda _: 3600.0, 4)
+    text = lines([resolve(find("esimcse-table6"), AT)], lambda _: 3600.0, 4)
     assert (
         "80 % power" in text[0]
         and text[-1].startswith("In all up to 60 seeds, ")

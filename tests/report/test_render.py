@@ -6,6 +6,7 @@ from small_study import result, small, stored
 
 from core.errors import UserError
 from core.report.render import render
+from core.study.grid import resolve
 from studies import find
 
 TABLE3 = find("table3")
@@ -13,7 +14,8 @@ TABLE7 = find("table7")
 
 
 def draw(studies, store, folder, seeds=3):
-    return render(studies, made_setup(seeds), store, folder / "results", folder / "figures")
+    grids = [resolve(study, made_setup(seeds)) for study in studies]
+    return render(grids, store, folder / "results", folder / "figures")
 
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):

@@ -17,6 +17,7 @@ from core.report.quantities import Rows
 from core.report.quantities import value as value_of
 from core.report.tables import grid, latex, markdown, terminal
 from core.report.words import of_runs
+from core.study import variants
 from core.study.claim import Claim, greater
 from core.study.study import Metric
 from studies import find
@@ -90,7 +91,7 @@ def test_a_failed_run_stands_above_no_other_run_of_its_table():
         -40.0,
         10.0,
     ]
-    varied = made_setup(1).varied(small(), (), ("train.learning_rate=3e-5,1e-3",))
+    varied = variants.varied(small(), made_setup(1), (), ("train.learning_rate=3e-5,1e-3",))
     at = made_setup(1)
     store = FakeStore()
     for cell in varied.cells:

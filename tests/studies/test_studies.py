@@ -101,7 +101,7 @@ def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(
         assert all(len(ids) == 1 for ids in runs.values()), study.name
         assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
         # copied, of another encoder, or in need of a model that rewrites text
-        for cell in set(study.cells) - set(cells):
+        for cell in [cell for cell in study.cells if cell not in cells]:
             text = cell.changes.get("text")
             assert (
                 cell.copied

@@ -135,7 +135,7 @@ def add_simcse(store: FakeStore, at: Setup, *values: float, untrained: float = 0
 def config_of(study, labels, seed: int, profile: str = "paper", scale: Scale = DEMO):
     """The configuration of a cell, by its labels."""
     cell = next(cell for cell in study.cells if cell.labels == tuple(labels))
-    return made_setup(profile=profile, scale=scale).config(study, cell, seed)
+    return config_at(made_setup(profile=profile, scale=scale), study, cell, seed)
 
 
 def filled(
@@ -170,6 +170,4 @@ def reworded():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Reason, "__new__", other)
-        Setup.unavailable.cache_clear()
         yield
-    Setup.unavailable.cache_clear()
