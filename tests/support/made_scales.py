@@ -58,9 +58,9 @@ FULL = replace(
 
 
 def cell_run(study, cell, *, profile="paper", scale, sources, seed=0):
-    """The run of a cell under one seed."""
+    """The run of a cell under one seed; of a copied cell what its changes would be."""
     setup = Setup(profile=profile, scale=scale, sources=sources, seeds=1)
-    return config_at(setup, study, cell, seed)
+    return config_at(setup, study, replace(cell, copied=False), seed)
 
 
 MOCOSE = {study.name.removeprefix("mocose-"): study for study in STUDIES if study.paper == "mocose"}
