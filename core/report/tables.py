@@ -67,7 +67,7 @@ def grid(study: Study, cells: pd.DataFrame) -> Grid:
     usual = {name: _usual(entries, name) for name in ("n", "paired_n")}
     groups = _group_axes(study)
     titles = [axis.title for axis in groups]
-    columns = study.axis(study.columns) if study.columns else None
+    columns = study.column_axis
 
     body = []
     for labels in itertools.product(*(axis.labels for axis in groups)):
@@ -125,8 +125,8 @@ def _usual(entries: Sequence[dict], name: str) -> int:
 def _group_axes(study: Study) -> list[Axis]:
     """The axes whose labels lead a row: those of `--vary`, then the table's rows."""
     varied = list(study.axes[len(study.axes) - len(study.varied) :])
-    if study.rows:
-        return [*varied, study.axis(study.rows)]
+    if study.row_axis:
+        return [*varied, study.row_axis]
     if study.columns:
         return varied
     return [*varied, study.axes[0]]

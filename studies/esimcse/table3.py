@@ -18,9 +18,6 @@ NAMES = {
 }
 
 STUDY = Study(
-    name="esimcse-table3",
-    paper="esimcse",
-    title="Table 3",
     caption="Pairs in the evaluation sets",
     method="simcse",
     axes=(
@@ -46,7 +43,6 @@ STUDY = Study(
     ),
     metric=Metric(task="dev", title="Pairs", quantity="pairs", checkpoint="data"),
     figure=None,
-    reference=None,
     tasks="tests",
     footnotes=(
         (

@@ -13,14 +13,10 @@ PRINTED = {  # initial vectors: Table 7's average, and the three runs read off t
 }
 
 STUDY = Study(
-    name="mocose-figure12",
-    paper="mocose",
-    title="Figure 12",
     caption="Initial fill of a queue of 4096",
     method="mocose",
-    base_changes={"ema.start": 0.85, "train.batch_size": 64, "queue.size": SIZE},
+    base={"ema.start": 0.85, "train.batch_size": 64, "queue.size": SIZE},
     axes=(Axis(name="initial_vectors", title="Initial vectors", labels=tuple(PRINTED)),),
-    rows=None,
     columns="initial_vectors",
     cells=tuple(
         Cell(
@@ -31,21 +27,18 @@ STUDY = Study(
         )
         for size, (mean, runs) in PRINTED.items()
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(x="initial_vectors"),
-    reference=("1024",),
+    reference="1024",
     footnotes=(
         (
             "All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the "
-            "others are a "
-            "quarter, half and all. The table lacks 128, whose runs in the figure have a mean of "
-            "49.07. The "
-            "claims are Table 7's."
+            "others are a quarter, half and all. The table lacks 128, whose runs in the figure "
+            "have a mean of 49.07. The claims are Table 7's."
         ),
         (
             "Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a "
-            "guess). The "
-            "preprint numbers this figure 13 (D51)."
+            "guess). The preprint numbers this figure 13 (D51)."
         ),
     ),
 )

@@ -49,12 +49,11 @@ PRINTED = {  # Table 5, made with the code that augments in evaluation
 
 STUDY = Study(
     name="deviations-d21",
-    paper="ours",
     order=4,
     title="Deviation D21",
     caption="Augmentations that stay on in evaluation",
     method="mocose",
-    base_changes={
+    base={
         path: value for path, value in PAPER.items() if path != "eval.apply_augmentation"
     },
     axes=(
@@ -75,19 +74,18 @@ STUDY = Study(
             for evaluation, on in EVALUATIONS.items()
         ),
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(),
     reference=("none", "plain"),
     footnotes=(
         (
             "The released code applies these augmentations to the test sentences too, at random "
-            "(D21); the "
-            "paper does not say so. That its four numbers were made this way is a guess."
+            "(D21); the paper does not say so. That its four numbers were made this way is a "
+            "guess."
         ),
         (
             "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, "
-            "of the "
-            "development set."
+            "of the development set."
         ),
         "Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).",
     ),

@@ -25,9 +25,7 @@ MEASURES = {
 
 STUDY = Study(
     name="effective-rank",
-    paper="ours",
     order=11,
-    title="Effective rank",
     caption="Score, effective rank of the vectors, alignment and uniformity",
     method="simcse",
     axes=(
@@ -47,9 +45,8 @@ STUDY = Study(
     footnotes=(
         (
             "Effective rank: exp of the entropy of the shares of variance of the development "
-            "sentences' "
-            "vectors, as RankMe with squared values. `python -m tools.effective_rank` has its rank "
-            "correlation with the score over all runs."
+            "sentences' vectors, as RankMe with squared values. `python -m tools.effective_rank` "
+            "has its rank correlation with the score over all runs."
         ),
     ),
 )

@@ -7,7 +7,6 @@ PARTS: dict[str, dict[str, object]] = {"+momentum contrast": {"dup": None}, "ESi
 
 STUDY = Study(
     name="momentum",
-    paper="ours",
     order=9,
     title="ESimCSE's momentum",
     caption="Momentum λ of the slow encoder, with and without word repetition",
@@ -23,14 +22,13 @@ STUDY = Study(
         for value in LAMBDAS
         for components, changes in PARTS.items()
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(x="momentum", series="components"),
     reference=("0.995", "ESimCSE"),
     footnotes=(
         (
             "The paper uses 0.995 and varies it in no table. The slow encoder then averages over "
-            "about 200 "
-            "steps, with 0.9 over ten."
+            "about 200 steps, with 0.9 over ten."
         ),
     ),
 )

@@ -13,12 +13,11 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 STUDY = Study(
     name="negatives",
-    paper="ours",
     order=8,
     title="Negatives and predictor",
     caption="MoCoSE with and without its predictor, by where negatives come from, beside SimCSE",
     method="mocose",
-    base_changes={
+    base={
         "ema.start": 0.85,
         "queue.size": 512,
         "queue.init_size": 128,
@@ -26,24 +25,21 @@ STUDY = Study(
     },
     axes=(Axis(name="setting", title="Negatives", labels=(BASELINE, *SETTINGS)),),
     rows="setting",
-    columns=None,
     cells=(
         Cell(labels=(BASELINE,), method="simcse"),
         *(Cell(labels=(setting,), changes=changes) for setting, changes in SETTINGS.items()),
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(x="setting"),
     reference=(BASELINE,),
     footnotes=(
         (
-            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no row "
-            "without "
-            "it at the usual decay."
+            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no "
+            "row without it at the usual decay."
         ),
         (
             "Equation 3 has the negatives of the queue alone, the code those of the batch, too "
-            "(D1). The "
-            "decay is 0.85."
+            "(D1). The decay is 0.85."
         ),
     ),
 )

@@ -13,11 +13,12 @@ PARTS = {
 
 STUDY = Study(
     name="orders",
-    paper="ours",
     order=7,
     title="Orders of the text",
-    caption="ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row "
-    "(D35)",
+    caption=(
+        "ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row "
+        "(D35)"
+    ),
     method="esimcse",
     axes=(
         Axis(name="order", title="Seed of the data", labels=tuple(str(order) for order in ORDERS)),
@@ -34,18 +35,15 @@ STUDY = Study(
         for order in ORDERS
         for components, changes in PARTS.items()
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
-    reference=None,
     footnotes=(
         (
-            "The code seeds order of the text, dropout and repetitions with 42 in every run (D35). "
-            "Here all "
-            "runs of a row share such a seed, so that its seeds differ in new weights alone: what "
-            "rows have "
-            "in common holds for any order, what they do not is one order's. The number is the "
-            "code's, its "
-            "generator is not, so 42 is no more their order than the others are."
+            "The code seeds order of the text, dropout and repetitions with 42 in every run "
+            "(D35). Here all runs of a row share such a seed, so that its seeds differ in new "
+            "weights alone: what rows have in common holds for any order, what they do not is one "
+            "order's. The number is the code's, its generator is not, so 42 is no more their "
+            "order than the others are."
         ),
     ),
 )

@@ -6,12 +6,11 @@ STRENGTHS = ("1e-9", "5e-9", "1e-8", "5e-8", "1e-4", "1e-3", "1e-2")  # Table 9'
 
 STUDY = Study(
     name="views",
-    paper="ours",
     order=10,
     title="FGSM and the two views",
     caption="How much FGSM lowers the cosine of the two views of a sentence, by its strength",
     method="mocose",
-    base_changes={
+    base={
         "ema.start": 0.85,
         "queue.size": 512,
         "queue.init_size": 128,
@@ -19,7 +18,6 @@ STUDY = Study(
     },
     axes=(Axis(name="epsilon", title="FGSM ε", labels=STRENGTHS),),
     rows="epsilon",
-    columns=None,
     cells=tuple(
         Cell(labels=(epsilon,), changes={"fgsm.epsilon": float(epsilon)}) for epsilon in STRENGTHS
     ),
@@ -27,19 +25,15 @@ STUDY = Study(
         task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"
     ),
     figure=FigureSpec(x="epsilon"),
-    reference=None,
     footnotes=(
         (
             "The paper's reason for FGSM's gain is that it slightly enhances the difference "
-            "between the two "
-            "samples (Section 5.3), which it does not measure. Here: mean cosine of the views "
-            "without FGSM "
-            "minus that with it, dropout off. The runs are Table 9's."
+            "between the two samples (Section 5.3), which it does not measure. Here: mean cosine "
+            "of the views without FGSM minus that with it, dropout off. The runs are Table 9's."
         ),
         (
             "Under repaired and released both views are perturbed alike, so that the distance is "
-            "none by "
-            "construction (D18)."
+            "none by construction (D18)."
         ),
     ),
 )

@@ -11,19 +11,15 @@ POOLING: dict[str, tuple[dict[str, object], float]] = {  # changes, and the STS-
 TRAIN_ALONE = ("[CLS] with layer in training alone",)
 
 STUDY = Study(
-    name="simcse-table6",
-    paper="simcse",
-    title="Table 6",
     caption="Pooling: [CLS] with and without the layer on it",
     method="simcse",
     axes=(Axis(name="pooling", title="Pooling", labels=tuple(POOLING)),),
     rows="pooling",
-    columns=None,
     cells=tuple(
         Cell(labels=(name,), changes=changes, published=score)
         for name, (changes, score) in POOLING.items()
     ),
-    metric=Metric(task="dev", title="Development set"),
+    metric=DEVELOPMENT,
     figure=FigureSpec(x="pooling"),
     reference=TRAIN_ALONE,
     claims=(
@@ -31,19 +27,17 @@ STUDY = Study(
             key="S6.1",
             text="The layer on [CLS] in training alone is the best of the three.",
             predicate=best(TRAIN_ALONE, [(name,) for name in POOLING]),
-            quote="for unsupervised SimCSE, taking [CLS] representation with MLP only during "
-            "training works "
-            "the best",
+            quote=(
+                "for unsupervised SimCSE, taking [CLS] representation with MLP only during "
+                "training works the best"
+            ),
             place="Section 6.3",
-            decided_by="the layer in training alone against the layer kept and against no layer, "
-            "development set",
         ),
     ),
     footnotes=(
         (
             "The paper's row First-last avg. is printed at 81.2; no method here trains an average "
-            "of "
-            "layers. The supervised column is left out."
+            "of layers. The supervised column is left out."
         ),
         "Numbers are the published paper's, one decimal; how many runs they have is not said.",
         (
