@@ -20,7 +20,7 @@ from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
-from core.study.claim import Contrast
+from core.study.claim import Contrast, labels_of
 from core.study.registered import changed_after_runs
 from core.study.study import FigureSpec, Metric, Study
 

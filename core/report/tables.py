@@ -264,7 +264,7 @@ def _claims(result: Judged) -> Iterator[str]:
         if claim.quote:
             place = f" ({claim.place})" if claim.place else ""
             sentences += f" “{claim.quote}”{place}."
-        if claim.decided_by:
+        if False:
             sentences += f" Decided by: {claim.decided_by.rstrip('.')}."
         yield sentences
         if claim.note:

@@ -86,7 +86,10 @@ def _shared(row: Row, other: Row) -> Iterator[str]:
     for attribute in ("method", "encoder", *OF_METRIC):
         if getattr(row, attribute) and getattr(other, attribute):
             yield attribute
-    paths = [*row.changes, *dict.fromkeys(path for more in row.by_profile.values() for path in more)]
+    paths = [
+        *row.changes,
+        *dict.fromkeys(path for more in row.by_profile.values() for path in more),
+    ]
     others = [*other.changes]
     for more in other.by_profile.values():
         others += more

@@ -168,7 +168,9 @@ def slope(cells: Sequence[Labels | str], x: Sequence[float], above: float = 0.0)
     return weighted(cells, [(value - mean) / square for value in x], above)
 
 
-def mean_above(cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0) -> Contrast:
+def mean_above(
+    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
+) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
     weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
     return weighted([*cells, *others], weights, by)

@@ -25,7 +25,17 @@ from core.errors import UserError
 from core.study.axes import ENCODERS, OF_METRIC, Axis, Row, check_printed, entry, joined
 from core.study.claim import Claim, Contrast, Labels, labels_of, matches
 
-__all__ = ["AVERAGE", "DEVELOPMENT", "Axis", "Cell", "FigureSpec", "Metric", "Paper", "Row", "Study"]
+__all__ = [
+    "AVERAGE",
+    "DEVELOPMENT",
+    "Axis",
+    "Cell",
+    "FigureSpec",
+    "Metric",
+    "Paper",
+    "Row",
+    "Study",
+]
 
 # what most studies read of a run
 AVERAGE = Metric(task="avg", title="Average of the STS test sets")

@@ -1,16 +1,16 @@
 """ESimCSE Figure 2: batch size of unsupervised SimCSE."""
 
 from core.study.claim import Claim, best
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
 SIZES = ("32", "64", "128", "256", "512")
 
 STUDY = Study(
     caption="Batch size of unsupervised SimCSE",
     method="simcse",
-    axes=(Axis(name="batch_size", title="Batch size", labels=SIZES),),
-    columns="batch_size",
-    cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
+    columns=Axis(
+        "batch_size", "Batch size", {size: Row({"train.batch_size": int(size)}) for size in SIZES}
+    ),
     metric=DEVELOPMENT,
     figure=FigureSpec(x="batch_size"),
     reference="64",
@@ -18,7 +18,7 @@ STUDY = Study(
         Claim(
             key="E-F2.1",
             text="A batch of 64 is the best for unsupervised SimCSE.",
-            predicate=best(("64",), [(size,) for size in SIZES]),
+            predicate=best("64", SIZES),
             quote=(
                 "the optimal batch size is 64, and other settings of the batch size will lower "
                 "the performance."

@@ -2,7 +2,7 @@
 length."""
 
 from core.study.claim import Claim, above, all_of, greater, interacts, of_metric, weighted
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, Study
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B")
 # difference of the two lengths: Spearman x 100 by set (the paper prints 0.7298 and so on)
@@ -12,13 +12,19 @@ PRINTED = {
 }
 QUANTITIES = {"at most 3": "spearman_gap_le3", "more than 3": "spearman_gap_gt3"}
 UNTRAINED = "untrained"
-BESIDE = {  # what scores the same pairs, which the paper does not show: method and changes
+BESIDE: dict[str, tuple[str, dict[str, object]]] = {
+    # what scores the same pairs, which the paper does not show: method and changes
     UNTRAINED: ("untrained", {}),
     "ESimCSE": ("esimcse", {}),
     "MoCoSE": (
         "mocose",
         {"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     ),
+}
+ROWS = {difference: Row(quantity=quantity) for difference, quantity in QUANTITIES.items()} | {
+    f"{name}, {difference}": Row(changes, method=method, quantity=quantity)
+    for name, (method, changes) in BESIDE.items()
+    for difference, quantity in QUANTITIES.items()
 }
 LIKE = ("at most 3", "STS12")  # a cell of SimCSE; any of them names its runs
 EXCESS = Metric(
@@ -33,49 +39,13 @@ LEARNT = Metric(
 STUDY = Study(
     caption="Length bias of unsupervised SimCSE",
     method="simcse",
-    axes=(
-        Axis(
-            name="length_difference",
-            title="Pairs that differ by",
-            labels=(
-                *PRINTED,
-                *(f"{method}, {difference}" for method in BESIDE for difference in PRINTED),
-            ),
-        ),
-        Axis(name="task", title="Test set", labels=TASKS),
+    rows=Axis("length_difference", "Pairs that differ by", ROWS),
+    columns=Axis(
+        "task",
+        "Test set",
+        {task: Row(task=task, title="Pairs of this difference in length") for task in TASKS},
     ),
-    rows="length_difference",
-    columns="task",
-    cells=(
-        *(
-            Cell(
-                labels=(difference, task),
-                published=score,
-                metric=Metric(
-                    task=task,
-                    title="Pairs of this difference in length",
-                    quantity=QUANTITIES[difference],
-                ),
-            )
-            for difference, scores in PRINTED.items()
-            for task, score in zip(TASKS, scores, strict=True)
-        ),
-        *(
-            Cell(
-                labels=(f"{name}, {difference}", task),
-                method=method,
-                changes=changes,
-                metric=Metric(
-                    task=task,
-                    title="Pairs of this difference in length",
-                    quantity=QUANTITIES[difference],
-                ),
-            )
-            for name, (method, changes) in BESIDE.items()
-            for difference in PRINTED
-            for task in TASKS
-        ),
-    ),
+    printed=dict.fromkeys(ROWS) | PRINTED,
     metric=Metric(task="avg", title="Test sets"),
     figure=FigureSpec(
         x="task",

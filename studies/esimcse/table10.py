@@ -2,36 +2,29 @@
 
 from core.config.methods import as_coded
 from core.study.claim import Claim, all_of, best, greater, of_metric
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, Row, Study
 
-PRINTED = {  # what is added: dup.unit, and the STS-B development score
-    "stop-words": ("stopword", 81.72),
-    "[MASK]": ("mask", 83.08),
-    "word repetition": ("word", 84.40),
-    "sub-word repetition": ("subword", 84.85),
+NONE = "none"
+STOPWORDS = "stop-words"
+MASK = "[MASK]"
+WORD = "word repetition"
+SUBWORD = "sub-word repetition"
+CODED = as_coded({"dup.protect_special": True})
+ROWS = {
+    NONE: Row(method="simcse"),
+    STOPWORDS: Row({"dup.unit": "stopword", "dup.protect_special": False}, CODED),
+    MASK: Row({"dup.unit": "mask", "dup.protect_special": False}, CODED),
+    WORD: Row({"dup.unit": "word", "dup.protect_special": False}, CODED),
+    SUBWORD: Row({"dup.unit": "subword"}),
 }
-NONE, STOPWORDS, MASK, WORD, SUBWORD = ("none",), *((name,) for name in PRINTED)
+PRINTED = {NONE: 82.45, STOPWORDS: 81.72, MASK: 83.08, WORD: 84.40, SUBWORD: 84.85}
 GAP = Metric(task="avg", title="Loss on pairs of unlike length", quantity="length_gap")
 
 STUDY = Study(
     caption="Ways of making a sentence longer",
     method="esimcse",
-    axes=(Axis(name="lengthening", title="Lengthening", labels=(*NONE, *PRINTED)),),
-    rows="lengthening",
-    cells=(
-        Cell(labels=NONE, method="simcse", published=82.45),
-        *(
-            Cell(
-                labels=(name,),
-                changes={"dup.unit": unit}
-                if unit == "subword"
-                else {"dup.unit": unit, "dup.protect_special": False},
-                by_profile={} if unit == "subword" else as_coded({"dup.protect_special": True}),
-                published=score,
-            )
-            for name, (unit, score) in PRINTED.items()
-        ),
-    ),
+    rows=Axis("lengthening", "Lengthening", ROWS),
+    printed=PRINTED,
     metric=DEVELOPMENT,
     figure=FigureSpec(x="lengthening"),
     reference=SUBWORD,

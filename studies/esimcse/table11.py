@@ -1,27 +1,21 @@
 """ESimCSE Table 11: size of the momentum queue as a multiple of the batch."""
 
 from core.study.claim import Claim, all_of, best, greater, mean_above
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
-PRINTED = {
-    "1": 83.83,
-    "1.5": 83.81,
-    "2": 83.03,
-    "2.5": 84.85,
-    "3": 82.66,
-}  # queue / batch: STS-B development score
+PRINTED = {"1": 83.83, "1.5": 83.81, "2": 83.03, "2.5": 84.85, "3": 82.66}
 BATCH = 64
 
 STUDY = Study(
     caption="Size of the momentum queue",
     method="esimcse",
     base={"train.batch_size": BATCH},
-    axes=(Axis(name="queue_over_batch", title="Queue size / batch size", labels=tuple(PRINTED)),),
-    columns="queue_over_batch",
-    cells=tuple(
-        Cell(labels=(ratio,), changes={"queue.size": int(float(ratio) * BATCH)}, published=score)
-        for ratio, score in PRINTED.items()
+    columns=Axis(
+        "queue_over_batch",
+        "Queue size / batch size",
+        {ratio: Row({"queue.size": int(float(ratio) * BATCH)}) for ratio in PRINTED},
     ),
+    printed=PRINTED,
     metric=DEVELOPMENT,
     figure=FigureSpec(x="queue_over_batch"),
     reference="2.5",
@@ -29,16 +23,14 @@ STUDY = Study(
         Claim(
             key="E11.1",
             text="A queue of two and a half batches is the best of the five.",
-            predicate=best(("2.5",), [(ratio,) for ratio in PRINTED]),
+            predicate=best("2.5", PRINTED),
             quote="The optimal result is reached when the queue size was 2.5 times the batch size.",
             place="Section 5.4",
         ),
         Claim(
             key="E11.2",
             text="Smaller queues and larger ones do worse than two and a half batches.",
-            predicate=all_of(
-                mean_above([("2.5",)], [("1",), ("1.5",), ("2",)]), greater(("2.5",), ("3",))
-            ),
+            predicate=all_of(mean_above(["2.5"], ["1", "1.5", "2"]), greater("2.5", "3")),
             quote="A smaller or larger queue size will reduce the effect.",
             place="Section 5.4",
             note=(

@@ -2,7 +2,7 @@
 
 from core.config.methods import as_coded
 from core.study.claim import Claim, all_of, gains, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, Cell, FigureSpec, Study
 from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
@@ -26,24 +26,20 @@ SENTENCE = (
 STUDY = Study(
     caption="SimCSE and ESimCSE on four backbones, development set",
     method="esimcse",
-    axes=(
-        Axis(name="method", title="Method", labels=tuple(PRINTED)),
-        Axis(name="backbone", title="Backbone", labels=BACKBONES),
-    ),
-    rows="method",
-    columns="backbone",
+    rows=Axis("method", "Method", labels=tuple(PRINTED)),
+    columns=Axis("backbone", "Backbone", labels=BACKBONES),
     cells=tuple(
         Cell(
-            labels=(method, backbone),
-            method=METHODS[method][0],
+            labels=(name, backbone),
+            method=method,
             encoder=backbone.lower(),
-            changes=METHODS[method][1][backbone.lower()],
-            by_profile=as_coded(METHODS[method][2][backbone.lower()]),
-            published=score,
+            changes=changes[backbone.lower()],
+            by_profile=as_coded(coded[backbone.lower()]),
         )
-        for method, scores in PRINTED.items()
-        for backbone, score in zip(BACKBONES, scores, strict=True)
+        for name, (method, changes, coded) in METHODS.items()
+        for backbone in BACKBONES
     ),
+    printed=PRINTED,
     metric=DEVELOPMENT,
     figure=FigureSpec(x="backbone", series="method", base=("ESimCSE", None)),
     reference=("ESimCSE", "BERT-base"),  # the best of the backbone that every scale has

@@ -2,13 +2,18 @@
 
 from core.config.scale import STS_TESTS
 from core.study.claim import Claim, all_of, gains, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, Study
 
-TASKS = (*STS_TESTS, "avg")
 BASELINE = "unsup-SimCSE"
 REPETITION = "+word repetition"
 QUEUE = "+momentum contrast"
 BOTH = "ESimCSE"
+ROWS = {
+    BASELINE: Row(method="simcse"),
+    REPETITION: Row({"queue": None, "momentum": None}),
+    QUEUE: Row({"dup": None}),
+    BOTH: Row(),
+}
 PRINTED = {
     BASELINE: (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23, 76.25),
     REPETITION: (69.79, 83.43, 75.65, 82.44, 79.43, 79.44, 71.86, 77.43),
@@ -19,33 +24,13 @@ PRINTED = {
 REPETITION_GAINS = 1.18
 QUEUE_GAINS = 1.29
 BOTH_GAINS = 0.73  # over the better of the two
-CHANGES = {
-    BASELINE: {},
-    REPETITION: {"queue": None, "momentum": None},
-    QUEUE: {"dup": None},
-    BOTH: {},
-}
 
 STUDY = Study(
     caption="Repetition and momentum queue, alone and together, test sets",
     method="esimcse",
-    axes=(
-        Axis(name="components", title="Components", labels=tuple(PRINTED)),
-        Axis(name="task", title="Test set", labels=TASKS),
-    ),
-    rows="components",
-    columns="task",
-    cells=tuple(
-        Cell(
-            labels=(components, task),
-            method="simcse" if components == BASELINE else None,
-            changes=CHANGES[components],
-            published=score,
-            metric=Metric(task=task, title="Test sets"),
-        )
-        for components, scores in PRINTED.items()
-        for task, score in zip(TASKS, scores, strict=True)
-    ),
+    rows=Axis("components", "Components", ROWS),
+    columns=Axis("task", "Test set", {task: Row(task=task) for task in (*STS_TESTS, "avg")}),
+    printed=PRINTED,
     metric=Metric(task="avg", title="Test sets"),
     figure=FigureSpec(x="task", series="components", base=(BASELINE, None)),
     must_learn=((BASELINE, None), ("ESimCSE", None)),
@@ -76,8 +61,7 @@ STUDY = Study(
                 greater((BOTH, "avg"), (REPETITION, "avg")), greater((BOTH, "avg"), (QUEUE, "avg"))
             ),
             quote=(
-                "these two modifications can be superimposed (ESimCSE) to get further "
-                "improvements."
+                "these two modifications can be superimposed (ESimCSE) to get further improvements."
             ),
             place="Section 4.3",
             margin=BOTH_GAINS / 2,

@@ -1,30 +1,26 @@
 """ESimCSE Table 8: dropout rate."""
 
 from core.study.claim import Claim, all_of, best, gains, greater, within
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
-PRINTED = {"0.1": 84.85, "0.15": 84.75, "0.2": 83.37}  # dropout: STS-B development score
-SIMCSE = ("SimCSE",)
+PRINTED = {"0.1": 84.85, "0.15": 84.75, "0.2": 83.37}
+SIMCSE = "SimCSE"
 
 STUDY = Study(
     caption="Dropout rate",
     method="esimcse",
-    axes=(Axis(name="dropout", title="Dropout", labels=(*PRINTED, *SIMCSE)),),
-    columns="dropout",
-    cells=(
-        *(
-            Cell(
-                labels=(rate,),
-                changes={
-                    "encoder.hidden_dropout": float(rate),
-                    "encoder.attention_dropout": float(rate),
-                },
-                published=score,
+    columns=Axis(
+        "dropout",
+        "Dropout",
+        {
+            rate: Row(
+                {"encoder.hidden_dropout": float(rate), "encoder.attention_dropout": float(rate)}
             )
-            for rate, score in PRINTED.items()
-        ),
-        Cell(labels=SIMCSE, method="simcse", published=82.45),
+            for rate in PRINTED
+        }
+        | {SIMCSE: Row(method="simcse")},
     ),
+    printed=PRINTED | {SIMCSE: 82.45},
     metric=DEVELOPMENT,
     figure=FigureSpec(x="dropout"),
     reference="0.1",
@@ -32,7 +28,7 @@ STUDY = Study(
         Claim(
             key="E8.1",
             text="Of the three dropout rates 0.1 is the best.",
-            predicate=best(("0.1",), [(rate,) for rate in PRINTED]),
+            predicate=best("0.1", PRINTED),
             quote=(
                 "when the dropout is 0.1, it achieves the best performance on the STS-B "
                 "development set."
@@ -46,7 +42,7 @@ STUDY = Study(
         Claim(
             key="E8.2",
             text="A dropout of 0.15 does about as well as 0.1.",
-            predicate=within([("0.1",), ("0.15",)], 1.0),
+            predicate=within(["0.1", "0.15"], 1.0),
             quote=(
                 "When the dropout increases to 0.15, the performance is close to that of 0.1, "
                 "with no significant drop."
@@ -58,7 +54,7 @@ STUDY = Study(
         Claim(
             key="E8.3",
             text="A dropout of 0.2 loses nearly one point and is still better than SimCSE.",
-            predicate=all_of(gains(("0.1",), ("0.2",), 1.0, 0.5), greater(("0.2",), SIMCSE)),
+            predicate=all_of(gains("0.1", "0.2", 1.0, 0.5), greater("0.2", SIMCSE)),
             quote=(
                 "even when the dropout reaches 0.2, the performance drops by nearly 1%, but it "
                 "still outperforms unsup-SimCSE."
@@ -73,7 +69,7 @@ STUDY = Study(
         Claim(
             key="E8.4",
             text="ESimCSE is better than SimCSE (at 0.1) at every one of the three dropout rates.",
-            predicate=all_of(*(greater((rate,), SIMCSE) for rate in PRINTED)),
+            predicate=all_of(*(greater(rate, SIMCSE) for rate in PRINTED)),
             quote=(
                 "The experimental results kind of show the robustness of the superiority of the "
                 "proposed ESimCSE over unsup-SimCSE"

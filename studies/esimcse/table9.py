@@ -1,9 +1,9 @@
 """ESimCSE Table 9: share of a sentence's sub-words that may be repeated."""
 
 from core.study.claim import Claim, all_of, at_least, best, greater, mean_above
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
-PRINTED = {  # dup_rate: STS-B development score
+PRINTED = {
     "0.08": 83.5,
     "0.12": 83.62,
     "0.16": 82.01,
@@ -13,20 +13,17 @@ PRINTED = {  # dup_rate: STS-B development score
     "0.32": 84.85,
     "0.36": 83.84,
 }
-SIMCSE = ("SimCSE",)
+SIMCSE = "SimCSE"
 
 STUDY = Study(
     caption="Repetition rate",
     method="esimcse",
-    axes=(Axis(name="dup_rate", title="Repetition rate", labels=(*PRINTED, *SIMCSE)),),
-    columns="dup_rate",
-    cells=(
-        *(
-            Cell(labels=(rate,), changes={"dup.rate": float(rate)}, published=score)
-            for rate, score in PRINTED.items()
-        ),
-        Cell(labels=SIMCSE, method="simcse", published=82.45),
+    columns=Axis(
+        "dup_rate",
+        "Repetition rate",
+        {rate: Row({"dup.rate": float(rate)}) for rate in PRINTED} | {SIMCSE: Row(method="simcse")},
     ),
+    printed=PRINTED | {SIMCSE: 82.45},
     metric=DEVELOPMENT,
     figure=FigureSpec(x="dup_rate"),
     reference="0.32",
@@ -34,7 +31,7 @@ STUDY = Study(
         Claim(
             key="E9.1",
             text="A repetition rate of 0.32 is the best of the eight.",
-            predicate=best(("0.32",), [(rate,) for rate in PRINTED]),
+            predicate=best("0.32", PRINTED),
             quote="when dup_rate = 0.32, ESimCSE-BERT_base achieves the best performance",
             place="Section 5.2",
         ),
@@ -42,8 +39,8 @@ STUDY = Study(
             key="E9.2",
             text="Smaller rates and larger ones do worse than 0.32.",
             predicate=all_of(
-                mean_above([("0.32",)], [(rate,) for rate in PRINTED if float(rate) < 0.32]),
-                greater(("0.32",), ("0.36",)),
+                mean_above(["0.32"], [rate for rate in PRINTED if float(rate) < 0.32]),
+                greater("0.32", "0.36"),
             ),
             quote="a larger or smaller dup_rate will cause performance degradation",
             place="Section 5.2",
@@ -55,7 +52,7 @@ STUDY = Study(
         Claim(
             key="E9.3",
             text="Most rates do better than SimCSE.",
-            predicate=at_least(5, [greater((rate,), SIMCSE) for rate in PRINTED]),
+            predicate=at_least(5, [greater(rate, SIMCSE) for rate in PRINTED]),
             quote=(
                 "most of the results of the proposed ESimCSE still exceed the best results of "
                 "unsup-SimCSE-BERT_base."

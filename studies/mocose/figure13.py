@@ -1,7 +1,7 @@
 """MoCoSE Figure 13 (12 in the preprint): the maximum traceable distance (MTD) on BERT-large."""
 
 from core.study.claim import Claim, any_of, best, mean_above
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 MTD = {  # 1 / (1 - decay) + queue / 32: decay, queue
     "5": (0.75, 32),
@@ -19,15 +19,16 @@ STUDY = Study(
     caption="Maximum traceable distance (MTD) of the negatives on BERT-large",
     method="mocose",
     base={"train.batch_size": 32, "train.learning_rate": 1e-5},
-    axes=(Axis(name="mtd", title="MTD", labels=tuple(MTD)),),
-    columns="mtd",
-    cells=tuple(
-        Cell(
-            labels=(mtd,),
-            encoder="bert-large",
-            changes={"ema.start": decay, "queue.size": size, "queue.init_size": min(128, size)},
-        )
-        for mtd, (decay, size) in MTD.items()
+    columns=Axis(
+        "mtd",
+        "MTD",
+        {
+            mtd: Row(
+                {"ema.start": decay, "queue.size": size, "queue.init_size": min(128, size)},
+                encoder="bert-large",
+            )
+            for mtd, (decay, size) in MTD.items()
+        },
     ),
     metric=AVERAGE,
     figure=FigureSpec(x="mtd"),
@@ -38,10 +39,7 @@ STUDY = Study(
             text="For BERT-large the best MTD is around 22.",
             printed="not printed",
             predicate=any_of(
-                *(
-                    best((mtd,), [(other,) for other in MTD if other not in AROUND])
-                    for mtd in AROUND
-                )
+                *(best(mtd, [other for other in MTD if other not in AROUND]) for mtd in AROUND)
             ),
             quote=(
                 "we observe the best model performance in MoCoSE-BERT-large within the "
@@ -54,7 +52,7 @@ STUDY = Study(
             key="F13.2",
             text="On BERT-large, too, the longest queue is below the best.",
             printed="not printed",
-            predicate=mean_above([(mtd,) for mtd in AROUND], [("45",)]),
+            predicate=mean_above(AROUND, ["45"]),
             quote=(
                 "even on BERT-large, the longer queue sizes do not improve the model performance "
                 "indefinitely."

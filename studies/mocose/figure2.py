@@ -2,45 +2,33 @@
 beside it."""
 
 from core.study.claim import Claim, all_of, best, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
-from studies.mocose._mtd import MTD, PRINTED, READ_TO
+from core.study.study import AVERAGE, Axis, Cell, FigureSpec, Study
+from studies.mocose._mtd import MTD, PRINTED, READ_TO, settings
 
-SIMCSE_AT_64 = 76.25
+BATCHES = tuple(str(batch) for batch in PRINTED)
+SIMCSE = {"64": 76.25, "128": None, "256": None}
 
 STUDY = Study(
     caption="Maximum traceable distance (MTD) of the negatives, over three batch sizes",
     method="mocose",
-    axes=(
-        Axis(name="batch_size", title="Batch size", labels=tuple(str(batch) for batch in PRINTED)),
-        Axis(name="mtd", title="MTD", labels=("SimCSE", *MTD)),
-    ),
-    rows="batch_size",
-    columns="mtd",
+    rows=Axis("batch_size", "Batch size", labels=BATCHES),
+    columns=Axis("mtd", "MTD", labels=("SimCSE", *MTD)),
     cells=(
         *(
             Cell(
-                labels=(str(batch), "SimCSE"),
-                changes={"train.batch_size": batch, "train.learning_rate": 3e-5},
+                labels=(batch, "SimCSE"),
+                changes={"train.batch_size": int(batch), "train.learning_rate": 3e-5},
                 method="simcse",
-                published=SIMCSE_AT_64 if batch == 64 else None,
             )
-            for batch in PRINTED
+            for batch in BATCHES
         ),
         *(
-            Cell(
-                labels=(str(batch), mtd),
-                changes={
-                    "ema.start": decay,
-                    "queue.size": batches * batch,
-                    "queue.init_size": min(128, batches * batch),
-                    "train.batch_size": batch,
-                },
-                published=score,
-            )
-            for batch, scores in PRINTED.items()
-            for (mtd, (decay, batches)), score in zip(MTD.items(), scores, strict=True)
+            Cell(labels=(batch, mtd), changes=settings(mtd, int(batch)))
+            for batch in BATCHES
+            for mtd in MTD
         ),
     ),
+    printed={str(batch): (SIMCSE[str(batch)], *scores) for batch, scores in PRINTED.items()},
     metric=AVERAGE,
     figure=FigureSpec(x="mtd", series="batch_size"),  # the paper draws their mean
     reference=("64", "14.67"),

@@ -1,8 +1,8 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
 from core.study.claim import Claim, all_of, greater, mean_above, within
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
-from studies.mocose._mtd import MTD, PRINTED, READ_TO
+from core.study.study import AVERAGE, Axis, Cell, FigureSpec, Study
+from studies.mocose._mtd import MTD, PRINTED, READ_TO, settings
 
 RUNS = {  # the three runs of each, the middle one inferred
     64: (
@@ -46,27 +46,15 @@ LIKE = ("7.67", "8", "8.67")  # nearly one MTD, of other decays and queues
 STUDY = Study(
     caption="Maximum traceable distance (MTD) of the negatives by batch size",
     method="mocose",
-    axes=(
-        Axis(name="batch_size", title="Batch size", labels=BATCHES),
-        Axis(name="mtd", title="MTD", labels=tuple(MTD)),
-    ),
-    rows="batch_size",
-    columns="mtd",
+    rows=Axis("batch_size", "Batch size", labels=BATCHES),
+    columns=Axis("mtd", "MTD", labels=tuple(MTD)),
     cells=tuple(
-        Cell(
-            labels=(str(batch), mtd),
-            changes={
-                "ema.start": decay,
-                "queue.size": batches * batch,
-                "queue.init_size": min(128, batches * batch),
-                "train.batch_size": batch,
-            },
-            published=PRINTED[batch][place],
-            published_runs=RUNS[batch][place],
-        )
-        for batch in PRINTED
-        for place, (mtd, (decay, batches)) in enumerate(MTD.items())
+        Cell(labels=(batch, mtd), changes=settings(mtd, int(batch)))
+        for batch in BATCHES
+        for mtd in MTD
     ),
+    printed={str(batch): scores for batch, scores in PRINTED.items()},
+    printed_runs={str(batch): runs for batch, runs in RUNS.items()},
     metric=AVERAGE,
     figure=FigureSpec(x="mtd", series="batch_size"),
     reference=("64", "14.67"),

@@ -1,50 +1,38 @@
 """MoCoSE Figure 4: alignment and uniformity by maximum traceable distance (MTD)."""
 
 from core.study.claim import Claim, all_of, differ, mean_above, of_metric
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
-from studies.mocose._mtd import MTD
+from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from studies.mocose._mtd import MTD, decay_and_queue
 
-BATCH = 256
 RANGE = ("8", "8.67", "10.67", "12", "14.67")  # a proper MTD, as in Figure 2
 SUM = Metric(task="STS-B", title="Alignment + uniformity", quantity="alignment_plus_uniformity")
-MEASURES = {  # quantity, and the notebook's numbers by MTD
-    "alignment": ("alignment_global", {}),
-    "uniformity": ("uniformity_global", {}),
-    "alignment, by batches": ("alignment_batched64", {"5": 0.1747, "6": 0.1304, "7.67": 0.1367}),
-    "alignment of all pairs, by batches": (
-        "alignment_all_batched64",
-        {"5": 0.4324, "6": 0.3321, "7.67": 0.3453},
-    ),
-    "uniformity, by batches": (
-        "uniformity_batched64",
-        {"5": -2.0205, "6": -1.5858, "7.67": -1.6391},
-    ),
+MEASURES = {
+    "alignment": "alignment_global",
+    "uniformity": "uniformity_global",
+    "alignment, by batches": "alignment_batched64",
+    "alignment of all pairs, by batches": "alignment_all_batched64",
+    "uniformity, by batches": "uniformity_batched64",
+}
+NOTHING = dict.fromkeys(MTD)
+PRINTED = {  # the notebook's
+    "alignment": None,
+    "uniformity": None,
+    "alignment, by batches": NOTHING | {"5": 0.1747, "6": 0.1304, "7.67": 0.1367},
+    "alignment of all pairs, by batches": NOTHING | {"5": 0.4324, "6": 0.3321, "7.67": 0.3453},
+    "uniformity, by batches": NOTHING | {"5": -2.0205, "6": -1.5858, "7.67": -1.6391},
 }
 
 STUDY = Study(
     caption="Alignment and uniformity by maximum traceable distance (MTD); less is better",
     method="mocose",
-    base={"train.batch_size": BATCH},
-    axes=(
-        Axis(name="measure", title="Measure", labels=tuple(MEASURES)),
-        Axis(name="mtd", title="MTD", labels=tuple(MTD)),
+    base={"train.batch_size": 256},
+    rows=Axis(
+        "measure",
+        "Measure",
+        {name: Row(title=name, quantity=quantity) for name, quantity in MEASURES.items()},
     ),
-    rows="measure",
-    columns="mtd",
-    cells=tuple(
-        Cell(
-            labels=(measure, mtd),
-            changes={
-                "ema.start": decay,
-                "queue.size": batches * BATCH,
-                "queue.init_size": min(128, batches * BATCH),
-            },
-            published=printed.get(mtd),
-            metric=Metric(task="STS-B", title=measure, quantity=quantity),
-        )
-        for measure, (quantity, printed) in MEASURES.items()
-        for mtd, (decay, batches) in MTD.items()
-    ),
+    columns=Axis("mtd", "MTD", {mtd: Row(decay_and_queue(mtd, 256)) for mtd in MTD}),
+    printed=PRINTED,
     metric=Metric(task="STS-B", title="Alignment and uniformity", quantity="alignment_global"),
     figure=FigureSpec(x="mtd", series="measure", base=(None, "14.67")),
     must_learn=((None, "14.67"),),

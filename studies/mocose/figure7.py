@@ -3,24 +3,28 @@
 from core.config.methods import as_coded
 from core.methods.mocose.settings import rising, wrapping
 from core.study.claim import Claim, all_of, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, Study
 
-MODELS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
-    "MoCoSE": (
-        "mocose",
-        {**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
-    ),
-    "SimCSE": ("simcse", {"train.batch_size": 64, "train.learning_rate": 3e-5}),
+MOCOSE: dict[str, object] = {
+    **rising(0.75, 0.95),
+    "queue.size": 512,
+    "queue.init_size": 128,
+    "train.batch_size": 64,
 }
+CODED = as_coded(wrapping(0.75))
 UNTRAINED = "BERT"  # before training, which any run of bert-base holds
-MODELS[UNTRAINED] = MODELS["MoCoSE"]
-MEASURES = {  # title and quantity
-    "largest": ("Largest", "singular_value_0"),
-    "at 50": ("At index 50", "singular_50"),
-    "at 100": ("At index 100", "singular_100"),
-    "share at 50": ("Index 50 / largest", "spectrum_50"),
-    "share at 100": ("Index 100 / largest", "spectrum_100"),
-    "effective rank": ("Effective rank", "effective_rank"),
+MODELS = {
+    "MoCoSE": Row(MOCOSE, CODED, method="mocose"),
+    "SimCSE": Row({"train.batch_size": 64, "train.learning_rate": 3e-5}, method="simcse"),
+    UNTRAINED: Row(MOCOSE, CODED, method="mocose", checkpoint="untrained"),
+}
+MEASURES = {
+    "largest": Row(title="Largest", quantity="singular_value_0"),
+    "at 50": Row(title="At index 50", quantity="singular_50"),
+    "at 100": Row(title="At index 100", quantity="singular_100"),
+    "share at 50": Row(title="Index 50 / largest", quantity="spectrum_50"),
+    "share at 100": Row(title="Index 100 / largest", quantity="spectrum_100"),
+    "effective rank": Row(title="Effective rank", quantity="effective_rank"),
 }
 PRINTED = {  # by eye (± 5), in the order of the measures; as shares they could not be told apart
     "MoCoSE": (220.0, 57.0, 28.0, None, None, None),
@@ -35,35 +39,12 @@ CURVES = {  # by share of the width, over the largest
     for model, (largest, at_50, at_100, *_) in PRINTED.items()
 }
 
-
 STUDY = Study(
     caption="Singular values of the sentence vectors",
     method="mocose",
-    axes=(
-        Axis(name="model", title="Model", labels=tuple(MODELS)),
-        Axis(name="measure", title="Singular value", labels=tuple(MEASURES)),
-    ),
-    rows="model",
-    columns="measure",
-    cells=tuple(
-        Cell(
-            labels=(model, measure),
-            changes=changes,
-            published=printed,
-            method=method,
-            by_profile=as_coded(wrapping(0.75)) if method == "mocose" else {},
-            metric=Metric(
-                task="dev",
-                title=title,
-                quantity=quantity,
-                checkpoint="untrained" if model == UNTRAINED else "selected",
-            ),
-        )
-        for model, (method, changes) in MODELS.items()
-        for (measure, (title, quantity)), printed in zip(
-            MEASURES.items(), PRINTED[model], strict=True
-        )
-    ),
+    rows=Axis("model", "Model", MODELS),
+    columns=Axis("measure", "Singular value", MEASURES),
+    printed=PRINTED,
     metric=Metric(task="dev", title="Index 50 / largest", quantity="spectrum_50"),
     figure=FigureSpec(kind="spectrum", series="model", curves=CURVES),
     must_learn=(("MoCoSE", None), ("SimCSE", None)),
@@ -71,8 +52,7 @@ STUDY = Study(
         Claim(
             key="F7.1",
             text=(
-                "MoCoSE's singular values fall more slowly than SimCSE's, as shares of the "
-                "largest."
+                "MoCoSE's singular values fall more slowly than SimCSE's, as shares of the largest."
             ),
             printed="not printed",
             margin=0.02,

@@ -1,41 +1,34 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
 from core.study.claim import Claim, all_of, best, greater, of_metric
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Metric, Row, Study
 from studies.mocose._models import STANDARD
 
 PREDICTOR = ("1", "2", "3")
 ADDED = "0"  # predictor layers of a column that the paper does not print
 UNIFORMITY = Metric(task="STS-B", title="Uniformity", quantity="uniformity_global")
 PRINTED = {  # projection layers: score by predictor layers
-    "0": (60.46, 62.67, 63.62),
-    "1": (76.74, 76.89, 76.24),
-    "2": (66.96, 66.29, 61.57),
-    "3": (31.51, 43.97, 39.13),
+    "0": (None, 60.46, 62.67, 63.62),
+    "1": (None, 76.74, 76.89, 76.24),
+    "2": (None, 66.96, 66.29, 61.57),
+    "3": (None, 31.51, 43.97, 39.13),
 }
 
 STUDY = Study(
     caption="Layers of the projection and of the predictor",
     method="mocose",
     base={**STANDARD, "heads.out_size": 768},
-    axes=(
-        Axis(name="projection", title="Projection layers", labels=tuple(PRINTED)),
-        Axis(name="predictor", title="Predictor layers", labels=(ADDED, *PREDICTOR)),
+    rows=Axis(
+        "projection",
+        "Projection layers",
+        {depth: Row({"heads.projection_layers": int(depth)}) for depth in PRINTED},
     ),
-    rows="projection",
-    columns="predictor",
-    cells=tuple(
-        Cell(
-            labels=(projection, predictor),
-            changes={
-                "heads.projection_layers": int(projection),
-                "heads.predictor_layers": int(predictor),
-            },
-            published=score,
-        )
-        for projection, scores in PRINTED.items()
-        for predictor, score in zip((ADDED, *PREDICTOR), (None, *scores), strict=True)
+    columns=Axis(
+        "predictor",
+        "Predictor layers",
+        {depth: Row({"heads.predictor_layers": int(depth)}) for depth in (ADDED, *PREDICTOR)},
     ),
+    printed=PRINTED,
     metric=AVERAGE,
     figure=FigureSpec(x="projection", series="predictor"),
     reference=("1", "2"),

@@ -1,32 +1,23 @@
 """MoCoSE Table 6b: batch size at a fixed queue."""
 
 from core.study.claim import Claim, all_of, best, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
-# Batch: the printed average, and the runs of Figure 3's equal cells (± 0.02; none for 32, 77.30 for
-# 64 there)
-PRINTED = {
-    "32": (73.86, ()),
-    "64": (77.25, ()),
-    "128": (76.78, (76.35, 76.54, 77.44)),
-    "256": (76.62, (76.23, 76.78, 76.85)),
-}
+PRINTED = {"32": 73.86, "64": 77.25, "128": 76.78, "256": 76.62}
+# of Figure 3's equal cells (± 0.02; none for 32, 77.30 for 64 there)
+RUNS = {"128": (76.35, 76.54, 77.44), "256": (76.23, 76.78, 76.85)}
 
 STUDY = Study(
     caption="Batch size at a fixed queue",
     method="mocose",
     base={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128},
-    axes=(Axis(name="batch_size", title="Batch size", labels=tuple(PRINTED)),),
-    columns="batch_size",
-    cells=tuple(
-        Cell(
-            labels=(batch,),
-            changes={"train.batch_size": int(batch)},
-            published=mean,
-            published_runs=runs,
-        )
-        for batch, (mean, runs) in PRINTED.items()
+    columns=Axis(
+        "batch_size",
+        "Batch size",
+        {batch: Row({"train.batch_size": int(batch)}) for batch in PRINTED},
     ),
+    printed=PRINTED,
+    printed_runs=RUNS,
     metric=AVERAGE,
     figure=FigureSpec(x="batch_size"),
     reference="64",
@@ -34,7 +25,7 @@ STUDY = Study(
         Claim(
             key="T6b.1",
             text="A batch of 64 is best.",
-            predicate=best(("64",), [(batch,) for batch in PRINTED]),
+            predicate=best("64", PRINTED),
             quote="the model achieves the best performance when the batch size is 64.",
             place="Section 5.5",
         ),
@@ -42,7 +33,7 @@ STUDY = Study(
             key="T6b.2",
             text="Batches larger than 64 do not improve the score.",
             margin=None,
-            predicate=all_of(*(greater(("64",), (batch,), by=-1.0) for batch in ("128", "256"))),
+            predicate=all_of(*(greater("64", batch, by=-1.0) for batch in ("128", "256"))),
             quote="Surprisingly the model performance does not improve with increasing batch size",
             place="Section 5.5",
             note=(

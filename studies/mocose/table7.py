@@ -10,7 +10,7 @@ from core.study.claim import (
     mean_scatters_more,
     slope,
 )
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, Cell, FigureSpec, Study
 
 SIZES = (128, 256, 512, 1024, 4096)
 FILLS = {  # initial vectors K_s of a queue of K
@@ -67,22 +67,18 @@ STUDY = Study(
     caption="Queue size and initial fill of the queue",
     method="mocose",
     base={"ema.start": 0.85, "train.batch_size": 64},
-    axes=(
-        Axis(name="initial_fill", title="Initial fill", labels=tuple(FILLS)),
-        Axis(name="queue_size", title="Queue size", labels=tuple(map(str, SIZES))),
-    ),
-    rows="initial_fill",
-    columns="queue_size",
+    rows=Axis("initial_fill", "Initial fill", labels=tuple(FILLS)),
+    columns=Axis("queue_size", "Queue size", labels=tuple(map(str, SIZES))),
     cells=tuple(
         Cell(
             labels=(fill, str(size)),
             changes={"queue.size": size, "queue.init_size": initial(size)},
-            published=PRINTED[fill][place],
-            published_runs=RUNS[fill][place],
         )
         for fill, initial in FILLS.items()
-        for place, size in enumerate(SIZES)
+        for size in SIZES
     ),
+    printed=PRINTED,
+    printed_runs=RUNS,
     metric=AVERAGE,
     figure=FigureSpec(x="queue_size", series="initial_fill"),
     reference=("quarter", "512"),

@@ -1,28 +1,28 @@
 """MoCoSE Table 9: strength of the FGSM perturbation, with strengths at which it could matter."""
 
 from core.study.claim import Claim, best
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 from studies.mocose._models import STANDARD
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}
 CONTROLS = ("1e-4", "1e-3", "1e-2")  # not the paper's (D19)
+STRENGTHS = {
+    epsilon: Row({"fgsm.epsilon": float(epsilon)})
+    for epsilon in (*PRINTED, *CONTROLS)
+    if epsilon != "none"
+}
+NONE = {"none": Row({"fgsm.epsilon": 0.0, "fgsm.gradient": "none"})}
 
 STUDY = Study(
     caption="Strength ε of the FGSM perturbation",
     method="mocose",
     base=STANDARD,
-    axes=(Axis(name="epsilon", title="FGSM ε", labels=(*PRINTED, *CONTROLS)),),
-    columns="epsilon",
-    cells=tuple(
-        Cell(
-            labels=(epsilon,),
-            changes={"fgsm.epsilon": 0.0, "fgsm.gradient": "none"}
-            if epsilon == "none"
-            else {"fgsm.epsilon": float(epsilon)},
-            published=PRINTED.get(epsilon),
-        )
-        for epsilon in (*PRINTED, *CONTROLS)
+    columns=Axis(
+        "epsilon",
+        "FGSM ε",
+        {epsilon: (STRENGTHS | NONE)[epsilon] for epsilon in (*PRINTED, *CONTROLS)},
     ),
+    printed=PRINTED | dict.fromkeys(CONTROLS),
     metric=AVERAGE,
     figure=FigureSpec(x="epsilon"),
     reference="5e-9",
@@ -30,12 +30,11 @@ STUDY = Study(
         Claim(
             key="T9.1",
             text="5e-9 is the best strength.",
-            predicate=best(("5e-9",), [(epsilon,) for epsilon in PRINTED]),
+            predicate=best("5e-9", PRINTED),
             quote="the average results of the model are optimal when the FGSM parameter is 5e-9.",
             place="Appendix A.7",
             note=(
-                "As printed by 0.02; the five cells differ as reruns of one cell would (D18, "
-                "D19)."
+                "As printed by 0.02; the five cells differ as reruns of one cell would (D18, D19)."
             ),
         ),
     ),

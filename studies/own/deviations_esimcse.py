@@ -2,7 +2,7 @@
 configuration."""
 
 from core.config.methods import deviating
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 
@@ -27,15 +27,9 @@ CHANGES: dict[str, dict[str, object]] = {
     "all that the code does": SIDES["released"],
 }
 READINGS = {  # the paper's runs, read otherwise
-    "D74 last checkpoint": Metric(
-        task="avg", title="Average of the STS test sets", checkpoint="last"
-    ),
-    "D80 mean over subsets": Metric(
-        task="avg", title="Average of the STS test sets", quantity="spearman_mean"
-    ),
-    "D80 weighted mean over subsets": Metric(
-        task="avg", title="Average of the STS test sets", quantity="spearman_wmean"
-    ),
+    "D74 last checkpoint": Row(checkpoint="last"),
+    "D80 mean over subsets": Row(quantity="spearman_mean"),
+    "D80 weighted mean over subsets": Row(quantity="spearman_wmean"),
 }
 
 STUDY = Study(
@@ -45,11 +39,10 @@ STUDY = Study(
     caption="ESimCSE's deviations, one at a time",
     method="esimcse",
     base=SIDES["paper"],
-    axes=(Axis(name="deviation", title="Deviation", labels=(*CHANGES, *READINGS)),),
-    rows="deviation",
-    cells=(
-        *(Cell(labels=(name,), changes=changes) for name, changes in CHANGES.items()),
-        *(Cell(labels=(name,), metric=metric) for name, metric in READINGS.items()),
+    rows=Axis(
+        "deviation",
+        "Deviation",
+        {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
     metric=AVERAGE,
     figure=FigureSpec(x="deviation"),

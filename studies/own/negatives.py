@@ -1,14 +1,17 @@
 """Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE
 (D1)."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 BASELINE = "SimCSE: batch alone"
-SETTINGS: dict[str, dict[str, object]] = {
-    "MoCoSE: queue": {"loss.in_batch_negatives": False, "heads.predictor_layers": 2},
-    "queue and batch": {"loss.in_batch_negatives": True, "heads.predictor_layers": 2},
-    "queue, no predictor": {"loss.in_batch_negatives": False, "heads.predictor_layers": 0},
-    "queue and batch, no predictor": {"loss.in_batch_negatives": True, "heads.predictor_layers": 0},
+SETTINGS = {
+    BASELINE: Row(method="simcse"),
+    "MoCoSE: queue": Row({"loss.in_batch_negatives": False, "heads.predictor_layers": 2}),
+    "queue and batch": Row({"loss.in_batch_negatives": True, "heads.predictor_layers": 2}),
+    "queue, no predictor": Row({"loss.in_batch_negatives": False, "heads.predictor_layers": 0}),
+    "queue and batch, no predictor": Row(
+        {"loss.in_batch_negatives": True, "heads.predictor_layers": 0}
+    ),
 }
 
 STUDY = Study(
@@ -23,12 +26,7 @@ STUDY = Study(
         "queue.init_size": 128,
         "train.batch_size": 64,
     },
-    axes=(Axis(name="setting", title="Negatives", labels=(BASELINE, *SETTINGS)),),
-    rows="setting",
-    cells=(
-        Cell(labels=(BASELINE,), method="simcse"),
-        *(Cell(labels=(setting,), changes=changes) for setting, changes in SETTINGS.items()),
-    ),
+    rows=Axis("setting", "Negatives", SETTINGS),
     metric=AVERAGE,
     figure=FigureSpec(x="setting"),
     reference=(BASELINE,),

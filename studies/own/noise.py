@@ -1,7 +1,7 @@
 """Noise: one configuration of MoCoSE under many seeds, beside which the spread of every table can
 be read."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Study
 
 # slides, Tables 3, 9, 4, 5 and 6a, 6b, 7 (D48)
 SEVEN = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.30)
@@ -17,9 +17,8 @@ STUDY = Study(
         "queue.init_size": 128,
         "train.batch_size": 64,
     },
-    axes=(Axis(name="configuration", title="Configuration", labels=("standard",)),),
-    rows="configuration",
-    cells=(Cell(labels=("standard",), published_runs=SEVEN),),
+    rows=Axis("configuration", "Configuration", labels=("standard",)),
+    printed_runs={"standard": SEVEN},
     metric=AVERAGE,
     figure=FigureSpec(x="configuration"),
     least_seeds=24,  # the largest table has 20 cells, each with a seed of its own

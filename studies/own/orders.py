@@ -1,14 +1,14 @@
 """Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data
 (D35)."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
 PARTS = {
-    "unsup-SimCSE": {},
-    "+word repetition": {"queue": None, "momentum": None},
-    "+momentum contrast": {"dup": None},
-    "ESimCSE": {},
+    "unsup-SimCSE": Row(method="simcse"),
+    "+word repetition": Row({"queue": None, "momentum": None}),
+    "+momentum contrast": Row({"dup": None}),
+    "ESimCSE": Row(),
 }
 
 STUDY = Study(
@@ -20,21 +20,10 @@ STUDY = Study(
         "(D35)"
     ),
     method="esimcse",
-    axes=(
-        Axis(name="order", title="Seed of the data", labels=tuple(str(order) for order in ORDERS)),
-        Axis(name="components", title="Components", labels=tuple(PARTS)),
+    rows=Axis(
+        "order", "Seed of the data", {str(order): Row({"seed.data": order}) for order in ORDERS}
     ),
-    rows="order",
-    columns="components",
-    cells=tuple(
-        Cell(
-            labels=(str(order), components),
-            method="simcse" if components == "unsup-SimCSE" else None,
-            changes={**changes, "seed.data": order},
-        )
-        for order in ORDERS
-        for components, changes in PARTS.items()
-    ),
+    columns=Axis("components", "Components", PARTS),
     metric=AVERAGE,
     figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
     footnotes=(

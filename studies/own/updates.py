@@ -1,6 +1,6 @@
 """Batch size with equal numbers of updates; the cells of Table 6b have equal epochs."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 SIZES = ("32", "64", "128", "256")
 
@@ -14,9 +14,9 @@ STUDY = Study(
     ),
     method="mocose",
     base={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128},
-    axes=(Axis(name="batch_size", title="Batch size", labels=SIZES),),
-    columns="batch_size",
-    cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
+    columns=Axis(
+        "batch_size", "Batch size", {size: Row({"train.batch_size": int(size)}) for size in SIZES}
+    ),
     metric=AVERAGE,
     figure=FigureSpec(x="batch_size"),
     reference="64",

@@ -1,6 +1,6 @@
 """How far FGSM alone moves the two views of a sentence apart, MoCoSE's reason for it (D18, D19)."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, Study
 
 STRENGTHS = ("1e-9", "5e-9", "1e-8", "5e-8", "1e-4", "1e-3", "1e-2")  # Table 9's, and its controls
 
@@ -16,10 +16,10 @@ STUDY = Study(
         "queue.init_size": 128,
         "train.batch_size": 64,
     },
-    axes=(Axis(name="epsilon", title="FGSM ε", labels=STRENGTHS),),
-    rows="epsilon",
-    cells=tuple(
-        Cell(labels=(epsilon,), changes={"fgsm.epsilon": float(epsilon)}) for epsilon in STRENGTHS
+    rows=Axis(
+        "epsilon",
+        "FGSM ε",
+        {epsilon: Row({"fgsm.epsilon": float(epsilon)}) for epsilon in STRENGTHS},
     ),
     metric=Metric(
         task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"

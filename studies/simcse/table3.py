@@ -1,7 +1,7 @@
 """SimCSE Table 3: the dropout rate that tells the two views of a sentence apart."""
 
 from core.study.claim import Claim, best, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
 PRINTED = {
     "0": 71.1,
@@ -11,24 +11,22 @@ PRINTED = {
     "0.15": 81.4,
     "0.2": 80.5,
     "0.5": 71.0,
-}  # rate: STS-B development score
+}
 
 STUDY = Study(
     caption="Dropout rate",
     method="simcse",
-    axes=(Axis(name="dropout", title="Dropout", labels=tuple(PRINTED)),),
-    columns="dropout",
-    cells=tuple(
-        Cell(
-            labels=(rate,),
-            changes={
-                "encoder.hidden_dropout": float(rate),
-                "encoder.attention_dropout": float(rate),
-            },
-            published=score,
-        )
-        for rate, score in PRINTED.items()
+    columns=Axis(
+        "dropout",
+        "Dropout",
+        {
+            rate: Row(
+                {"encoder.hidden_dropout": float(rate), "encoder.attention_dropout": float(rate)}
+            )
+            for rate in PRINTED
+        },
     ),
+    printed=PRINTED,
     metric=DEVELOPMENT,
     figure=FigureSpec(x="dropout"),
     reference="0.1",
@@ -36,7 +34,7 @@ STUDY = Study(
         Claim(
             key="S3.1",
             text="A dropout of 0.1 is the best of the seven rates.",
-            predicate=best(("0.1",), [(rate,) for rate in PRINTED]),
+            predicate=best("0.1", PRINTED),
             quote=(
                 "all the variants underperform the default dropout probability p = 0.1 from "
                 "Transformers."
@@ -47,7 +45,7 @@ STUDY = Study(
             key="S3.2",
             text="Without dropout the score degrades dramatically.",
             margin=None,
-            predicate=greater(("0.1",), ("0",), by=5.0),
+            predicate=greater("0.1", "0", by=5.0),
             quote=(
                 "the resulting embeddings for the pair are exactly the same, and it leads to a "
                 "dramatic performance degradation."

@@ -1,7 +1,7 @@
 """SimCSE Table D.1: the temperature of the loss."""
 
 from core.study.claim import Claim, best
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
 TEMPERATURES = ("0.001", "0.01", "0.05", "0.1", "1")
 
@@ -9,10 +9,10 @@ STUDY = Study(
     title="Table D.1",
     caption="Temperature of the loss",
     method="simcse",
-    axes=(Axis(name="temperature", title="Temperature τ", labels=TEMPERATURES),),
-    columns="temperature",
-    cells=tuple(
-        Cell(labels=(value,), changes={"loss.temperature": float(value)}) for value in TEMPERATURES
+    columns=Axis(
+        "temperature",
+        "Temperature τ",
+        {value: Row({"loss.temperature": float(value)}) for value in TEMPERATURES},
     ),
     metric=DEVELOPMENT,
     figure=FigureSpec(x="temperature"),
@@ -22,7 +22,7 @@ STUDY = Study(
             key="SD1.1",
             text="Of the five temperatures 0.05 is the best (our reading).",
             printed="not printed",
-            predicate=best(("0.05",), [(value,) for value in TEMPERATURES]),
+            predicate=best("0.05", TEMPERATURES),
             quote=(
                 "with a carefully tuned temperature τ = 0.05, cosine similarity is better than "
                 "dot product."

@@ -192,9 +192,7 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
         Cell(labels=("a",), changes={"eval.every": 50}, by_profile=as_coded({"eval.every": 175})),
         Cell(labels=("b",)),
     )
-    one = printed(
-        base=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells
-    )
+    one = printed(base=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells)
     runs = {profile: one.paper_config(one.cells[0], profile) for profile in PROFILES}
     assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
     assert [runs[profile].ema.schedule for profile in PROFILES] == [
