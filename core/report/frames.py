@@ -67,7 +67,9 @@ def base_pattern(study: Study) -> tuple[str | None, ...] | None:
     None."""
     if study.figure is not None and study.figure.base:
         return study.figure.base
-    return study.reference and labels_of(study.reference)
+    if study.reference is None:
+        return None
+    return labels_of(study.reference)
 
 
 def cell_frame(result: Judged) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from tabulate import tabulate
 
 from core.errors import printable
 from core.report.claims import verdict_sentences
+from core.report.criteria import criterion
 from core.report.frames import POINTS, cell_frame
 from core.report.numbers import number
 from core.report.verdicts import Judged
@@ -264,8 +265,7 @@ def _claims(result: Judged) -> Iterator[str]:
         if claim.quote:
             place = f" ({claim.place})" if claim.place else ""
             sentences += f" “{claim.quote}”{place}."
-        if False:
-            sentences += f" Decided by: {claim.decided_by.rstrip('.')}."
+        sentences += f" Decided by: {criterion(claim, result.parts[0].study)}."
         yield sentences
         if claim.note:
             yield claim.note

@@ -95,9 +95,9 @@ def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None
 
 def _check_references(study: Study) -> None:
     """Refuse labels of the reference, the figure or a claim that are no cell which is run."""
-    named: list[tuple[str, Labels | None]] = [
-        ("reference", study.reference and labels_of(study.reference))
-    ]
+    named: list[tuple[str, Labels | None]] = []
+    if study.reference is not None:
+        named.append(("reference", labels_of(study.reference)))
     if study.figure is not None:
         named.append(("figure", study.figure.base))
         if study.figure.against:
