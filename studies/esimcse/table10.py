@@ -75,6 +75,10 @@ STUDY = Study(
             ),
             place="Section 5.3",
             printed="not printed",
+            note=(
+                "The loss is the score on test pairs that differ by at most 3 words minus that on "
+                "the other pairs, mean of the sets."
+            ),
         ),
     ),
     footnotes=(

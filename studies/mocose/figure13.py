@@ -60,8 +60,8 @@ STUDY = Study(
             place="Appendix A.11",
             note=(
                 "Not indefinitely is read as: the longest is below the best. A level that is "
-                "merely kept would be true to the sentence, and is equivalent here. 45 has "
-                "another decay, too."
+                "merely kept would be true to the sentence, and is equivalent here. 45 has the "
+                "longest queue, 800, and another decay, too."
             ),
         ),
     ),

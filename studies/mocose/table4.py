@@ -86,7 +86,7 @@ STUDY = Study(
             note=(
                 "The sentence is of the features that the loss sees; ours are the sentence "
                 "vectors, which is our reading. The margin, in the unit of uniformity, is ours, "
-                "as in F4.1. No row is without the queue."
+                "as in F4.1. Less is better. No row is without the queue."
             ),
         ),
     ),

@@ -189,7 +189,7 @@ STUDY = Study(
             place="Section 5.3",
             note=(
                 "Slightly is read as by less than a point, which is our margin; as printed by "
-                "35.44, 0.43 and 5.14."
+                "35.44, 0.43 and 5.14. The shuffle is T5.4."
             ),
         ),
         Claim(

@@ -107,8 +107,9 @@ STUDY = Study(
             ),
             place="Section 5.6",
             note=(
-                "The slope is over log2 of the size. The margin is 0.2 points per doubling, one point from 128 to 4096. As printed "
-                "4096 alone does it: from 128 to 1024 the slope is 0.07 upward."
+                "The slope is over log2 of the size. The margin is 0.2 points per doubling, one "
+                "point from 128 to 4096. As printed 4096 alone does it: from 128 to 1024 the "
+                "slope is 0.07 upward."
             ),
         ),
         Claim(

@@ -91,9 +91,11 @@ STUDY = Study(
                 "historical information within a certain range."
             ),
             place="Section 5.6",
-            note=("The lead of the middle over the mean of the other three halves is compared with "
-"the lead of the whole queue over the mean of all four halves. As printed 1.02 against 0.61."
-),
+            note=(
+                "The lead of the middle over the mean of the other three halves is compared with "
+                "the lead of the whole queue over the mean of all four halves. As printed 1.02 "
+                "against 0.61."
+            ),
         ),
     ),
     footnotes=(
