@@ -7,12 +7,22 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from core.config.result import SCORE, Metric, unit
+from core.report.shapes import (
+    MEANS,
+    by_weight,
+    complete,
+    flat,
+    paired,
+    sides,
+    thresholds,
+    two_sided,
+    without,
+)
 from core.study.claim import Claim, Contrast, Joined, Labels, Predicate
 from core.study.study import Cell, Study
 
 MOST_WORDS = 12  # of a list of cells; a longer one gives their number
 MOST_LABELS = 7  # of an axis, likewise
-MEANS = 1e-9  # weights of a mean add up to 1, but for rounding
 
 
 def criterion(claim: Claim, study: Study) -> str:
@@ -92,12 +102,12 @@ class _Words:
         """A predicate in words."""
         if isinstance(predicate, Contrast):
             return self.contrast(predicate)
-        predicate = _flat(predicate)
+        predicate = flat(predicate)
         for form in (self.between, self.apart, self.each, self.alike, self.at_each):
             words = form(predicate)
             if words:
                 return words
-        parts = [self.of(part) for part in _pairs(predicate)]
+        parts = [self.of(part) for part in paired(predicate)]
         parts = self.shares(predicate) or parts
         if predicate.needed == 1:
             return ", or ".join(parts)
@@ -170,14 +180,16 @@ class _Words:
         if slope:
             return slope
         if contrast.of == "scatter":
-            (_, cells), (_, others) = _groups(contrast)
+            (_, cells), (_, others) = by_weight(contrast)
             left = f"the mean scatter over seeds of {self.spread(cells)}"
             return self.compared(left, f"that of {self.spread(others)}", contrast)
         leads = self.leads(contrast)
         if leads:
             return leads
-        ups = [self.weighted(weight, cells) for weight, cells in _groups(contrast) if weight > 0]
-        downs = [self.weighted(-weight, cells) for weight, cells in _groups(contrast) if weight < 0]
+        ups = [self.weighted(weight, cells) for weight, cells in by_weight(contrast) if weight > 0]
+        downs = [
+            self.weighted(-weight, cells) for weight, cells in by_weight(contrast) if weight < 0
+        ]
         return self.compared(" plus ".join(ups), " plus ".join(downs), contrast)
 
     def single(self, contrast: Contrast) -> str:
@@ -200,7 +212,7 @@ class _Words:
 
     def leads(self, contrast: Contrast) -> str:
         """A lead that is above another lead; empty for another contrast."""
-        groups = _groups(contrast)
+        groups = by_weight(contrast)
         ups = [cells for weight, cells in groups if weight > 0]
         downs = [cells for weight, cells in groups if weight < 0]
         if len(ups) != 2 or len(downs) != 2:
@@ -259,18 +271,18 @@ class _Words:
 
     def between(self, predicate: Joined) -> str:
         """Differences of which both bounds are needed; empty for another predicate."""
-        bounds = _two_sided(predicate)
+        bounds = two_sided(predicate)
         if predicate.needed != len(predicate.parts) or not bounds:
             return ""
         first, low = next(iter(bounds.items()))
         high = -bounds[first[1], first[0]]
         contrast = predicate.contrasts()[0]
-        ends = {frozenset(pair): (bounds[pair], -bounds[pair[1], pair[0]]) for pair in bounds}
         pairs = [pair for place, pair in enumerate(bounds) if place % 2 == 0]
-        if low == -high and _complete(bounds) and len(set(bounds.values())) == 1:
+        if low == -high and complete(bounds) and len(set(bounds.values())) == 1:
             cells = list(dict.fromkeys(cell for pair in pairs for cell in pair))
-            return f"{self.listed(cells, _any_two(cells))} less than {self.amount(high, contrast)} apart"
-        alike = all(ends[frozenset(pair)] in ((low, high), (-high, -low)) for pair in pairs)
+            names = self.listed(cells, "any two of " if len(cells) > 2 else "")
+            return f"{names} less than {self.amount(high, contrast)} apart"
+        alike = all((bounds[a, b], -bounds[b, a]) == (low, high) for a, b in pairs)
         if alike and len({pair[0] for pair in pairs}) == 1:
             others = self.listed([pair[1] for pair in pairs], "each of ", besides=1)
             upper = self.amount(high, contrast).replace("a point", "1 point")
@@ -279,8 +291,8 @@ class _Words:
 
     def apart(self, predicate: Joined) -> str:
         """Cells of which some two differ; empty for another predicate."""
-        bounds = _two_sided(predicate)
-        if predicate.needed != 1 or not _complete(bounds) or len(set(bounds.values())) > 1:
+        bounds = two_sided(predicate)
+        if predicate.needed != 1 or not complete(bounds) or len(set(bounds.values())) > 1:
             return ""
         cells = list(dict.fromkeys(cell for pair in bounds for cell in pair))
         by = predicate.contrasts()[0].above
@@ -289,7 +301,7 @@ class _Words:
 
     def each(self, predicate: Joined) -> str:
         """Each of some cells against each of others; empty for another predicate."""
-        pairs = _directed(predicate)
+        pairs = thresholds(predicate)
         if len(set(pairs.values())) != 1:
             return ""
         lefts = list(dict.fromkeys(left for left, _ in pairs))
@@ -308,16 +320,16 @@ class _Words:
     def alike(self, predicate: Joined) -> str:
         """Several cells of which each is above the same mean, or above each of the same cells; empty
         for another predicate."""
-        sides = [_sides(part) for part in predicate.parts]
-        rights = {side[1:] for side in sides}
-        if len(rights) != 1 or any(not side for side in sides):
+        halves = [sides(part) for part in predicate.parts]
+        rights = {half[1:] for half in halves}
+        if len(rights) != 1 or any(not half for half in halves):
             return ""
         others, kind = rights.pop()
         right = self.mean(others) if kind == "mean" else self.listed(others, "each of ")
         quantity = (
-            "each of " if predicate.needed == len(sides) else f"at least {predicate.needed} of "
+            "each of " if predicate.needed == len(halves) else f"at least {predicate.needed} of "
         )
-        left = self.listed([side[0] for side in sides], quantity)
+        left = self.listed([half[0] for half in halves], quantity)
         return self.compared(left, right, predicate.contrasts()[0])
 
     def shares(self, predicate: Joined) -> list[str]:
@@ -340,7 +352,7 @@ class _Words:
                     break
                 groups.setdefault(labels.pop(), []).append(part)
             else:
-                stripped = [[_without(part, place) for part in group] for group in groups.values()]
+                stripped = [[without(part, place) for part in group] for group in groups.values()]
                 some = predicate.needed < len(predicate.parts)
                 if any(group != stripped[0] for group in stripped) or len(stripped) == 1:
                     continue
@@ -390,121 +402,8 @@ def _quoted(label: str, most: int) -> str:
     return label
 
 
-def _sides(part: Predicate) -> tuple:
-    """A single cell, the cells that it is above, and whether it is above their mean or above each;
-    empty for another predicate."""
-    contrasts = part.contrasts()
-    if isinstance(part, Joined):
-        pairs = [_directed_pair(contrast) for contrast in contrasts]
-        if not all(pairs) or len({pair[0] for pair in pairs}) > 1:
-            return ()
-        if part.needed < len(pairs) or len({contrast.above for contrast in contrasts}) > 1:
-            return ()
-        return (pairs[0][0], tuple(pair[1] for pair in pairs), "each")
-    groups = _groups(part)
-    if len(groups) != 2 or len(groups[0][1]) != 1 or part.of != "value" or part.above:
-        return ()
-    (_, (cell,)), (weight, others) = groups
-    if abs(weight * len(others) + 1.0) > MEANS:
-        return ()
-    return (cell, tuple(others), "mean")
-
-
 def _and(names: Sequence[str]) -> str:
     """Names as a list in a sentence."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _any_two(cells: Sequence[Labels]) -> str:
-    return "any two of " if len(cells) > 2 else ""
-
-
-def _flat(predicate: Joined) -> Joined:
-    """A predicate without parts that need all of theirs, where all are needed."""
-    if predicate.needed < len(predicate.parts):
-        return predicate
-    parts: list[Predicate] = []
-    for part in predicate.parts:
-        if isinstance(part, Joined) and part.needed == len(part.parts):
-            parts += _flat(part).parts
-        else:
-            parts.append(part)
-    return Joined(tuple(parts), len(parts))
-
-
-def _pairs(predicate: Joined) -> list[Predicate]:
-    """The parts, each with the part that is its other bound."""
-    bounds = [part for part in predicate.parts]
-    if predicate.needed < len(bounds):
-        return bounds
-    joined: list[Predicate] = []
-    while bounds:
-        part = bounds.pop(0)
-        if isinstance(part, Contrast):
-            turned = [
-                other for other in bounds if set(_directed_pair(other)) == set(_directed_pair(part))
-            ]
-            if turned and _directed_pair(part):
-                bounds.remove(turned[0])
-                part = Joined((part, turned[0]), 2)
-        joined.append(part)
-    return joined
-
-
-def _directed_pair(part: Predicate) -> tuple[Labels, ...]:
-    """The two cells of a contrast of one cell with another; empty for another predicate."""
-    if not isinstance(part, Contrast) or part.of != "value":
-        return ()
-    if [term.weight for term in part.terms] != [1.0, -1.0]:
-        return ()
-    return (part.terms[0].cell, part.terms[1].cell)
-
-
-def _directed(predicate: Joined) -> dict[tuple[Labels, ...], float]:
-    """The threshold of each contrast by its two cells; empty if a part is another predicate."""
-    pairs: dict[tuple[Labels, ...], float] = {}
-    for part in predicate.parts:
-        pair = _directed_pair(part)
-        if not pair:
-            return {}
-        pairs[pair] = part.contrasts()[0].above
-    return pairs
-
-
-def _two_sided(predicate: Joined) -> dict[tuple[Labels, ...], float]:
-    """Likewise, if each comparison is there in both directions."""
-    pairs = _directed(predicate)
-    ordered: dict[tuple[Labels, ...], float] = {}
-    for a, b in pairs:
-        if (b, a) not in pairs:
-            return {}
-        if (a, b) not in ordered:
-            ordered[a, b] = pairs[a, b]
-            ordered[b, a] = pairs[b, a]
-    return ordered
-
-
-def _complete(pairs: Iterable[tuple[Labels, ...]]) -> bool:
-    """Whether each two of the cells are compared."""
-    cells = {cell for pair in pairs for cell in pair}
-    return bool(cells) and len(set(pairs)) == len(cells) * (len(cells) - 1)
-
-
-def _groups(contrast: Contrast) -> list[tuple[float, list[Labels]]]:
-    """The cells of each weight; of a contrast of four single cells each alone."""
-    if {abs(term.weight) for term in contrast.terms} == {1.0}:
-        return [(term.weight, [term.cell]) for term in contrast.terms]
-    groups: dict[float, list[Labels]] = {}
-    for term in contrast.terms:
-        groups.setdefault(term.weight, []).append(term.cell)
-    return list(groups.items())
-
-
-def _without(contrast: Contrast, place: int) -> Contrast:
-    """A contrast without one label of its cells."""
-    terms = []
-    for term in contrast.terms:
-        terms.append(replace(term, cell=(*term.cell[:place], *term.cell[place + 1 :])))
-    return replace(contrast, terms=tuple(terms))
