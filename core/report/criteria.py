@@ -12,6 +12,7 @@ from core.report.shapes import (
     by_weight,
     complete,
     flat,
+    only_reads,
     paired,
     sides,
     thresholds,
@@ -19,7 +20,7 @@ from core.report.shapes import (
     without,
 )
 from core.study.claim import Claim, Contrast, Joined, Labels, Predicate
-from core.study.study import Cell, Study
+from core.study.study import Study
 
 MOST_WORDS = 12  # of a list of cells; a longer one gives their number
 MOST_LABELS = 7  # of an axis, likewise
@@ -32,33 +33,18 @@ def criterion(claim: Claim, study: Study) -> str:
     places = []
     shared = []
     for place in range(len(study.axes) - len(study.varied)):
-        if None not in metrics and _only_reads(study, place):
+        if None not in metrics and only_reads(study, place):
             continue
         if len({labels[place] for labels in every}) > 1:
             places.append(place)
         else:
             shared.append(place)
     if not places:
-        places = shared[:1]
+        places = shared[:1] or [0]
         shared = shared[1:]
     words = _Words(study, tuple(places)).whole(claim.predicate)
     where = [_where(study, place, every[0][place]) for place in shared]
     return ", ".join([words, *where, *_number(study, claim)])
-
-
-def _only_reads(study: Study, place: int) -> bool:
-    """Whether the labels of an axis say what is read of a run, and change no run."""
-    runs: dict[tuple[str, ...], Cell] = {}
-    for cell in study.cells:
-        others = (*cell.labels[:place], *cell.labels[place + 1 :])
-        first = runs.setdefault(others, cell)
-        if (first.changes, first.method, first.encoder) != (
-            cell.changes,
-            cell.method,
-            cell.encoder,
-        ):
-            return False
-    return True
 
 
 def _where(study: Study, place: int, label: str | None) -> str:
@@ -264,9 +250,11 @@ class _Words:
             ordered = [weights[label] for label in labels]
             if len(set(ordered)) < 3 or ordered not in (sorted(ordered), sorted(ordered)[::-1]):
                 continue
-            side = "above" if ordered[0] < ordered[-1] else "below"
+            side = f"above {contrast.above:g}"
+            if ordered[0] > ordered[-1]:
+                side = f"below {0.0 - contrast.above:g}"
             title = _title(self.study, place)
-            return f"the slope of the mean over {title}, {labels[0]} to {labels[-1]}, {side} 0"
+            return f"the slope of the mean over {title}, {labels[0]} to {labels[-1]}, {side}"
         return ""
 
     def between(self, predicate: Joined) -> str:
@@ -324,7 +312,7 @@ class _Words:
         rights = {half[1:] for half in halves}
         if len(rights) != 1 or any(not half for half in halves):
             return ""
-        others, kind = rights.pop()
+        others, kind, _ = rights.pop()
         right = self.mean(others) if kind == "mean" else self.listed(others, "each of ")
         quantity = (
             "each of " if predicate.needed == len(halves) else f"at least {predicate.needed} of "

@@ -1,4 +1,4 @@
-"""The shapes of predicates: which cells a comparison has on either side."""
+"""The shapes of predicates, which cells a comparison has on either side, and of axes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from core.study.claim import Contrast, Joined, Labels, Predicate
+from core.study.study import Cell, Study
 
 MEANS = 1e-9  # weights of a mean add up to 1, but for rounding
 
 
 def sides(part: Predicate) -> tuple:
-    """A single cell, the cells that it is above, and whether it is above their mean or above each;
-    empty for another predicate."""
+    """A single cell, the cells that it is above, whether it is above their mean or above each, and
+    by how much; empty for another predicate."""
     contrasts = part.contrasts()
     if isinstance(part, Joined):
         pairs = [compared_cells(contrast) for contrast in contrasts]
@@ -20,14 +21,14 @@ def sides(part: Predicate) -> tuple:
             return ()
         if part.needed < len(pairs) or len({contrast.above for contrast in contrasts}) > 1:
             return ()
-        return (pairs[0][0], tuple(pair[1] for pair in pairs), "each")
+        return (pairs[0][0], tuple(pair[1] for pair in pairs), "each", contrasts[0].above)
     groups = by_weight(part)
-    if len(groups) != 2 or len(groups[0][1]) != 1 or part.of != "value" or part.above:
+    if len(groups) != 2 or len(groups[0][1]) != 1 or part.of != "value":
         return ()
     (_, (cell,)), (weight, others) = groups
     if abs(weight * len(others) + 1.0) > MEANS:
         return ()
-    return (cell, tuple(others), "mean")
+    return (cell, tuple(others), "mean", part.above)
 
 
 def flat(predicate: Joined) -> Joined:
@@ -117,3 +118,18 @@ def without(contrast: Contrast, place: int) -> Contrast:
     for term in contrast.terms:
         terms.append(replace(term, cell=(*term.cell[:place], *term.cell[place + 1 :])))
     return replace(contrast, terms=tuple(terms))
+
+
+def only_reads(study: Study, place: int) -> bool:
+    """Whether the labels of an axis say what is read of a run, and change no run."""
+    runs: dict[tuple[str, ...], Cell] = {}
+    for cell in study.cells:
+        others = (*cell.labels[:place], *cell.labels[place + 1 :])
+        first = runs.setdefault(others, cell)
+        if (first.changes, first.method, first.encoder) != (
+            cell.changes,
+            cell.method,
+            cell.encoder,
+        ):
+            return False
+    return True

@@ -159,6 +159,9 @@ class Study(Typed):
     def check(self):
         axes = [axis for axis in (self.rows, self.columns) if isinstance(axis, Axis)]
         axes += self.axes
+        for name in (self.rows, self.columns):
+            if isinstance(name, str) and not axes:
+                raise UserError(f"A study has no axis {name}; state it, or name another.")
         cells = self.cells or _combined(axes, self.without, self.metric)
         if self.printed or self.printed_runs:
             cells = _printed(cells, axes, self.printed, self.printed_runs)
