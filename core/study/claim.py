@@ -125,11 +125,6 @@ class Claim(Typed):
         return tuple(cells)
 
 
-def labels_of(cell: Labels | str) -> Labels:
-    """The labels of a cell; a bare label is a cell of one axis."""
-    return (cell,) if isinstance(cell, str) else tuple(cell)
-
-
 def weighted(
     cells: Sequence[Labels | str], weights: Sequence[float], above: float = 0.0
 ) -> Contrast:
@@ -274,3 +269,8 @@ def matches(wanted: Labels, labels: Labels) -> bool:
     return len(wanted) == len(labels) and all(
         want in (None, have) for want, have in zip(wanted, labels, strict=False)
     )
+
+
+def labels_of(cell: Labels | str) -> Labels:
+    """The labels of a cell; a bare label is a cell of one axis."""
+    return (cell,) if isinstance(cell, str) else tuple(cell)
