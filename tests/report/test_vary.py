@@ -19,7 +19,6 @@ K1 = Claim(
     key="K1",
     text="b is better than a.",
     predicate=greater(("b",), ("a",)),
-    decided_by="b against a",
 )
 STUDY = small(claims=(K1,))
 RATES = ("2e-5", "3e-5", "6e-5")  # the second is the scale's
