@@ -306,7 +306,7 @@ class _Words:
         return self.compared(left, right, predicate.contrasts()[0])
 
     def alike(self, predicate: Joined) -> str:
-        """Several cells of which each is above the same mean, or above each of the same cells; empty
+        """Several cells of which each is above the same mean, or each of the same cells; empty
         for another predicate."""
         halves = [sides(part) for part in predicate.parts]
         rights = {half[1:] for half in halves}

@@ -91,12 +91,13 @@ class Claim(Typed):
     their sign alone.
 
     `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote`
-    the paper's own, and `place` where they stand. `margin` is the difference, in the predicate's unit, below which a
-    claim may be "equivalent" (None: the predicate has its own). `gate` says what a verdict requires
-    of the methods compared: that each has learnt, or nothing, as for a claim on collapse. `read_to`
-    is the reading error of numbers printed in a figure: what lies within it is "not printed".
-    `note` is a reservation that goes with any verdict. `untrained` is of the encoder before
-    training: if it holds there, training is not the reason, and the claim has no verdict.
+    the paper's own, and `place` where they stand. `margin` is the difference, in the predicate's
+    unit, below which a claim may be "equivalent" (None: the predicate has its own). `gate` says
+    what a verdict requires of the methods compared: that each has learnt, or nothing, as for a
+    claim on collapse. `read_to` is the reading error of numbers printed in a figure: what lies
+    within it is "not printed". `note` is a reservation that goes with any verdict. `untrained` is
+    of the encoder before training: if it holds there, training is not the reason, and the claim has
+    no verdict.
     """
 
     key: str
