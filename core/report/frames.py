@@ -20,7 +20,7 @@ from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_here
-from core.study.claim import Contrast
+from core.study.claim import Contrast, labels_of
 from core.study.registered import changed_after_runs
 from core.study.study import FigureSpec, Metric, Study
 
@@ -67,7 +67,9 @@ def base_pattern(study: Study) -> tuple[str | None, ...] | None:
     None."""
     if study.figure is not None and study.figure.base:
         return study.figure.base
-    return study.reference
+    if study.reference is None:
+        return None
+    return labels_of(study.reference)
 
 
 def cell_frame(result: Judged) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from core.config.scale import PAPER
 from core.errors import counted
 from core.report import frames, prospects
 from core.report.claims import comparison_words
+from core.report.criteria import criterion
 from core.report.figures import SCATTERS
 from core.report.numbers import interval, signed
 from core.report.tables import grid, marks, md
@@ -161,7 +162,8 @@ def _cards(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> list[dic
     for claim in study.claims:
         of_claim = rows[rows["claim"] == claim.key].to_dict("records")
         comparisons = _comparisons(compared[compared["claim"] == claim.key])
-        cards.append(_card(claim, of_claim, comparisons))
+        card = _card(claim, of_claim, comparisons)
+        cards.append({**card, "decided_by": criterion(claim, study)})
     return cards
 
 

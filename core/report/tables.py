@@ -14,6 +14,7 @@ from tabulate import tabulate
 
 from core.errors import printable
 from core.report.claims import verdict_sentences
+from core.report.criteria import criterion
 from core.report.frames import POINTS, cell_frame
 from core.report.numbers import number
 from core.report.verdicts import Judged
@@ -67,7 +68,7 @@ def grid(study: Study, cells: pd.DataFrame) -> Grid:
     usual = {name: _usual(entries, name) for name in ("n", "paired_n")}
     groups = _group_axes(study)
     titles = [axis.title for axis in groups]
-    columns = study.axis(study.columns) if study.columns else None
+    columns = study.column_axis
 
     body = []
     for labels in itertools.product(*(axis.labels for axis in groups)):
@@ -125,8 +126,8 @@ def _usual(entries: Sequence[dict], name: str) -> int:
 def _group_axes(study: Study) -> list[Axis]:
     """The axes whose labels lead a row: those of `--vary`, then the table's rows."""
     varied = list(study.axes[len(study.axes) - len(study.varied) :])
-    if study.rows:
-        return [*varied, study.axis(study.rows)]
+    if study.row_axis:
+        return [*varied, study.row_axis]
     if study.columns:
         return varied
     return [*varied, study.axes[0]]
@@ -264,8 +265,7 @@ def _claims(result: Judged) -> Iterator[str]:
         if claim.quote:
             place = f" ({claim.place})" if claim.place else ""
             sentences += f" “{claim.quote}”{place}."
-        if claim.decided_by:
-            sentences += f" Decided by: {claim.decided_by.rstrip('.')}."
+        sentences += f" Decided by: {criterion(claim, result.parts[0].study)}."
         yield sentences
         if claim.note:
             yield claim.note

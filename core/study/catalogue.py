@@ -81,7 +81,7 @@ def catalogue(*folders: Path) -> Catalogue:
             continue
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
-                study = _stated(file, "STUDY", Study)
+                study = _named(_stated(file, "STUDY", Study), paper, file)
                 if study.paper != paper.key:
                     raise UserError(
                         f"There is no paper {study.paper} in this folder; it holds studies of "
@@ -117,6 +117,21 @@ def _stated(file: Path, name: str, kind: type) -> Any:
         hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
         raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
     return value
+
+
+def _named(study: Study, paper: Paper, file: Path) -> Study:
+    """The study with the name, paper and title of its file's path where it states none."""
+    stem = file.stem.replace("_", "-")
+    kind = re.fullmatch("(table|figure)-?(.+)", stem)
+    title = stem.replace("-", " ").capitalize()
+    if kind:
+        title = f"{kind[1].capitalize()} {kind[2]}"
+    return replace(
+        study,
+        name=study.name or f"{file.parent.name}-{stem}",
+        paper=study.paper or paper.key,
+        title=study.title or title,
+    )
 
 
 def _order(item: tuple[Path, Study]) -> tuple:

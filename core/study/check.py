@@ -14,7 +14,7 @@ from core.config.result import TASKS, unit
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
-from core.study.claim import POINT, Claim, Contrast, Labels
+from core.study.claim import POINT, Claim, Contrast, Labels, labels_of
 from core.study.study import Cell, Study
 
 # a run under each profile, by the cell's labels
@@ -36,7 +36,7 @@ def check_study(study: Study) -> None:
             f"A study cannot be called {study.name[:80]!r}, since files and links are named after "
             "it; give it a name of letters, digits and hyphens that no other file has."
         )
-    laid_out = [name for name in (study.rows, study.columns) if name is not None]
+    laid_out = [str(name) for name in (study.rows, study.columns) if name is not None]
     _check_distinct(study, laid_out)
     _check_axis_names(study, laid_out)
     _check_known(study)
@@ -98,7 +98,9 @@ def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None
 
 def _check_references(study: Study) -> None:
     """Refuse labels of the reference, the figure or a claim that are no cell which is run."""
-    named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
+    named: list[tuple[str, Labels | None]] = []
+    if study.reference is not None:
+        named.append(("reference", labels_of(study.reference)))
     if study.figure is not None:
         named.append(("figure", study.figure.base))
         if study.figure.against:
@@ -148,7 +150,7 @@ def _run_of(cell: Cell) -> tuple:
 def _check_changes(study: Study) -> None:
     """Refuse changes that an option settles."""
     settled = {**SETTLED, "train.steps": "--scale", "method": "method="}
-    changes = [study.base_changes, *study.by_profile.values()]
+    changes = [study.base, *study.by_profile.values()]
     for cell in study.cells:
         changes += [cell.changes, *cell.by_profile.values()]
     for path in set().union(*changes):

@@ -91,13 +91,13 @@ class Claim(Typed):
     their sign alone.
 
     `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote`
-    the paper's own, and `place` where they stand. `decided_by` is the comparison that decides it,
-    for readers of the table. `margin` is the difference, in the predicate's unit, below which a
-    claim may be "equivalent" (None: the predicate has its own). `gate` says what a verdict requires
-    of the methods compared: that each has learnt, or nothing, as for a claim on collapse. `read_to`
-    is the reading error of numbers printed in a figure: what lies within it is "not printed".
-    `note` is a reservation that goes with any verdict. `untrained` is of the encoder before
-    training: if it holds there, training is not the reason, and the claim has no verdict.
+    the paper's own, and `place` where they stand. `margin` is the difference, in the predicate's
+    unit, below which a claim may be "equivalent" (None: the predicate has its own). `gate` says
+    what a verdict requires of the methods compared: that each has learnt, or nothing, as for a
+    claim on collapse. `read_to` is the reading error of numbers printed in a figure: what lies
+    within it is "not printed". `note` is a reservation that goes with any verdict. `untrained` is
+    of the encoder before training: if it holds there, training is not the reason, and the claim has
+    no verdict.
     """
 
     key: str
@@ -105,7 +105,6 @@ class Claim(Typed):
     predicate: Predicate
     quote: str = ""
     place: str = ""
-    decided_by: str = ""
     margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = POINT
     printed: Literal["holds", "fails", "not printed"] = "holds"
     note: str = ""
@@ -127,43 +126,47 @@ class Claim(Typed):
         return tuple(cells)
 
 
-def weighted(cells: Sequence[Labels], weights: Sequence[float], above: float = 0.0) -> Contrast:
+def weighted(
+    cells: Sequence[Labels | str], weights: Sequence[float], above: float = 0.0
+) -> Contrast:
     """The sum of the cells, each times its weight, is greater than `above`."""
     terms = zip(weights, cells, strict=True)
-    return Contrast(tuple(Term(weight, tuple(cell)) for weight, cell in terms), above)
+    return Contrast(tuple(Term(weight, labels_of(cell)) for weight, cell in terms), above)
 
 
-def greater(a: Labels, b: Labels, by: float = 0.0) -> Contrast:
+def greater(a: Labels | str, b: Labels | str, by: float = 0.0) -> Contrast:
     """a > b + by. With a negative `by`: a is not worse than b by that margin."""
     return weighted([a, b], [1, -1], by)
 
 
-def above(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
+def above(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
     return replace(weighted([a], [1], value), metric=metric)
 
 
-def below(a: Labels, value: float, metric: Metric | None = None) -> Contrast:
+def below(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
     return replace(weighted([a], [-1], -value), metric=metric)
 
 
 def mean_scatters_more(
-    cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0
+    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
 ) -> Contrast:
     """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
     mean absolute deviation from the median (Brown and Forsythe)."""
     return replace(mean_above(cells, others, by), of="scatter")
 
 
-def slope(cells: Sequence[Labels], x: Sequence[float], above: float = 0.0) -> Contrast:
+def slope(cells: Sequence[Labels | str], x: Sequence[float], above: float = 0.0) -> Contrast:
     """The least-squares slope of the cells over x, which varies, is greater than `above`."""
     mean = sum(x) / len(x)
     square = sum((value - mean) ** 2 for value in x)
     return weighted(cells, [(value - mean) / square for value in x], above)
 
 
-def mean_above(cells: Sequence[Labels], others: Sequence[Labels], by: float = 0.0) -> Contrast:
+def mean_above(
+    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
+) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
     weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
     return weighted([*cells, *others], weights, by)
@@ -188,12 +191,12 @@ def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
     return Joined(tuple(parts), needed)
 
 
-def best(a: Labels, others: Iterable[Labels], by: float = 0.0) -> Predicate:
+def best(a: Labels | str, others: Iterable[Labels | str], by: float = 0.0) -> Predicate:
     """a is greater than each of the others; a itself among them is passed over."""
-    return all_of(*(greater(a, other, by) for other in others if tuple(other) != tuple(a)))
+    return all_of(*(greater(a, other, by) for other in others if labels_of(other) != labels_of(a)))
 
 
-def _both_ways(cells: Iterable[Labels], by: float) -> list[Contrast]:
+def _both_ways(cells: Iterable[Labels | str], by: float) -> list[Contrast]:
     """Of each two cells, that the first is greater than the second, and the other way round."""
     contrasts = []
     for a, b in combinations(cells, 2):
@@ -201,18 +204,18 @@ def _both_ways(cells: Iterable[Labels], by: float) -> list[Contrast]:
     return contrasts
 
 
-def within(cells: Iterable[Labels], margin: float) -> Predicate:
+def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
     return all_of(*_both_ways(cells, -margin))
 
 
-def differ(cells: Iterable[Labels], by: float = 0.0) -> Predicate:
+def differ(cells: Iterable[Labels | str], by: float = 0.0) -> Predicate:
     """Some two of the cells differ by more than `by`, in either direction; give the claim a
     margin."""
     return any_of(*_both_ways(cells, by))
 
 
-def gains(a: Labels, b: Labels, printed: float, margin: float) -> Predicate:
+def gains(a: Labels | str, b: Labels | str, printed: float, margin: float) -> Predicate:
     """a exceeds b by the printed gain, to within the margin."""
     return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
 
@@ -222,7 +225,7 @@ def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contr
     return weighted([gain[1], gain[0], less[1], less[0]], [1, -1, -1, 1])
 
 
-def collapsed(a: Labels, checkpoint: str = "last") -> Contrast:
+def collapsed(a: Labels | str, checkpoint: str = "last") -> Contrast:
     """More than half of a's runs have collapsed vectors at a checkpoint: a mean cosine above 0.95
     or an effective rank below 2.
 
@@ -233,7 +236,7 @@ def collapsed(a: Labels, checkpoint: str = "last") -> Contrast:
     return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
 
 
-def sound(a: Labels) -> Contrast:
+def sound(a: Labels | str) -> Contrast:
     """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
     return replace(below(a, HALF, COLLAPSED), of="share")
 
@@ -267,3 +270,8 @@ def matches(wanted: Labels, labels: Labels) -> bool:
     return len(wanted) == len(labels) and all(
         want in (None, have) for want, have in zip(wanted, labels, strict=False)
     )
+
+
+def labels_of(cell: Labels | str) -> Labels:
+    """The labels of a cell; a bare label is a cell of one axis."""
+    return (cell,) if isinstance(cell, str) else tuple(cell)

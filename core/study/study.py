@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from core.config import methods
 from core.config.methods import profile_changes
@@ -20,7 +20,25 @@ from core.config.run import RunConfig
 from core.config.scale import Scale
 from core.config.section import Typed, one_of
 from core.config.vary import over, vary
-from core.study.claim import Claim, Contrast, Labels, matches
+from core.errors import UserError
+from core.study.axes import ENCODERS, OF_METRIC, Axis, Row, check_printed, entry, joined
+from core.study.claim import Claim, Contrast, Labels, labels_of, matches
+
+__all__ = [
+    "AVERAGE",
+    "DEVELOPMENT",
+    "Axis",
+    "Cell",
+    "FigureSpec",
+    "Metric",
+    "Paper",
+    "Row",
+    "Study",
+]
+
+# what most studies read of a run
+AVERAGE = Metric(task="avg", title="Average of the STS test sets")
+DEVELOPMENT = Metric(task="dev", title="Development set")
 
 LONGEST_SUFFIX = 120
 
@@ -36,19 +54,6 @@ class Paper(Typed):
     order: int
     link: str = ""  # to the paper
     code: str = ""  # to its code
-
-
-# the papers'; a scale's own stands for bert-base
-ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Axis(Typed):
-    """What a table varies: `name` for CSV headers, `title` and `labels` as the paper has them."""
-
-    name: str
-    title: str
-    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +103,14 @@ class FigureSpec(Typed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study(Typed):
-    """One table: axes, base, cells, and how it is laid out. `rows` and `columns` name axes; either
-    may be None.
+    """One table: axes, base, cells, and how it is laid out.
+
+    `rows` and `columns` are axes or the names of two of `axes`; either may be None. Without `cells`
+    these are the combinations of the axes' labels but those of `without` (None: any label), each
+    with the changes of its labels. `printed` has the paper's numbers by label, axis within axis, or
+    as a tuple in the order of the labels; `printed_runs` the single runs. A study that is made has
+    them in its cells, names for `rows` and `columns`, and labels alone in `axes`. What `name`,
+    `paper` and `title` leave out follows from the path of the file.
 
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer
     tasks (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes
@@ -108,22 +119,25 @@ class Study(Typed):
     is not the reference's method.
     """
 
-    name: str  # unique, e.g. mocose-table7
-    paper: str  # the key of its folder's PAPER
-    title: str  # as the paper numbers it, e.g. "Table 7"
+    name: str = ""  # unique, e.g. mocose-table7
+    paper: str = ""  # the key of its folder's PAPER
+    title: str = ""  # as the paper numbers it, e.g. "Table 7"
     caption: str
     method: str
-    base_changes: Mapping[str, object] = field(default_factory=dict)
+    base: Mapping[str, object] = field(default_factory=dict)
     # more, under one profile
     by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    axes: tuple[Axis, ...]
-    rows: str | None
-    columns: str | None
-    cells: tuple[Cell, ...]
-    metric: Metric
+    rows: Axis | str | None = None
+    columns: Axis | str | None = None
+    axes: tuple[Axis, ...] = ()
+    without: tuple[Labels, ...] = ()
+    cells: tuple[Cell, ...] = ()
+    printed: Mapping[str, object] = field(default_factory=dict)
+    printed_runs: Mapping[str, object] = field(default_factory=dict)
+    metric: Metric = AVERAGE
     figure: FigureSpec | None
     # labels of the cell that the others are compared with (the paper's best)
-    reference: Labels | None
+    reference: Labels | str | None = None
     must_learn: tuple[Labels, ...] = ()
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
@@ -136,6 +150,38 @@ class Study(Typed):
     settings: Mapping[str, str] = field(default_factory=dict)
     # fields of `--vary`, whose values are the last axes (`core.study.variants`)
     varied: tuple[str, ...] = ()
+
+    def check(self):
+        axes = [axis for axis in (self.rows, self.columns) if isinstance(axis, Axis)]
+        axes += self.axes
+        for name in (self.rows, self.columns):
+            if isinstance(name, str) and not axes:
+                raise UserError(f"A study has no axis {name}; state it, or name another.")
+        cells = self.cells or _combined(axes, self.without, self.metric)
+        if self.printed or self.printed_runs:
+            cells = _printed(cells, axes, self.printed, self.printed_runs)
+        settled = {
+            "rows": _name(self.rows),
+            "columns": _name(self.columns),
+            "axes": tuple(replace(axis, values={}) for axis in axes),
+            "cells": cells,
+            "reference": self.reference and labels_of(self.reference),
+            "without": (),
+            "printed": {},
+            "printed_runs": {},
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def row_axis(self) -> Axis | None:
+        """The axis of the table's rows."""
+        return self.axis(str(self.rows)) if self.rows else None
+
+    @property
+    def column_axis(self) -> Axis | None:
+        """The axis of the table's columns."""
+        return self.axis(str(self.columns)) if self.columns else None
 
     @property
     def paper_name(self) -> str:
@@ -223,7 +269,7 @@ class Study(Typed):
         changes = over(cell.changes, cell.by_profile.get(profile, {}))
         if cell.method not in (None, self.method):
             return changes
-        base = over(self.base_changes, self.by_profile.get(profile, {}))
+        base = over(self.base, self.by_profile.get(profile, {}))
         return over(base, changes)
 
     def on(self, data: str, own: bool) -> Study:
@@ -247,6 +293,53 @@ class Study(Typed):
             labels = tuple(label for label in axis.labels if label in used)
             axes.append(replace(axis, labels=labels))
         return replace(self, axes=tuple(axes), cells=tuple(cells))
+
+
+def _name(axis: Axis | str | None) -> str | None:
+    return axis.name if isinstance(axis, Axis) else axis
+
+
+def _combined(axes: list[Axis], without: tuple[Labels, ...], metric: Metric) -> tuple[Cell, ...]:
+    """A cell for each combination of labels that is not left out."""
+    cells = []
+    for labels in product(*(axis.labels for axis in axes)):
+        if any(matches(some, labels) for some in without):
+            continue
+        row = joined(axes, labels)
+        read = {name: getattr(row, name) for name in OF_METRIC if getattr(row, name)}
+        cell = Cell(
+            labels=labels,
+            changes=row.changes,
+            by_profile=row.by_profile,
+            method=row.method,
+            encoder=row.encoder or "bert-base",
+            metric=replace(metric, **read) if read else None,
+            copied=row.copied,
+        )
+        cells.append(cell)
+    return tuple(cells)
+
+
+def _printed(
+    cells: tuple[Cell, ...], axes: list[Axis], numbers: object, runs: object
+) -> tuple[Cell, ...]:
+    """The cells with the paper's numbers. Raises UserError for numbers of no cell."""
+    check_printed("printed", numbers or None, axes, every=True)
+    check_printed("printed_runs", runs or None, axes, every=False)
+    by_labels = {cell.labels: cell for cell in cells}
+    for labels in product(*(axis.labels for axis in axes)):
+        published: dict[str, Any] = {}
+        if numbers:
+            published["published"] = entry(numbers, axes, labels)
+        if runs:
+            published["published_runs"] = entry(runs, axes, labels) or ()
+        if labels in by_labels:
+            by_labels[labels] = replace(by_labels[labels], **published)
+        elif any(value not in (None, ()) for value in published.values()):
+            raise UserError(
+                f"A number is printed for {'/'.join(labels)}, which is no cell; leave it out."
+            )
+    return tuple(by_labels.values())
 
 
 def short(suffix: str) -> str:

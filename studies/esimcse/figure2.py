@@ -1,33 +1,29 @@
 """ESimCSE Figure 2: batch size of unsupervised SimCSE."""
 
 from core.study.claim import Claim, best
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
 SIZES = ("32", "64", "128", "256", "512")
 
 STUDY = Study(
-    name="esimcse-figure2",
-    paper="esimcse",
-    title="Figure 2",
     caption="Batch size of unsupervised SimCSE",
     method="simcse",
-    axes=(Axis(name="batch_size", title="Batch size", labels=SIZES),),
-    rows=None,
-    columns="batch_size",
-    cells=tuple(Cell(labels=(size,), changes={"train.batch_size": int(size)}) for size in SIZES),
-    metric=Metric(task="dev", title="Development set"),
+    columns=Axis(
+        "batch_size", "Batch size", {size: Row({"train.batch_size": int(size)}) for size in SIZES}
+    ),
+    metric=DEVELOPMENT,
     figure=FigureSpec(x="batch_size"),
-    reference=("64",),
+    reference="64",
     claims=(
         Claim(
             key="E-F2.1",
             text="A batch of 64 is the best for unsupervised SimCSE.",
-            predicate=best(("64",), [(size,) for size in SIZES]),
-            quote="the optimal batch size is 64, and other settings of the batch size will lower "
-            "the "
-            "performance.",
+            predicate=best("64", SIZES),
+            quote=(
+                "the optimal batch size is 64, and other settings of the batch size will lower "
+                "the performance."
+            ),
             place="Section 1",
-            decided_by="64 against each of 32, 128, 256 and 512, development set",
             printed="not printed",
             note="The figure's numbers are not available, and which sizes it shows is a guess.",
         ),
@@ -35,18 +31,15 @@ STUDY = Study(
     footnotes=(
         (
             "The paper's numbers are not available; the sizes are a guess, and the learning rate "
-            "stays at "
-            "3e-5 for all of them."
+            "stays at 3e-5 for all of them."
         ),
         (
-            "All sizes see the same sentences once: a batch twice as large has half as many steps, "
-            "and half "
-            "as many development checks."
+            "All sizes see the same sentences once: a batch twice as large has half as many "
+            "steps, and half as many development checks."
         ),
         (
-            "The score is that of the best of these checks on the set that is reported, so smaller "
-            "batches "
-            "choose among more (D74, D76)."
+            "The score is that of the best of these checks on the set that is reported, so "
+            "smaller batches choose among more (D74, D76)."
         ),
     ),
 )

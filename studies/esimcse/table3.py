@@ -18,21 +18,13 @@ NAMES = {
 }
 
 STUDY = Study(
-    name="esimcse-table3",
-    paper="esimcse",
-    title="Table 3",
     caption="Pairs in the evaluation sets",
     method="simcse",
-    axes=(
-        Axis(name="split", title="Split", labels=tuple(PRINTED)),
-        Axis(name="task", title="Set", labels=STS_TESTS),
-    ),
-    rows="split",
-    columns="task",
+    rows=Axis("split", "Split", labels=tuple(PRINTED)),
+    columns=Axis("task", "Set", labels=STS_TESTS),
     cells=tuple(
         Cell(
             labels=(split, task),
-            published=count,
             metric=Metric(
                 task=NAMES.get((split, task), task),
                 title="Pairs",
@@ -44,9 +36,9 @@ STUDY = Study(
         for split, counts in PRINTED.items()
         for task, count in zip(STS_TESTS, counts, strict=True)
     ),
+    printed=PRINTED,
     metric=Metric(task="dev", title="Pairs", quantity="pairs", checkpoint="data"),
     figure=None,
-    reference=None,
     tasks="tests",
     footnotes=(
         (

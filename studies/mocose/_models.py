@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from core.methods.mocose.settings import rising
+from core.study.study import Row
 
 STANDARD: dict[str, object] = {
     "ema.start": 0.85,
@@ -14,14 +15,13 @@ STANDARD: dict[str, object] = {
 MAIN = {**STANDARD, **rising(0.75, 0.95)}
 BATCH = "train.batch_size"
 RATE = "train.learning_rate"
-# Method, encoder and changes; SimCSE's settings are its scripts'.
-BERT: tuple[str, str, dict[str, object]] = ("mocose", "bert-base", {})
-ROBERTA: tuple[str, str, dict[str, object]] = ("simcse", "roberta-base", {BATCH: 512, RATE: 1e-5})
-MODELS: dict[str, tuple[str, str, dict[str, object]]] = {
-    "SimCSE-BERT-base": ("simcse", "bert-base", {BATCH: 64, RATE: 3e-5}),
-    "MoCoSE-BERT-base": BERT,
-    "SimCSE-RoBERTa-base": ROBERTA,
-    "SimCSE-RoBERTa-large": ("simcse", "roberta-large", {BATCH: 512, RATE: 3e-5}),
-    "SimCSE-BERT-large": ("simcse", "bert-large", {BATCH: 64, RATE: 1e-5}),
-    "MoCoSE-BERT-large": ("mocose", "bert-large", {BATCH: 32, RATE: 1e-5}),
+COPIED = Row(method="mocose", copied=True)
+# SimCSE's settings are its scripts'
+MODELS = {
+    "SimCSE-BERT-base": Row({BATCH: 64, RATE: 3e-5}, method="simcse"),
+    "MoCoSE-BERT-base": Row(method="mocose"),
+    "SimCSE-RoBERTa-base": Row({BATCH: 512, RATE: 1e-5}, method="simcse", encoder="roberta-base"),
+    "SimCSE-RoBERTa-large": Row({BATCH: 512, RATE: 3e-5}, method="simcse", encoder="roberta-large"),
+    "SimCSE-BERT-large": Row({BATCH: 64, RATE: 1e-5}, method="simcse", encoder="bert-large"),
+    "MoCoSE-BERT-large": Row({BATCH: 32, RATE: 1e-5}, method="mocose", encoder="bert-large"),
 }

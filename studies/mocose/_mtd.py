@@ -14,3 +14,15 @@ PRINTED = {  # batch: Figure 3's means by MTD, of which Figure 2's line is the m
     256: (76.76, 76.74, 76.59, 76.66, 76.62, 76.73, 76.77, 76.76, 75.41),
 }
 READ_TO = 0.02  # the figures are read to ±
+
+
+def decay_and_queue(mtd: str, batch: int) -> dict[str, object]:
+    """What an MTD stands for at a batch size."""
+    decay, batches = MTD[mtd]
+    size = batches * batch
+    return {"ema.start": decay, "queue.size": size, "queue.init_size": min(128, size)}
+
+
+def settings(mtd: str, batch: int) -> dict[str, object]:
+    """What a cell with an MTD and a batch size changes."""
+    return {**decay_and_queue(mtd, batch), "train.batch_size": batch}

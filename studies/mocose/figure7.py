@@ -3,24 +3,28 @@
 from core.config.methods import as_coded
 from core.methods.mocose.settings import rising, wrapping
 from core.study.claim import Claim, all_of, greater
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, Study
 
-MODELS: dict[str, tuple[str, dict[str, object]]] = {  # method and changes
-    "MoCoSE": (
-        "mocose",
-        {**rising(0.75, 0.95), "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
-    ),
-    "SimCSE": ("simcse", {"train.batch_size": 64, "train.learning_rate": 3e-5}),
+MOCOSE: dict[str, object] = {
+    **rising(0.75, 0.95),
+    "queue.size": 512,
+    "queue.init_size": 128,
+    "train.batch_size": 64,
 }
+CODED = as_coded(wrapping(0.75))
 UNTRAINED = "BERT"  # before training, which any run of bert-base holds
-MODELS[UNTRAINED] = MODELS["MoCoSE"]
-MEASURES = {  # title and quantity
-    "largest": ("Largest", "singular_value_0"),
-    "at 50": ("At index 50", "singular_50"),
-    "at 100": ("At index 100", "singular_100"),
-    "share at 50": ("Index 50 / largest", "spectrum_50"),
-    "share at 100": ("Index 100 / largest", "spectrum_100"),
-    "effective rank": ("Effective rank", "effective_rank"),
+MODELS = {
+    "MoCoSE": Row(MOCOSE, CODED, method="mocose"),
+    "SimCSE": Row({"train.batch_size": 64, "train.learning_rate": 3e-5}, method="simcse"),
+    UNTRAINED: Row(MOCOSE, CODED, method="mocose", checkpoint="untrained"),
+}
+MEASURES = {
+    "largest": Row(title="Largest", quantity="singular_value_0"),
+    "at 50": Row(title="At index 50", quantity="singular_50"),
+    "at 100": Row(title="At index 100", quantity="singular_100"),
+    "share at 50": Row(title="Index 50 / largest", quantity="spectrum_50"),
+    "share at 100": Row(title="Index 100 / largest", quantity="spectrum_100"),
+    "effective rank": Row(title="Effective rank", quantity="effective_rank"),
 }
 PRINTED = {  # by eye (± 5), in the order of the measures; as shares they could not be told apart
     "MoCoSE": (220.0, 57.0, 28.0, None, None, None),
@@ -35,62 +39,34 @@ CURVES = {  # by share of the width, over the largest
     for model, (largest, at_50, at_100, *_) in PRINTED.items()
 }
 
-
 STUDY = Study(
-    name="mocose-figure7",
-    paper="mocose",
-    title="Figure 7",
     caption="Singular values of the sentence vectors",
     method="mocose",
-    axes=(
-        Axis(name="model", title="Model", labels=tuple(MODELS)),
-        Axis(name="measure", title="Singular value", labels=tuple(MEASURES)),
-    ),
-    rows="model",
-    columns="measure",
-    cells=tuple(
-        Cell(
-            labels=(model, measure),
-            changes=changes,
-            published=printed,
-            method=method,
-            by_profile=as_coded(wrapping(0.75)) if method == "mocose" else {},
-            metric=Metric(
-                task="dev",
-                title=title,
-                quantity=quantity,
-                checkpoint="untrained" if model == UNTRAINED else "selected",
-            ),
-        )
-        for model, (method, changes) in MODELS.items()
-        for (measure, (title, quantity)), printed in zip(
-            MEASURES.items(), PRINTED[model], strict=True
-        )
-    ),
+    rows=Axis("model", "Model", MODELS),
+    columns=Axis("measure", "Singular value", MEASURES),
+    printed=PRINTED,
     metric=Metric(task="dev", title="Index 50 / largest", quantity="spectrum_50"),
     figure=FigureSpec(kind="spectrum", series="model", curves=CURVES),
-    reference=None,
     must_learn=(("MoCoSE", None), ("SimCSE", None)),
     claims=(
         Claim(
             key="F7.1",
-            text="MoCoSE's singular values fall more slowly than SimCSE's, as shares of the "
-            "largest.",
+            text=(
+                "MoCoSE's singular values fall more slowly than SimCSE's, as shares of the largest."
+            ),
             printed="not printed",
             margin=0.02,
             predicate=all_of(*(greater(("MoCoSE", share), ("SimCSE", share)) for share in SHARES)),
-            quote="our method is able to alleviate the rapid decline of singular values compared "
-            "to other "
-            "methods",
+            quote=(
+                "our method is able to alleviate the rapid decline of singular values compared to "
+                "other methods"
+            ),
             place="Appendix A.4",
-            decided_by="index 50 over the largest and index 100 over the largest, MoCoSE against "
-            "SimCSE, "
-            "both needed",
-            note="One of two readings: as shares, so that lengths of vectors cancel out; the "
-            "margin is a "
-            "share of 0.02. The figure has 0.26 against 0.27 and 0.13 against 0.15, each ± 0.03, "
-            "which "
-            "decides nothing. The other is F7.1 (levels).",
+            note=(
+                "One of two readings: as shares, so that lengths of vectors cancel out; the "
+                "margin is a share of 0.02. The figure has 0.26 against 0.27 and 0.13 against "
+                "0.15, each ± 0.03, which decides nothing. The other is F7.1 (levels)."
+            ),
         ),
         Claim(
             key="F7.1 (levels)",
@@ -99,15 +75,15 @@ STUDY = Study(
             margin=None,
             read_to=READ_TO,
             predicate=all_of(*(greater(("MoCoSE", level), ("SimCSE", level)) for level in LEVELS)),
-            quote="our method is able to alleviate the rapid decline of singular values compared "
-            "to other "
-            "methods",
+            quote=(
+                "our method is able to alleviate the rapid decline of singular values compared to "
+                "other methods"
+            ),
             place="Appendix A.4",
-            decided_by="the singular values at index 50 and at index 100, MoCoSE against SimCSE, "
-            "both needed",
-            note="As the figure shows it, in absolute values: 57 against 43 and 28 against 24. "
-            "Each is read "
-            "to ± 5, so the second is open. Longer vectors alone would do it.",
+            note=(
+                "As the figure shows it, in absolute values: 57 against 43 and 28 against 24. "
+                "Each is read to ± 5, so the second is open. Longer vectors alone would do it."
+            ),
         ),
         Claim(
             key="F7.2",
@@ -115,21 +91,22 @@ STUDY = Study(
             printed="not printed",
             margin=0.02,
             predicate=all_of(*(greater(("MoCoSE", share), (UNTRAINED, share)) for share in SHARES)),
-            quote="our method is able to alleviate the rapid decline of singular values compared "
-            "to other "
-            "methods",
+            quote=(
+                "our method is able to alleviate the rapid decline of singular values compared to "
+                "other methods"
+            ),
             place="Appendix A.4",
-            decided_by="index 50 over the largest and index 100 over the largest, MoCoSE against "
-            "untrained "
-            "BERT, both needed",
-            note="Shares of the largest; the margin is a share of 0.02. By eye 0.26 against 0.03 "
-            "at index "
-            "50 and 0.13 against 0.02 at 100.",
+            note=(
+                "Shares of the largest; the margin is a share of 0.02. By eye 0.26 against 0.03 "
+                "at index 50 and 0.13 against 0.02 at 100."
+            ),
         ),
         Claim(
             key="F7.3",
-            text="MoCoSE's vectors are more isotropic than SimCSE's and those of BERT without "
-            "training.",
+            text=(
+                "MoCoSE's vectors are more isotropic than SimCSE's and those of BERT without "
+                "training."
+            ),
             printed="not printed",
             margin=5.0,
             predicate=all_of(
@@ -140,30 +117,23 @@ STUDY = Study(
             ),
             quote="our model is able to make the sentence embedding more isotropic.",
             place="Appendix A.4",
-            decided_by="the effective rank of the development sentences' vectors, MoCoSE against "
-            "SimCSE and "
-            "against untrained BERT, both needed",
-            note="Isotropic is read as spread over many directions: the exponential of the entropy "
-            "of the "
-            "shares of variance, the squared singular values of the centred unit vectors. The "
-            "margin of 5 is "
-            "ours.",
+            note=(
+                "Isotropic is read as spread over many directions: the exponential of the entropy "
+                "of the shares of variance, the squared singular values of the centred unit "
+                "vectors. The margin of 5 is ours."
+            ),
         ),
     ),
     footnotes=(
         (
-            "Which sentences the paper took and whether it centred their vectors is not said; ours "
-            "are "
-            "those of the development set, not centred: a guess. Levels do not compare between "
-            "numbers of "
-            "sentences."
+            "Which sentences the paper took and whether it centred their vectors is not said; "
+            "ours are those of the development set, not centred: a guess. Levels do not compare "
+            "between numbers of sentences."
         ),
         (
             "The paper's numbers are read off by eye (± 5), which leaves the shares undecided "
-            "between "
-            "MoCoSE and SimCSE: 0.26 against 0.27 at index 50 and 0.13 against 0.15 at 100, each ± "
-            "0.03; "
-            "BERT has 0.03 and 0.02."
+            "between MoCoSE and SimCSE: 0.26 against 0.27 at index 50 and 0.13 against 0.15 at "
+            "100, each ± 0.03; BERT has 0.03 and 0.02."
         ),
         "BERT is the encoder before training, its [CLS].",
         "Indices are of 768, and keep their ratio to the width of another encoder.",

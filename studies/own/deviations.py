@@ -3,7 +3,7 @@ configuration."""
 
 from core.config.methods import deviating
 from core.methods.mocose.settings import rising, wrapping
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
 STALE: dict[str, object] = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}
@@ -44,64 +44,51 @@ CHANGES: dict[str, dict[str, object]] = {
     "all that the code does": SIDES["released"],
 }
 READINGS = {  # the paper's runs, read otherwise
-    "D40 last checkpoint": Metric(
-        task="avg", title="Average of the STS test sets", checkpoint="last"
-    ),
-    "D80 mean over subsets": Metric(
-        task="avg", title="Average of the STS test sets", quantity="spearman_mean"
-    ),
-    "D80 weighted mean over subsets": Metric(
-        task="avg", title="Average of the STS test sets", quantity="spearman_wmean"
-    ),
+    "D40 last checkpoint": Row(checkpoint="last"),
+    "D80 mean over subsets": Row(quantity="spearman_mean"),
+    "D80 weighted mean over subsets": Row(quantity="spearman_wmean"),
 }
 
 STUDY = Study(
     name="deviations",
-    paper="ours",
     order=3,
-    title="Deviations",
     caption="MoCoSE's deviations, one at a time",
     method="mocose",
-    base_changes=SIDES["paper"],
-    axes=(Axis(name="deviation", title="Deviation", labels=(*CHANGES, *READINGS)),),
-    rows="deviation",
-    columns=None,
-    cells=(
-        *(Cell(labels=(name,), changes=changes) for name, changes in CHANGES.items()),
-        *(Cell(labels=(name,), metric=metric) for name, metric in READINGS.items()),
+    base=SIDES["paper"],
+    rows=Axis(
+        "deviation",
+        "Deviation",
+        {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(x="deviation"),
-    reference=("paper",),
+    reference="paper",
     footnotes=(
         (
             "Every row is the paper's configuration with one thing changed towards the code, or "
-            "towards "
-            "another reading of the paper; the profile decides about the seed alone (D35)."
+            "towards another reading of the paper; the profile decides about the seed alone "
+            "(D35)."
         ),
         (
-            "Repaired has the changes D1, D2, D11 and D18 together; the last change adds the code's "
-            "slips."
+            "Repaired has the changes D1, D2, D11 and D18 together; the last change adds the "
+            "code's slips."
         ),
         (
-            "D5 is a control: without gradient accumulation both timings give the same numbers, so "
-            "a "
-            "difference would be an error of ours."
+            "D5 is a control: without gradient accumulation both timings give the same numbers, "
+            "so a difference would be an error of ours."
         ),
         (
             "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row "
-            "D18 stale "
-            "gradient. At scales with a fixed number of steps D37 has no ragged batch to keep."
+            "D18 stale gradient. At scales with a fixed number of steps D37 has no ragged batch "
+            "to keep."
         ),
         (
             "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is "
-            "aggregated has "
-            "one subset a set at scale demo."
+            "aggregated has one subset a set at scale demo."
         ),
         (
             "D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. "
-            "Precision (D34) "
-            "is the scale's to choose."
+            "Precision (D34) is the scale's to choose."
         ),
     ),
 )

@@ -2,7 +2,7 @@
 draw."""
 
 from core.config.methods import deviating
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS: dict[str, dict[str, object]] = {
@@ -39,7 +39,10 @@ AUGMENTATIONS: dict[str, dict[str, object]] = {
     "feature cut-off 0.01": {"aug.feature_cutoff": 0.01},
     "feature cut-off 0.1": {"aug.feature_cutoff": 0.1},
 }
-EVALUATIONS = {"plain": False, "augmented": True}
+EVALUATIONS = {
+    "plain": Row({"eval.apply_augmentation": False}),
+    "augmented": Row({"eval.apply_augmentation": True}),
+}
 PRINTED = {  # Table 5, made with the code that augments in evaluation
     "position shuffle of the code (D24)": 73.80,
     "token cut-off 0.1 of the code (D22)": 41.32,
@@ -49,45 +52,33 @@ PRINTED = {  # Table 5, made with the code that augments in evaluation
 
 STUDY = Study(
     name="deviations-d21",
-    paper="ours",
     order=4,
     title="Deviation D21",
     caption="Augmentations that stay on in evaluation",
     method="mocose",
-    base_changes={
-        path: value for path, value in PAPER.items() if path != "eval.apply_augmentation"
+    base={path: value for path, value in PAPER.items() if path != "eval.apply_augmentation"},
+    rows=Axis(
+        "augmentation",
+        "Augmentation",
+        {"none": Row()} | {name: Row(changes) for name, changes in AUGMENTATIONS.items()},
+    ),
+    columns=Axis("evaluation", "Evaluation", EVALUATIONS),
+    without=(("none", "augmented"),),
+    printed={
+        name: {"plain": None, "augmented": PRINTED.get(name)} for name in ("none", *AUGMENTATIONS)
     },
-    axes=(
-        Axis(name="augmentation", title="Augmentation", labels=("none", *AUGMENTATIONS)),
-        Axis(name="evaluation", title="Evaluation", labels=tuple(EVALUATIONS)),
-    ),
-    rows="augmentation",
-    columns="evaluation",
-    cells=(
-        Cell(labels=("none", "plain"), changes={"eval.apply_augmentation": False}),
-        *(
-            Cell(
-                labels=(name, evaluation),
-                changes=changes | {"eval.apply_augmentation": on},
-                published=PRINTED.get(name) if on else None,
-            )
-            for name, changes in AUGMENTATIONS.items()
-            for evaluation, on in EVALUATIONS.items()
-        ),
-    ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(),
     reference=("none", "plain"),
     footnotes=(
         (
             "The released code applies these augmentations to the test sentences too, at random "
-            "(D21); the "
-            "paper does not say so. That its four numbers were made this way is a guess."
+            "(D21); the paper does not say so. That its four numbers were made this way is a "
+            "guess."
         ),
         (
             "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, "
-            "of the "
-            "development set."
+            "of the development set."
         ),
         "Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).",
     ),

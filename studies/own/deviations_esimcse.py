@@ -2,7 +2,7 @@
 configuration."""
 
 from core.config.methods import deviating
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 
@@ -27,69 +27,52 @@ CHANGES: dict[str, dict[str, object]] = {
     "all that the code does": SIDES["released"],
 }
 READINGS = {  # the paper's runs, read otherwise
-    "D74 last checkpoint": Metric(
-        task="avg", title="Average of the STS test sets", checkpoint="last"
-    ),
-    "D80 mean over subsets": Metric(
-        task="avg", title="Average of the STS test sets", quantity="spearman_mean"
-    ),
-    "D80 weighted mean over subsets": Metric(
-        task="avg", title="Average of the STS test sets", quantity="spearman_wmean"
-    ),
+    "D74 last checkpoint": Row(checkpoint="last"),
+    "D80 mean over subsets": Row(quantity="spearman_mean"),
+    "D80 weighted mean over subsets": Row(quantity="spearman_wmean"),
 }
 
 STUDY = Study(
     name="deviations-esimcse",
-    paper="ours",
     order=5,
     title="Deviations of ESimCSE",
     caption="ESimCSE's deviations, one at a time",
     method="esimcse",
-    base_changes=SIDES["paper"],
-    axes=(Axis(name="deviation", title="Deviation", labels=(*CHANGES, *READINGS)),),
-    rows="deviation",
-    columns=None,
-    cells=(
-        *(Cell(labels=(name,), changes=changes) for name, changes in CHANGES.items()),
-        *(Cell(labels=(name,), metric=metric) for name, metric in READINGS.items()),
+    base=SIDES["paper"],
+    rows=Axis(
+        "deviation",
+        "Deviation",
+        {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    metric=AVERAGE,
     figure=FigureSpec(x="deviation"),
-    reference=("paper",),
+    reference="paper",
     footnotes=(
         (
             "Every row is the paper's configuration with one thing changed towards the code, or "
-            "towards "
-            "another reading of the paper. D62's cap of ten, all that repaired changes, has no "
-            "row: at a "
-            "rate of 0.32 no 32 tokens have more. D35 gives all runs one order of the text, "
-            "dropout and "
-            "repetitions, as the code does, from the same number though by another generator; the "
-            "last row "
-            "has all that the code does but this, unless the profile is released."
+            "towards another reading of the paper. D62's cap of ten, all that repaired changes, "
+            "has no row: at a rate of 0.32 no 32 tokens have more. D35 gives all runs one order "
+            "of the text, dropout and repetitions, as the code does, from the same number though "
+            "by another generator; the last row has all that the code does but this, unless the "
+            "profile is released."
         ),
         (
             "Scores are averages of the test sets, not development scores as in the paper's "
-            "ablations, "
-            "which select on what they report (D76)."
+            "ablations, which select on what they report (D76)."
         ),
         (
             "D64 gives every seed the same repetitions, which may narrow the spread but has no "
-            "reason to "
-            "move the mean; D78 is a control at scales with a fixed number of steps, where there "
-            "is no "
-            "ragged batch to keep."
+            "reason to move the mean; D78 is a control at scales with a fixed number of steps, "
+            "where there is no ragged batch to keep."
         ),
         (
             "D66 has the paper's dropout for large encoders, on the base encoder. The uncut first "
-            "batch of "
-            "D70 needs a queue below one batch, and is in the last row alone, where it does "
-            "nothing."
+            "batch of D70 needs a queue below one batch, and is in the last row alone, where it "
+            "does nothing."
         ),
         (
             "The rows D74 last checkpoint and D80 read the paper's runs otherwise; what is "
-            "aggregated has "
-            "one subset a set at scale demo."
+            "aggregated has one subset a set at scale demo."
         ),
         "Precision (D71) is the scale's to choose.",
     ),

@@ -1,49 +1,43 @@
 """Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE
 (D1)."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 BASELINE = "SimCSE: batch alone"
-SETTINGS: dict[str, dict[str, object]] = {
-    "MoCoSE: queue": {"loss.in_batch_negatives": False, "heads.predictor_layers": 2},
-    "queue and batch": {"loss.in_batch_negatives": True, "heads.predictor_layers": 2},
-    "queue, no predictor": {"loss.in_batch_negatives": False, "heads.predictor_layers": 0},
-    "queue and batch, no predictor": {"loss.in_batch_negatives": True, "heads.predictor_layers": 0},
+SETTINGS = {
+    BASELINE: Row(method="simcse"),
+    "MoCoSE: queue": Row({"loss.in_batch_negatives": False, "heads.predictor_layers": 2}),
+    "queue and batch": Row({"loss.in_batch_negatives": True, "heads.predictor_layers": 2}),
+    "queue, no predictor": Row({"loss.in_batch_negatives": False, "heads.predictor_layers": 0}),
+    "queue and batch, no predictor": Row(
+        {"loss.in_batch_negatives": True, "heads.predictor_layers": 0}
+    ),
 }
 
 STUDY = Study(
     name="negatives",
-    paper="ours",
     order=8,
     title="Negatives and predictor",
     caption="MoCoSE with and without its predictor, by where negatives come from, beside SimCSE",
     method="mocose",
-    base_changes={
+    base={
         "ema.start": 0.85,
         "queue.size": 512,
         "queue.init_size": 128,
         "train.batch_size": 64,
     },
-    axes=(Axis(name="setting", title="Negatives", labels=(BASELINE, *SETTINGS)),),
-    rows="setting",
-    columns=None,
-    cells=(
-        Cell(labels=(BASELINE,), method="simcse"),
-        *(Cell(labels=(setting,), changes=changes) for setting, changes in SETTINGS.items()),
-    ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    rows=Axis("setting", "Negatives", SETTINGS),
+    metric=AVERAGE,
     figure=FigureSpec(x="setting"),
     reference=(BASELINE,),
     footnotes=(
         (
-            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no row "
-            "without "
-            "it at the usual decay."
+            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no "
+            "row without it at the usual decay."
         ),
         (
             "Equation 3 has the negatives of the queue alone, the code those of the batch, too "
-            "(D1). The "
-            "decay is 0.85."
+            "(D1). The decay is 0.85."
         ),
     ),
 )

@@ -1,49 +1,40 @@
 """Noise: one configuration of MoCoSE under many seeds, beside which the spread of every table can
 be read."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Study
 
 # slides, Tables 3, 9, 4, 5 and 6a, 6b, 7 (D48)
 SEVEN = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.30)
 
 STUDY = Study(
     name="noise",
-    paper="ours",
     order=1,
-    title="Noise",
     caption="One configuration under many seeds",
     method="mocose",
-    base_changes={
+    base={
         "ema.start": 0.85,
         "queue.size": 512,
         "queue.init_size": 128,
         "train.batch_size": 64,
     },
-    axes=(Axis(name="configuration", title="Configuration", labels=("standard",)),),
-    rows="configuration",
-    columns=None,
-    cells=(Cell(labels=("standard",), published_runs=SEVEN),),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    rows=Axis("configuration", "Configuration", labels=("standard",)),
+    printed_runs={"standard": SEVEN},
+    metric=AVERAGE,
     figure=FigureSpec(x="configuration"),
-    reference=None,
     least_seeds=24,  # the largest table has 20 cells, each with a seed of its own
     footnotes=(
         (
             "The configuration is MoCoSE's standard one: decay from 0.85, a queue of 512 with 128 "
-            "initial "
-            "vectors, batch 64."
+            "initial vectors, batch 64."
         ),
         (
             "MoCoSE's paper and slides print seven values for it: 77.30, 77.25, 77.04, 76.89, "
-            "76.64, 76.49 "
-            "and 76.41 (D48). That all are of one configuration is a guess, and most are means of "
-            "about "
-            "three runs: single runs spread wider."
+            "76.64, 76.49 and 76.41 (D48). That all are of one configuration is a guess, and most "
+            "are means of about three runs: single runs spread wider."
         ),
         (
             "Under released the seed moves heads and queue alone: data order and dropout are the "
-            "same in "
-            "every run (D35)."
+            "same in every run (D35)."
         ),
     ),
 )

@@ -1,51 +1,38 @@
 """Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data
 (D35)."""
 
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
 PARTS = {
-    "unsup-SimCSE": {},
-    "+word repetition": {"queue": None, "momentum": None},
-    "+momentum contrast": {"dup": None},
-    "ESimCSE": {},
+    "unsup-SimCSE": Row(method="simcse"),
+    "+word repetition": Row({"queue": None, "momentum": None}),
+    "+momentum contrast": Row({"dup": None}),
+    "ESimCSE": Row(),
 }
 
 STUDY = Study(
     name="orders",
-    paper="ours",
     order=7,
     title="Orders of the text",
-    caption="ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row "
-    "(D35)",
+    caption=(
+        "ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row "
+        "(D35)"
+    ),
     method="esimcse",
-    axes=(
-        Axis(name="order", title="Seed of the data", labels=tuple(str(order) for order in ORDERS)),
-        Axis(name="components", title="Components", labels=tuple(PARTS)),
+    rows=Axis(
+        "order", "Seed of the data", {str(order): Row({"seed.data": order}) for order in ORDERS}
     ),
-    rows="order",
-    columns="components",
-    cells=tuple(
-        Cell(
-            labels=(str(order), components),
-            method="simcse" if components == "unsup-SimCSE" else None,
-            changes={**changes, "seed.data": order},
-        )
-        for order in ORDERS
-        for components, changes in PARTS.items()
-    ),
-    metric=Metric(task="avg", title="Average of the STS test sets"),
+    columns=Axis("components", "Components", PARTS),
+    metric=AVERAGE,
     figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
-    reference=None,
     footnotes=(
         (
-            "The code seeds order of the text, dropout and repetitions with 42 in every run (D35). "
-            "Here all "
-            "runs of a row share such a seed, so that its seeds differ in new weights alone: what "
-            "rows have "
-            "in common holds for any order, what they do not is one order's. The number is the "
-            "code's, its "
-            "generator is not, so 42 is no more their order than the others are."
+            "The code seeds order of the text, dropout and repetitions with 42 in every run "
+            "(D35). Here all runs of a row share such a seed, so that its seeds differ in new "
+            "weights alone: what rows have in common holds for any order, what they do not is one "
+            "order's. The number is the code's, its generator is not, so 42 is no more their "
+            "order than the others are."
         ),
     ),
 )

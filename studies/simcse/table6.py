@@ -1,49 +1,39 @@
 """SimCSE Table 6: the layer on [CLS], in training and in testing."""
 
 from core.study.claim import Claim, best
-from core.study.study import Axis, Cell, FigureSpec, Metric, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
 
-POOLING: dict[str, tuple[dict[str, object], float]] = {  # changes, and the STS-B development score
-    "[CLS] with layer": ({"eval.head": "on"}, 81.7),
-    "[CLS] with layer in training alone": ({"eval.head": "off"}, 82.5),
-    "[CLS] without layer": ({"eval.head": "never"}, 80.9),
+TRAIN_ALONE = "[CLS] with layer in training alone"
+POOLING = {
+    "[CLS] with layer": Row({"eval.head": "on"}),
+    TRAIN_ALONE: Row({"eval.head": "off"}),
+    "[CLS] without layer": Row({"eval.head": "never"}),
 }
-TRAIN_ALONE = ("[CLS] with layer in training alone",)
 
 STUDY = Study(
-    name="simcse-table6",
-    paper="simcse",
-    title="Table 6",
     caption="Pooling: [CLS] with and without the layer on it",
     method="simcse",
-    axes=(Axis(name="pooling", title="Pooling", labels=tuple(POOLING)),),
-    rows="pooling",
-    columns=None,
-    cells=tuple(
-        Cell(labels=(name,), changes=changes, published=score)
-        for name, (changes, score) in POOLING.items()
-    ),
-    metric=Metric(task="dev", title="Development set"),
+    rows=Axis("pooling", "Pooling", POOLING),
+    printed={"[CLS] with layer": 81.7, TRAIN_ALONE: 82.5, "[CLS] without layer": 80.9},
+    metric=DEVELOPMENT,
     figure=FigureSpec(x="pooling"),
     reference=TRAIN_ALONE,
     claims=(
         Claim(
             key="S6.1",
             text="The layer on [CLS] in training alone is the best of the three.",
-            predicate=best(TRAIN_ALONE, [(name,) for name in POOLING]),
-            quote="for unsupervised SimCSE, taking [CLS] representation with MLP only during "
-            "training works "
-            "the best",
+            predicate=best(TRAIN_ALONE, POOLING),
+            quote=(
+                "for unsupervised SimCSE, taking [CLS] representation with MLP only during "
+                "training works the best"
+            ),
             place="Section 6.3",
-            decided_by="the layer in training alone against the layer kept and against no layer, "
-            "development set",
         ),
     ),
     footnotes=(
         (
             "The paper's row First-last avg. is printed at 81.2; no method here trains an average "
-            "of "
-            "layers. The supervised column is left out."
+            "of layers. The supervised column is left out."
         ),
         "Numbers are the published paper's, one decimal; how many runs they have is not said.",
         (

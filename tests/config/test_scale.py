@@ -113,7 +113,7 @@ def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
         sources = replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
         setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
-        one = small(base_changes={"text": text}, metric=Metric(task="dev", title=""))
+        one = small(base={"text": text}, metric=Metric(task="dev", title=""))
         return config_at(setup, one, one.cells[0], 0), cell_at(setup, one, one.cells[0]).unavailable
 
     continued = TextView(kind="continuation", model="xlnet-base-cased")
@@ -154,7 +154,7 @@ def test_transfer_tasks_are_part_of_what_a_run_is_evaluated_on():
 
 def test_a_cell_wins_over_the_profile_and_the_profile_over_the_base():
     one = printed(
-        base_changes={"queue.init": "paper_grow"},
+        base={"queue.init": "paper_grow"},
         cells=(Cell(labels=("a",), changes={"ema.when": "after_optimizer_step"}),),
     )
     run = one.paper_config(one.cells[0], "released")
@@ -185,7 +185,7 @@ def test_the_profile_reaches_a_section_that_a_cell_brings_in():
             released.text.model == paper.text.model
             and paper.text == vary(base("mocose", "paper"), changes).text
         )
-        in_base = printed(base_changes=changes, cells=(Cell(labels=("a",), changes={}),))
+        in_base = printed(base=changes, cells=(Cell(labels=("a",), changes={}),))
         assert in_base.paper_config(in_base.cells[0], "released").text == released.text
 
 
@@ -194,9 +194,7 @@ def test_what_a_cell_says_for_a_profile_holds_under_that_one_alone_and_wins():
         Cell(labels=("a",), changes={"eval.every": 50}, by_profile=as_coded({"eval.every": 175})),
         Cell(labels=("b",)),
     )
-    one = printed(
-        base_changes=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells
-    )
+    one = printed(base=rising(0.75, 0.95), by_profile={"repaired": wrapping(0.75)}, cells=cells)
     runs = {profile: one.paper_config(one.cells[0], profile) for profile in PROFILES}
     assert [runs[profile].eval.every for profile in PROFILES] == [50, 175, 175]
     assert [runs[profile].ema.schedule for profile in PROFILES] == [

@@ -66,7 +66,7 @@ def study(**fields):
     made = {
         "axes": axes,
         "cells": cells,
-        "base_changes": CONSTANT,
+        "base": CONSTANT,
         "figure": None,
         "claims": claims,
     }

@@ -36,7 +36,6 @@ TABLE = replace(
             note=EVIL,
             quote="First | second.",
             place="Section 4",
-            decided_by="0.5 against 0.8",
         ),
         Claim(
             key="X.2 (all)",

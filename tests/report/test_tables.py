@@ -116,7 +116,6 @@ CLAIMS = (
         predicate=greater(("b",), ("a",)),
         quote="b is best",
         place="Table 0",
-        decided_by="b against a",
     ),
     Claim(key="X.2", text="a is better than b.", predicate=greater(("a",), ("b",))),
 )

@@ -22,7 +22,6 @@ K1 = Claim(
     key="K1",
     text="b is better than a.",
     predicate=greater(("b",), ("a",)),
-    decided_by="b against a",
 )
 STUDY = small(claims=(K1,))
 RATES = ("2e-5", "3e-5", "6e-5")  # the second is the scale's
@@ -73,7 +72,7 @@ def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):
     assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in str(table.rows)
     for text in (markdown(found), terminal(found)):
         assert "K1: contradicted at 2e-5; supported at 3e-5; not run at 6e-5." in text
-    assert markdown(found).count("Decided by: b against a.") == 1
+    assert markdown(found).count("Decided by: b above a") == 1
     assert latex(found).count(r"\begin{table}") == 1
 
 

@@ -1,10 +1,12 @@
 """Finding studies: adding one is writing a file, and what is wrong with it is refused with its line
 before anything is trained."""
 
+import re
 from pathlib import Path
 
 import pytest
 from made_scales import cell_run
+from places import ROOT
 
 import run_study
 import studies
@@ -13,6 +15,7 @@ from core.config.methods import PROFILES
 from core.config.scale import DEMO
 from core.data.sources import demo_sources
 from core.errors import UserError
+from core.report.criteria import criterion
 from core.study.catalogue import catalogue
 
 PAPER = """
@@ -132,6 +135,20 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
         for p in PROFILES
     }
     assert len(runs) == 6
+
+
+def test_the_study_of_contributing_is_whole(tmp_path):
+    pages = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
+    written(tmp_path, example, "table1.py")
+    made = catalogue(tmp_path)
+    assert not made.faults
+    (study,) = made.studies
+    made.check(study)
+    assert (study.name, study.title) == ("sketched-table1", "Table 1")
+    assert [cell.published for cell in study.cells] == [74.2, 76.3, None, 74.0, 76.1, 75.9]
+    assert study.cells[4].changes == {"train.batch_size": 128, "loss.temperature": 0.05}
+    assert all(criterion(claim, study) for claim in study.claims)
 
 
 def test_every_shipped_file_is_found_sound_and_belongs_to_its_folder():

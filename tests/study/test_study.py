@@ -43,9 +43,9 @@ from core.study.variants import with_settings
         ),
         ({"figure": FigureSpec(x="depth")}, "no axis depth"),
         ({"figure": FigureSpec(base=("c",))}, "figure speaks of c, which is no cell"),
-        ({"base_changes": None}, "Study's base_changes is None, but it must be Mapping"),
-        ({"base_changes": {"method": "simcse"}}, "changes method, which method= settles"),
-        ({"base_changes": {"train.steps": 10}}, "changes train.steps, which --scale settles"),
+        ({"base": None}, "Study's base is None, but it must be Mapping"),
+        ({"base": {"method": "simcse"}}, "changes method, which method= settles"),
+        ({"base": {"train.steps": 10}}, "changes train.steps, which --scale settles"),
         (
             {"cells": (Cell(labels=("a",), changes={"data.rows": 10}),)},
             "changes data.rows, which --data-dir settles",
@@ -92,7 +92,7 @@ def runs(one):
 
 
 def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
-    one = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), method="simcse")), base_changes={})
+    one = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), method="simcse")), base={})
     own = with_settings(one, ("ema.start=0.5", "loss.temperature=0.1"), runs(one))
     changed, beside = (
         cell_run(own, cell, profile="paper", scale=SMALL, sources=SOURCES, seed=0)
@@ -128,7 +128,7 @@ def test_a_setting_that_makes_no_variant_is_refused(text, sentence):
             Cell(labels=("a",), method="simcse"),
             Cell(labels=("b",), changes={"queue.size": 512}),
         ),
-        base_changes={},
+        base={},
     )
     with pytest.raises(UserError, match=sentence):
         runs(with_settings(one, (text,), runs(one)))
@@ -148,6 +148,6 @@ def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():
         # the development set's at demo
         (Metric(task="STS-B", title="Uniformity", quantity="uniformity_global"), False, None),
     ):
-        one = study(metric=metric, base_changes={"eval.transfer": transferred})
+        one = study(metric=metric, base={"eval.transfer": transferred})
         reasons = [cell_at(setup, one, cell).unavailable for cell in one.cells]
         assert [reason and reason.words for reason in reasons] == [why] * 2
