@@ -297,12 +297,16 @@ class Judgeable(NamedTuple):
         return f"{self.able} of {self.claims} claims can be judged at scale {self.scale}."
 
 
-def judgeable(studies: Iterable[Study], setup: Setup) -> list[Judgeable]:
-    """Which claims of each study with claims this setup's scale can judge."""
+def judgeable(studies: Iterable[Study], setup: Setup, store=None) -> list[Judgeable]:
+    """Which claims of each study with claims this setup's scale can judge.
+
+    Stored runs are read for claims on the untrained encoder alone: all took a minute.
+    """
     by_study = []
     for study in studies:
         if study.claims:
-            result = study_result(study, setup)
+            of_untrained = any(claim.untrained is not None for claim in study.claims)
+            result = study_result(study, setup, store if of_untrained else None)
             able = sum(not verdict.barred for verdict in result.verdicts)
             claims = len(result.verdicts)
             by_study.append(
@@ -311,10 +315,10 @@ def judgeable(studies: Iterable[Study], setup: Setup) -> list[Judgeable]:
     return by_study
 
 
-def judged_at(studies: Iterable[Study], setup: Setup) -> list[str]:
+def judged_at(studies: Iterable[Study], setup: Setup, store=None) -> list[str]:
     """Which claims of each study this scale can judge, and why not the others, in lines."""
     lines = []
-    for entry in judgeable(studies, setup):
+    for entry in judgeable(studies, setup, store):
         lines.append(f"{entry.study.name}: {entry.words}")
         lines += [f"  {reason}" for reason in entry.reasons]
     return lines

@@ -268,7 +268,7 @@ def tell(training: RunTrainer, plan: Plan, studies: list[Study]) -> int:
     elif not training.options.all:
         from core.report.verdicts import judged_at
 
-        for line in judged_at(studies, setup):
+        for line in judged_at(studies, setup, store):
             say(line)
     return 0
 
@@ -302,7 +302,7 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
             [study], setup, training.store, use_published=training.options.use_published
         )
         words = [" " * 20, plan.line(), f"About {spoken(expected.wall(plan.missing))}."]
-        for entry in judgeable([study], setup):
+        for entry in judgeable([study], setup, training.store):
             words.append(entry.words)
         say(" ".join(words))
     for sentence in filter(None, wrong):
