@@ -70,7 +70,7 @@ def page_files(
 
     as_shown = _shown(claims)
     sections = []
-    texts = {}
+    texts = dict[str, str]()
     for study in studies:
         by_scale = {key: _of_study(study, results[key]) for key in order}
         rows = as_shown[as_shown["study"] == study.name]
