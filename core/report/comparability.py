@@ -8,7 +8,6 @@ provisional. Estimates are shown all the same.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -16,10 +15,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from core.config import methods
 from core.config.run import RunConfig
 from core.report.contrasts import Reading, readings
 from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, RunResult, StudyResult
+from core.report.run_lengths import (
+    LEAST_LENGTH,
+    MOST_LAG,
+    initial_share,
+    lag,
+    length,
+    passes,
+    too_few_steps,
+    turnover,
+)
 from core.report.statistics import Estimate, over_seeds
 from core.study.claim import ROUNDING, Claim, Contrast, matches, truth
 from core.study.reason import Reason
@@ -27,7 +37,6 @@ from core.study.setup import Setup
 from core.study.study import SIMCSE, Metric, Study
 
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
-PAPER_SENTENCES = 1_000_000  # that a run of the papers reads
 PAPER_PASSES = 1.0  # over these
 SCORED = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
 ALL = "spearman_all"
@@ -67,8 +76,8 @@ def gate(
     checks = [check for check in configured if not check.met][:1]
     if claim.gate != "none":
         scored = [reading for reading in claim_readings if reading.contrast.of != "share"]
-        methods = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
-        checks += [learns[method] for method in methods if method in learns]
+        needed = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
+        checks += [learns[method] for method in needed if method in learns]
 
     begun = all(reading.begun for reading in claim_readings)
     failed = []
@@ -113,41 +122,6 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
     return Reason("untrained shows it", words)
 
 
-def turnover(run: RunConfig) -> float:
-    """Share of the run until every entry of its queue has been replaced once; 0 without a queue."""
-    return math.ceil(run.kept / run.train.batch_size) / run.train.steps
-
-
-@functools.cache  # a product over half of a run's steps, for every cell of every study
-def initial_share(run: RunConfig) -> float:
-    """Share of the initial weights left in the slow branch at half of the run."""
-    return run.initial_share(run.train.steps // 2)
-
-
-def lag(run: RunConfig, paper: RunConfig) -> float:
-    """Lag of slow branch and queue over the paper's: rate x (1 / (1 - decay) + queue / batch)."""
-    memory = 1.0
-    if paper.memory not in (0.0, run.memory):
-        memory = run.memory / paper.memory
-    return _fastest(run) / _fastest(paper) * memory
-
-
-def _fastest(run: RunConfig) -> float:
-    """The learning rate of the layers that learn fastest."""
-    return run.train.learning_rate * max(1.0, run.train.new_layer_factor)
-
-
-def length(run: RunConfig, paper: RunConfig) -> float:
-    """How far a run's weights can move, over the paper's: rate x steps x batch."""
-    sentences = run.train.steps * run.train.batch_size / PAPER_SENTENCES
-    return sentences * run.train.learning_rate / paper.train.learning_rate
-
-
-def passes(run: RunConfig) -> float:
-    """How often a run reads its training text."""
-    return run.train.steps * run.train.batch_size / run.data.rows
-
-
 class Limit(NamedTuple):
     """A limit of a run's number, given the paper's run: at most, or with `least` at least, the
     limit. `words` give the number, `allowed` the limit."""
@@ -164,16 +138,16 @@ LIMITS = (
     Limit(
         "lag",
         lag,
-        3.0,
+        MOST_LAG,
         "queue and slow branch lag {:.2g} times as far as the paper's",
-        "at most 3 allowed",
+        "at most 3 times is allowed",
     ),
     Limit(
         "length",
         length,
-        1 / 3,
-        "learning rate × sentences read is {:.2g} times that of the paper's million sentences",
-        "at least a third required",
+        LEAST_LENGTH,
+        "learning rate × sentences read is {:.2g} times the paper's",
+        "at least a third is required",
         least=True,
     ),
     Limit(
@@ -181,14 +155,14 @@ LIMITS = (
         lambda run, _: turnover(run),
         0.05,
         "the queue turns over once in {:.1%} of a run",
-        "at most 5 % allowed",
+        "at most 5 % is allowed",
     ),
     Limit(
         "initial weights",
         lambda run, _: initial_share(run),
         0.05,
         "at half of a run {:.1%} of the slow branch are initial weights",
-        "at most 5 % allowed",
+        "at most 5 % is allowed",
     ),
 )
 
@@ -221,11 +195,12 @@ def _worst(limit: Limit, pairs: Mapping[str, tuple[RunConfig, RunConfig]]) -> Ch
         value, name = numbers[-1]
         met = value <= limit.limit + ROUNDING
     brief = limit.words.format(value).replace("%", " %")
-    words = f"{brief}, {limit.allowed}"
+    words = f"{brief}; {limit.allowed}"
     if numbers[-1][0] - numbers[0][0] > ROUNDING:
         words += f" ({name})"
-    if not met:
-        words = f"too short to judge: {words}"
+    run, paper = pairs[name]
+    if not met and too_few_steps(run, paper):
+        words = brief = f"{run.train.steps:,} steps are too few to test a queue or a moving average"
     return Check(limit.kind, value, limit.limit, met, Reason("too short", words, brief))
 
 
@@ -235,7 +210,7 @@ def _passes(runs: Iterable[RunConfig]) -> Check:
     spoken = f"{most:.2g}"
     if most >= 10:
         spoken = f"{most:.0f}"
-    words = f"passes over the text: {spoken}, the paper's {PAPER_PASSES:.0f}"
+    words = f"a run reads its text {spoken} times, the paper's once"
     return Check("passes", most, PAPER_PASSES, True, Reason("passes", words))
 
 
@@ -350,16 +325,39 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     met = None
     if abs(above) > half:
         met = above > 0
-    where = task
-    if task == "avg":
-        where = "the test average"
-    gains = f"gain {_spoken(method)} over the untrained [CLS] on {where}, SimCSE {_spoken(bar)}"
-    words = f"runs of {cell.name} {gains}; a third is required"
-    if math.isinf(half):
-        words += ", and one run has no interval"
-    elif met is None:
-        words += ", which is too close to call"
+    words = _gain_words(cell, result, method, bar, met)
     return Check("gain", method.mean, method.mean - above, met, Reason("gain", words))
+
+
+def _gain_words(
+    cell: CellResult, result: StudyResult, gained: Estimate, bar: Estimate, met: bool | None
+) -> str:
+    """Whether a method learns, in words: "SimCSE learns here: +13.9 ± 0.4 over the untrained
+    encoder". Another method's gain has SimCSE's beside it."""
+    method, encoder = _method(cell, result.study)
+    name = methods.method(method).title
+    if encoder != "bert-base":
+        name += f" in the place of {encoder}"
+    verdict = {
+        True: f"{name} learns here",
+        False: f"{name} does not learn here",
+        None: f"whether {name} learns here is too close to call",
+    }[met]
+    if met is None and min(gained.n, bar.n) < 2:
+        verdict = f"one run does not show whether {name} learns here"
+    words = f"{verdict}: {_spoken(gained)} over the untrained encoder"
+    if cell.metric.quantity == "spearman" and result.study.metric.task != "avg":
+        words += f" on {_task_words(result)}"
+    if method != SIMCSE.method:
+        words += f"; a third of SimCSE's {_spoken(bar)} is required"
+    return words
+
+
+def _task_words(result: StudyResult) -> str:
+    """The test set of a study's metric, by its name at this scale."""
+    if result.study.metric.task == "dev":
+        return result.setup.scale.dev
+    return result.study.metric.task
 
 
 def _no_gain(
@@ -392,4 +390,4 @@ def _spoken(estimate: Estimate) -> str:
     spread = ""
     if estimate.n > 1:
         spread = f" ± {estimate.high - estimate.mean:.1f}"
-    return f"{estimate.mean:+.1f}{spread} (n = {estimate.n})".replace("-", "−")
+    return f"{estimate.mean:+.1f}{spread}".replace("-", "−")

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.config.methods import method
+from core.report.comparability import AFTER_TRAINING
 from core.report.drawing import (
     BLUE,
     DIFFERENT,
@@ -177,6 +178,17 @@ def _base(study: Study) -> str:
     return _named(study, base_pattern(study) or ()) or "the reference"
 
 
+def _trained(study: Study, rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of a trained model, all if none is: a title speaks of no baseline without
+    training."""
+    names = [axis.name for axis in study.axes]
+    labels = {
+        cell.labels for cell in study.cells if study.metric_of(cell).checkpoint in AFTER_TRAINING
+    }
+    trained = [tuple(map(str, row)) in labels for row in rows[names].to_numpy()]
+    return pd.Series(trained or None, rows.index, dtype=bool) | (not any(trained))
+
+
 def _difference(study: Study, rows: pd.DataFrame) -> str:
     """The largest significant difference along one axis, and how many rows differ; empty without
     one. Where the test sets have an average, it speaks of averages alone."""
@@ -187,6 +199,7 @@ def _difference(study: Study, rows: pd.DataFrame) -> str:
         rows = rows[rows["task"] == "avg"]
         counted_as = "averages"
         base = f"{base} on average"
+    rows = rows[_trained(study, rows)]
     different = rows[rows["different"] == "yes"]
     tested = (rows["different"] != "").sum()
     if tested and not len(different):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,10 +14,9 @@ import pandas as pd
 from jinja2.utils import markupsafe  # what jinja2 escapes with
 
 from core.config.fields import explanations
-from core.config.run import RunConfig
 from core.config.scale import PAPER
-from core.errors import counted
-from core.report import frames, prospects
+from core.errors import counted, shown
+from core.report import frames, overview, printed, prospects
 from core.report.claims import comparison_words
 from core.report.criteria import criterion
 from core.report.figures import SCATTERS
@@ -25,7 +24,6 @@ from core.report.numbers import interval, signed
 from core.report.tables import grid, marks, md
 from core.report.verdicts import Judged, Verdict
 from core.report.words import (
-    MARKS,
     POINTING,
     READING,
     caution,
@@ -42,13 +40,8 @@ TEMPLATES = Path(__file__).with_name("templates")
 HOME = Path(__file__).resolve().parents[2]
 TITLE = "Which ablations hold?"  # by which a page of ours is recognised, too
 COLUMNS = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
-PLACES = {
-    "mini": "On English with a small encoder",
-    "demo": "In a made-up language",
-}  # of the first sentences
 DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
-FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {
     "CSV": ".csv",
@@ -58,7 +51,7 @@ ENDINGS = {
     "LaTeX": ".tex",
 }
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
-Seconds = Callable[[RunConfig], float]  # that a run is expected to take
+Seconds = Mapping[str, overview.Seconds]  # that a run is expected to take, by scale
 
 
 def page_files(
@@ -66,58 +59,63 @@ def page_files(
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `results` has every study. `figures` is where the figures lie, `seconds` what a run at the
-    papers' scale takes. Links are to files that are there.
+    `results` has every study. `figures` is where the figures lie, `seconds` what a run takes on a
+    GPU by scale. Links are to files that are there.
     """
     claims = pd.concat(map(frames.claim_frame, results.values()), ignore_index=True)
     checks = pd.concat(map(frames.check_frame, results.values()), ignore_index=True)
     compared = pd.concat(map(frames.comparison_frame, results.values()), ignore_index=True)
-    costs = _costs(results, seconds)
+    costs = _costs(results, seconds[PAPER.name])
     claims["reason"] = _reasons(claims, results, costs)
     order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
 
-    shown = _shown(claims)
+    as_shown = _shown(claims)
     sections = []
+    texts = dict[str, str]()
     for study in studies:
-        judged = [_of_study(study, results[key]) for key in order]
-        rows = shown[shown["study"] == study.name]
-        cards = _cards(study, rows, compared)
-        at_paper = _of_study(study, results.get((PAPER.name, DEFAULT), ()))
-        cost = ""
-        if at_paper is not None:
-            cost = _cost(at_paper, costs[DEFAULT, study.name], seconds)
-        tables = []
-        for result in judged:
+        by_scale = {key: _of_study(study, results[key]) for key in order}
+        rows = as_shown[as_shown["study"] == study.name]
+        at_paper = by_scale.get((PAPER.name, DEFAULT))
+        section = _section(study, rows, compared)
+        section["prices"] = _prices(by_scale, costs.get((DEFAULT, study.name), []), seconds)
+        for result in by_scale.values():
             if result is not None and result.begun:
-                tables.append(_table(result, folder, figures))
-        sections.append(
-            {
-                "study": study,
-                "cards": cards,
-                "summary": _summary(cards, cost),
-                "tables": [table for table in tables if table["files"]],  # that have been drawn
-                "words": _search_words(study),
+                section["tables"].append(_table(result, folder, figures))
+        # those that have been drawn
+        section["tables"] = [table for table in section["tables"] if table["files"]]
+        if at_paper is not None and any(cell.cell.published is not None for cell in at_paper.cells):
+            texts |= printed.files(at_paper)
+            section["printed"] = {
+                "csv": f"printed/{study.name}.csv",
+                "grid": printed.table(at_paper),
             }
-        )
+        sections.append(section)
 
     files = {"claims.csv": claims, "comparisons.csv": compared, "comparability.csv": checks}
     context = {
         "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections,
-        "columns": COLUMNS,
         "csv_files": list(files),
-        "lede": _lede(claims),
+        "columns": COLUMNS,
+        "names": _column_names(claims),
+        "lede": overview.lede(claims[claims["profile"] == DEFAULT]),
+        "legend": overview.legend(),
+        "counts": _counts(sections),
+        "settled": overview.settled(sections, "mini"),
         "scatters": _scatters(order, folder, figures),
         "links": _links({name: HOME / name for name in DOCS}, folder),
         "older": _links({"archive": folder / "archive" / "README.md"}, folder).get("archive", ""),
+        "without_commit": _lines_of(folder / "archive" / "runs_without_commit.txt"),
     }
-    texts = {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
+    texts |= {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
     for name in ("index.html", "README.md"):
         texts[name] = _templates().get_template(f"{name}.jinja").render(context)
     return texts
 
 
-def _costs(results: Results, seconds: Seconds) -> dict[tuple[str, str], list[prospects.Cost]]:
+def _costs(
+    results: Results, seconds: overview.Seconds
+) -> dict[tuple[str, str], list[prospects.Cost]]:
     """By profile and study, what settling each claim takes at the papers' scale."""
     costs = {}
     for (scale, profile), judged in results.items():
@@ -162,17 +160,78 @@ def _cards(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> list[dic
     for claim in study.claims:
         of_claim = rows[rows["claim"] == claim.key].to_dict("records")
         comparisons = _comparisons(compared[compared["claim"] == claim.key])
-        card = _card(claim, of_claim, comparisons)
+        card = _card(claim, of_claim, comparisons, overview.numbers_of(study))
         cards.append({**card, "decided_by": criterion(claim, study)})
     return cards
 
 
-def _search_words(study: Study) -> str:
-    """What the page's search finds a study by."""
-    words = [study.paper_name, study.title, study.name, study.caption]
+def _section(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> dict:
+    """A study's part of the page: its cards, its counts by scale, and what it is searched by."""
+    cards = _cards(study, rows, compared)
+    counts = {}
+    for scale in COLUMNS:
+        at = [card["at"][scale] for card in cards if scale in card["at"]]
+        if cards:
+            lacking = len(cards) - len(at)
+            counts[scale] = {"of": overview.counts(at), "lacking": lacking}
+    words = [study.paper_name, study.name, study.caption]
     for axis in study.axes:
         words += [axis.name, axis.title]
-    return " ".join(words)
+    return {
+        "study": study,
+        "cards": cards,
+        "counts": counts,
+        "tables": [],
+        "printed": None,
+        "words": " ".join(words),
+        "numbers": overview.numbers_of(study),
+    }
+
+
+def _counts(sections: Sequence[dict]) -> dict[str, list[int]]:
+    """By scale, the number of claims of each kind, those that it lacks, and all."""
+    totals = {}
+    for scale in COLUMNS:
+        columns = []
+        for section in sections:
+            if section["counts"]:
+                of = section["counts"][scale]
+                columns.append([*(count.n for count in of["of"]), of["lacking"]])
+        sums = [sum(column) for column in zip(*columns, strict=True)]
+        if columns:
+            totals[scale] = [*sums, sum(sums)]
+    return totals
+
+
+def _prices(
+    by_scale: Mapping[tuple[str, str], Judged | None],
+    costs: Sequence[prospects.Cost],
+    seconds: Seconds,
+) -> dict[str, str]:
+    """What a study takes at the scales mini and paper."""
+    prices = {"mini": "", "paper": ""}
+    mini = by_scale.get(("mini", DEFAULT))
+    paper = by_scale.get((PAPER.name, DEFAULT))
+    if mini is not None:
+        prices["mini"] = overview.at_mini(mini, seconds["mini"])
+    if paper is not None:
+        prices["paper"] = overview.at_paper(paper, costs, seconds[PAPER.name])
+    return prices
+
+
+def _lines_of(file: Path) -> int:
+    """How many lines a file has; 0 without it."""
+    return len(file.read_text(encoding="utf-8").split()) if file.is_file() else 0
+
+
+def _column_names(claims: pd.DataFrame) -> dict[str, str]:
+    """What each scale's column is called: its language, and the encoders that ran."""
+    names = {}
+    for scale, name in COLUMNS.items():
+        ran = claims[(claims["scale"] == scale) & (claims["n"] > 0)]
+        encoders = ", ".join(dict.fromkeys(filter(None, ran["encoder"])))
+        names[scale] = f"{name}, {encoders}" if encoders else name
+    return names
 
 
 def _scatters(
@@ -202,13 +261,25 @@ def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     estimates = [_estimate(row) for row in claims.itertuples()]
     tested = list(map(interval, claims["tested_low"], claims["tested_high"]))
     labels = [_badge(row) for row in claims.itertuples()]
-    shown = claims.assign(estimate=estimates, tested=tested, label=labels)
-    shown = shown.sort_values(
+    effects = [text.replace(" points", "") for text in estimates]
+    rows = claims.assign(estimate=estimates, effect=effects, tested=tested, label=labels)
+    rows = rows.sort_values(
         "scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable"
     )
-    alike = ["study", "claim", "scale", "verdict", "points", "reason", "estimate", "tested", "n"]
+    alike = [
+        "study",
+        "claim",
+        "scale",
+        "verdict",
+        "points",
+        "reason",
+        "estimate",
+        "effect",
+        "tested",
+        "n",
+    ]
     merged = {"profile": list, "rule_changed": "first", "label": "first"}
-    return shown.groupby(alike, sort=False, as_index=False).agg(merged)
+    return rows.groupby(alike, sort=False, as_index=False).agg(merged)
 
 
 def _estimate(row) -> str:
@@ -229,7 +300,7 @@ def _badge(row) -> str:
     return f"{words} ({counted(row.n, 'seed')})"
 
 
-def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict]) -> dict:
+def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict], numbers: str) -> dict:
     """A claim with its rows and comparisons, and by scale the row of the table's profile."""
     compared_at: set[str] = set()
     for comparison in comparisons:
@@ -239,6 +310,7 @@ def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict]) -> di
         "rows": rows,
         "at": {row["scale"]: row for row in rows if DEFAULT in row["profile"]},
         "comparisons": comparisons,
+        "numbers": numbers,
         "needed": comparisons[0]["needed"] if comparisons else "",
         "scales": [scale for scale in COLUMNS if scale in compared_at],
         "rule_changed": next((row["rule_changed"] for row in rows if row["n"]), ""),
@@ -263,47 +335,6 @@ def _comparisons(rows: pd.DataFrame) -> list[dict]:
     return list(comparisons.values())
 
 
-def _summary(cards: Sequence[dict], cost: str) -> dict[str, str]:
-    """A study in a few words for each column: "2 undecided (3 seeds), 4 not run"."""
-    words = {}
-    for scale, name in COLUMNS.items():
-        rows = pd.DataFrame([card["at"][scale] for card in cards if scale in card["at"]])
-        if scale == PAPER.name and not (len(rows) and rows["n"].any()):
-            words[name] = cost
-        elif len(rows):
-            words[name] = _counts(rows, len(cards) - len(rows))
-    return words
-
-
-def _counts(rows: pd.DataFrame, lacking: int) -> str:
-    """How many of these claims have each verdict, and how many more the scale lacks."""
-    texts = []
-    for verdict, n in rows["verdict"].value_counts(sort=False).items():
-        text = f"{n} {verdict}"
-        if verdict == "undecided":
-            most = rows[rows["verdict"] == verdict]["n"].max()
-            notes = [counted(most, "seed"), _pointing(rows)]
-            text += f" ({'; '.join(filter(None, notes))})"
-        texts.append(text)
-    if lacking:
-        texts.append(f"{lacking} on test sets that this scale lacks")
-    return ", ".join(texts)
-
-
-def _cost(result: Judged, costs: Sequence, seconds: Seconds) -> str:
-    """What a study would take at the papers' scale."""
-    cells = {cell.runs[0].run_id: cell.place for cell in result.cells if cell.runs}
-    if costs:
-        return prospects.summary(costs)
-    if not cells:
-        return "cannot be run"
-    of_a_seed = 0.0
-    for cell in cells.values():
-        of_a_seed += seconds(cell.config(0))
-    runs = f"{FIRST_SEEDS} seeds are {FIRST_SEEDS * len(cells)} runs"
-    return f"{runs}, {prospects.gpu_time(FIRST_SEEDS * of_a_seed / prospects.HOUR)}"
-
-
 def _table(result: Judged, folder: Path, figures: Path) -> dict:
     """A study's table at one scale and profile, with its figures and the files beside it."""
     scale = result.setup.scale.name
@@ -317,7 +348,7 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     return {
         "scale": scale,
         "profile": profile,
-        "name": f"{COLUMNS[scale]}, profile {profile}",
+        "name": f"{COLUMNS[scale]}, {shown(result.setup.sources.encoder_name)}, profile {profile}",
         "grid": table,
         "notes": list(filter(None, notes)),
         "figures": _links(pictures, folder),
@@ -330,38 +361,6 @@ def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
     syntax."""
     there = {name: path.resolve() for name, path in paths.items() if path.is_file()}
     return {name: quote(os.path.relpath(path, folder.resolve())) for name, path in there.items()}
-
-
-def _lede(claims: pd.DataFrame) -> str:
-    """The page's first sentences: what has been tested at all."""
-    words = []
-    if not (claims[claims["scale"] == PAPER.name]["n"] > 0).any():
-        words.append("No claim has been tested at the papers’ own scale yet.")
-    for scale, place in PLACES.items():
-        here = claims[(claims["scale"] == scale) & (claims["profile"] == DEFAULT)]
-        counts = here["verdict"].value_counts()
-        if len(counts):
-            texts = {
-                outcome: f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome in counts
-            }
-            pointing = _pointing(here)
-            if pointing:
-                texts["undecided"] += f" ({pointing})"
-            words.append(f"{place}: {', '.join(texts.values())}.")
-    return " ".join(words)
-
-
-def _pointing(claims: pd.DataFrame) -> str:
-    """Where the undecided of these claims point: "pointing: 1 for, 13 against, 6 nowhere"."""
-    points = claims[claims["verdict"] == "undecided"]["points"]
-    if not (points != "").any():
-        return ""
-    texts = []
-    for side in (*POINTING, ""):
-        n = int((points == side).sum())
-        if n:
-            texts.append(f"{n} {side or 'nowhere'}")
-    return f"pointing: {', '.join(texts)}"
 
 
 def _templates() -> jinja2.Environment:
@@ -377,8 +376,6 @@ def _templates() -> jinja2.Environment:
     templates.filters["markdown"] = lambda text: md(str(text))
     templates.filters["explained"] = explained
     templates.globals |= {
-        "MARKS": MARKS,
-        "POINTING": POINTING,
         "READING": READING,
         "TITLE": TITLE,
         "mark": mark,

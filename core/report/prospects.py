@@ -249,18 +249,34 @@ def _price(
     return Price(spread, seeds, hours)
 
 
-def summary(costs: Sequence[Cost]) -> str:
-    """What settles the claims that a check can settle, at their largest spread, in a few words."""
+class Total(NamedTuple):
+    """What settles the claims that a check can settle, at their largest spread: how many of the
+    estimated `claims` these are, their most seeds, and the hours of their runs, each once."""
+
+    able: int
+    claims: int
+    seeds: int
+    runs: Mapping[str, float]
+
+
+def total(costs: Sequence[Cost]) -> Total:
+    """The costs of several claims together."""
     able = [cost.highest for cost in costs if cost.highest.seeds]
-    ending = f"settle {len(able)} of {counted(len(costs), 'estimated claim')}"
-    if not able:
-        return f"{LOOKS[-1]} seeds would {ending}"
-    hours = dict[str, float]()
+    runs = dict[str, float]()
     for price in able:
-        hours |= price.runs
-    seeds = max(price.seeds or 0 for price in able)
-    time = gpu_time(sum(hours.values()))
-    return f"up to {seeds} seeds, {counted(len(hours), 'run')}, {time} would {ending}"
+        runs |= price.runs
+    seeds = max((price.seeds or 0 for price in able), default=0)
+    return Total(len(able), len(costs), seeds, runs)
+
+
+def summary(costs: Sequence[Cost]) -> str:
+    """The same in a few words."""
+    of = total(costs)
+    ending = f"settle {of.able} of {counted(of.claims, 'estimated claim')}"
+    if not of.able:
+        return f"{LOOKS[-1]} seeds would {ending}"
+    time = gpu_time(sum(of.runs.values()))
+    return f"up to {of.seeds} seeds, {counted(len(of.runs), 'run')}, {time} would {ending}"
 
 
 def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float], devices: int) -> list[str]:

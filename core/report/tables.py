@@ -61,10 +61,13 @@ class Grid(NamedTuple):
     lead: int
 
 
-def grid(study: Study, cells: pd.DataFrame) -> Grid:
-    """The cells laid out as in the paper; under `--vary` once for each combination of values."""
+def grid(study: Study, cells: pd.DataFrame, printed: bool = False) -> Grid:
+    """The cells laid out as in the paper; under `--vary` once for each combination of values. With
+    `printed` the paper's numbers alone."""
     entries = _entries(study, cells)
     lines = _lines(entries)
+    if printed:
+        lines = [line for line in lines if line in (PAPER, PRINTED)]
     usual = {name: _usual(entries, name) for name in ("n", "paired_n")}
     groups = _group_axes(study)
     titles = [axis.title for axis in groups]
@@ -221,6 +224,11 @@ def _laid_out(table: Grid, escape, style: str) -> str:
     rows = [list(map(escape, row)) for row in table.rows]
     headers = list(map(escape, table.headers))
     return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
+
+
+def markdown_table(table: Grid) -> str:
+    """A table in Markdown."""
+    return _laid_out(table, md, "pipe")
 
 
 def markdown(result: Judged) -> str:

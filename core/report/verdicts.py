@@ -295,12 +295,16 @@ class Judgeable(NamedTuple):
         return f"{self.able} of {self.claims} claims can be judged at scale {self.scale}."
 
 
-def judgeable(grids: Iterable[Grid]) -> list[Judgeable]:
-    """Which claims of each study with claims its scale can judge."""
+def judgeable(grids: Iterable[Grid], store=None) -> list[Judgeable]:
+    """Which claims of each study with claims its scale can judge.
+
+    Stored runs are read for claims on the untrained encoder alone: all took a minute.
+    """
     by_study = []
     for grid in grids:
         if grid.study.claims:
-            result = study_result(grid)
+            of_untrained = any(claim.untrained is not None for claim in grid.study.claims)
+            result = study_result(grid, store if of_untrained else None)
             able = sum(not verdict.barred for verdict in result.verdicts)
             claims = len(result.verdicts)
             by_study.append(
@@ -309,10 +313,10 @@ def judgeable(grids: Iterable[Grid]) -> list[Judgeable]:
     return by_study
 
 
-def judged_at(grids: Iterable[Grid]) -> list[str]:
+def judged_at(grids: Iterable[Grid], store=None) -> list[str]:
     """Which claims of each study this scale can judge, and why not the others, in lines."""
     lines = []
-    for entry in judgeable(grids):
+    for entry in judgeable(grids, store):
         lines.append(f"{entry.study.name}: {entry.words}")
         lines += [f"  {reason}" for reason in entry.reasons]
     return lines

@@ -74,7 +74,10 @@ def setting(result: StudyResult) -> str:
     encoder = shown(sources.encoder_name)
     text = shown(sources.corpus_name)
     pairs = shown(sources.evaluation_name)
-    where = f"scale {setup.scale.name} · profile {setup.profile}"
+    scale = f"scale {setup.scale.name}"
+    if setup.scale.generated:
+        scale += " (made-up language)"
+    where = f"{scale} · profile {setup.profile}"
     return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
 
 

@@ -271,7 +271,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     elif not training.options.all:
         from core.report.verdicts import judged_at
 
-        for line in judged_at(grids):
+        for line in judged_at(grids, store):
             say(line)
     return 0
 
@@ -304,7 +304,7 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
         grid = resolve(study, setup)
         plan = planning.plan([grid], training.store, use_published=training.options.use_published)
         words = [" " * 20, plan.line(), f"About {spoken(expected.wall(plan.missing))}."]
-        for entry in judgeable([grid]):
+        for entry in judgeable([grid], training.store):
             words.append(entry.words)
         say(" ".join(words))
     for sentence in filter(None, wrong):

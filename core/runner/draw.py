@@ -3,6 +3,7 @@ publishes. The report is imported when it is needed: matplotlib takes its time."
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections import Counter
@@ -88,7 +89,8 @@ class StudyDrawer:
                 results[scale.name, profile] = [result for result in stored if result.begun]
         if not any(results.values()):
             print("No study is started; train one, and it can be redrawn.")
-        say(*report.render_index(studies, results, grids, self.results, self.figures, gpu_seconds))
+        seconds = {"mini": functools.partial(gpu_seconds, encoder=MINI_SHAPE), "paper": gpu_seconds}
+        say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
         return results
 
     def render(self, grids: Sequence[Grid]) -> list:

@@ -4,6 +4,7 @@ learns."""
 import dataclasses
 import math
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -17,9 +18,10 @@ from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data.encoders import MINI_ENCODER, encoder_digest
 from core.errors import UserError
-from core.report.comparability import against_bar, initial_share, lag, length, trained, turnover
+from core.report.comparability import against_bar, trained
 from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
+from core.report.run_lengths import initial_share, lag, length, too_few_steps, turnover
 from core.report.statistics import over_seeds
 from core.report.verdicts import (
     judge,
@@ -148,7 +150,7 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
             assert not barred, (one.name, scale.name, barred)
     barred = no_verdict(study_result(resolve(find("mocose-table7"), made_setup(1))))
     assert set(barred) == {one.key for one in find("mocose-table7").claims}
-    assert all(why.startswith("too short to judge") for why in barred.values())
+    assert all("160 steps are too few" in why for why in barred.values())
     # SimCSE alone
     assert "F2.3" not in no_verdict(study_result(resolve(find("mocose-figure2"), made_setup(1))))
 
@@ -158,10 +160,10 @@ def test_passes_over_the_text_are_counted_and_bar_nothing():
     result = filled(study(), **FAR)
     (passes,) = [check for check in result.checks if check.kind == "passes"]
     assert passes.value == pytest.approx(25.0) and passes.met and not no_verdict(result)
-    assert any("25, the paper's 1" in note for note in of_runs(result))
+    assert any("text 25 times" in note for note in of_runs(result))
     million = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
     at_paper = study_result(resolve(study(), made_setup(1, scale=PAPER, sources=million)))
-    assert not any("passes" in note.lower() for note in of_runs(at_paper))
+    assert not any("reads its text" in note for note in of_runs(at_paper))
 
 
 def test_what_scale_mini_is_stands_beside_its_verdicts():
@@ -179,7 +181,7 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
     "setting, words",
     [
         ("train.steps=3000", "rate × sentences read is 0.19 times"),
-        ("ema.start=0.99", "7.4 times as far as the paper's, at most 3 allowed (b)"),
+        ("ema.start=0.99", "7.4 times as far as the paper's; at most 3 times is allowed (b)"),
         ("train.learning_rate=3e-4", "lag 10 times as far"),
     ],
 )
@@ -197,8 +199,8 @@ def test_each_claim_has_its_own_gates():
     assert set(no_verdict(poor)) == {"AB", "AS"}  # not SimCSE's own, nor collapse
     row = claim_frame([poor]).set_index("claim").loc["AB"]  # what is not judged is still shown
     assert row["estimate"] == pytest.approx(0.0) and row["ci95_low"] < 0 < row["ci95_high"]
-    gains = "+2.0 ± 1.2 (n = 3) over the untrained [CLS] on the test average, SimCSE +10.0 ± 2.5"
-    assert row["verdict"] == "no verdict" and f"runs of a gain {gains}" in row["reason"]
+    gains = "+2.0 ± 1.2 over the untrained encoder; a third of SimCSE's +10.0 ± 2.5"
+    assert row["verdict"] == "no verdict" and gains in row["reason"]
     exempt = dataclasses.replace(study().claims[0], gate="none")
     assert not no_verdict(filled(study(claims=(exempt,)), **{**FAR, "a": around(52.0, 0.5)}))
 
@@ -214,13 +216,41 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     assert set(provisional(close)) == {"AB", "AS"}
     assert "too close to call" in in_words(provisional(close)["AB"])
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
-    assert verdict.outcome == "supported" and verdict.reason.startswith(
-        "provisional: runs of a gain +3.7"
-    )
+    assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: ")
+    assert "+3.7" in verdict.reason
     assert any(line.startswith("Provisional AB, AS: ") for line in reasons(close))
     # no interval: nothing is certain
     one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))
     assert "too close to call" not in in_words(provisional(one_run)["AB"])
+
+
+def test_a_run_has_too_few_steps_where_no_rate_meets_both_limits():
+    """Against a search over learning rates."""
+    run = study().paper_config(study().cells[0], "paper")
+    for steps in (160, 1_000, 1_800, 3_000, 15_625):
+        able = []
+        for factor in np.geomspace(0.01, 1_000, 5_001):
+            rate = float(run.train.learning_rate * factor)
+            tried = vary(run, {"train.steps": steps, "train.learning_rate": rate})
+            able.append(lag(tried, run) <= 3.0 and length(tried, run) >= 1 / 3)
+        shorter = vary(run, {"train.steps": steps, "train.learning_rate": 1e-3})
+        assert too_few_steps(shorter, run) is not any(able), steps
+
+
+def test_simcses_gain_is_compared_with_no_other_and_other_methods_with_simcses():
+    good = filled(study(), **FAR)
+    words = {check.kind: check.reason.words for check in good.checks}
+    assert words["gain"].count("+") == 2  # MoCoSE's and SimCSE's
+    both = study()
+    alone = study(
+        claims=both.claims[2:3],
+        cells=both.cells[2:],
+        axes=(Axis(name="size", title="Cell", labels=("s", "t")),),
+        reference=("s",),
+    )
+    checks = filled(alone, s=around(60.0), t=FAR["t"]).checks
+    (gains,) = [check.reason.words for check in checks if check.kind == "gain"]
+    assert gains.count("+") == 1
 
 
 def test_the_bar_is_welchs_interval_of_the_gain_less_a_third_of_simcses():

@@ -13,7 +13,7 @@ from small_study import result, small, stored
 
 from core.config.scale import MINI
 from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
-from core.report.figures import figures, scatters
+from core.report.figures import _difference, figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import _heading
 from core.report.verdicts import why_unmarked
@@ -208,3 +208,13 @@ def test_other_words_of_the_reasons_change_a_title_and_no_mark():
             assert labels_of(mine) == labels_of(other) and any(
                 "no verdict" in x for x in labels_of(mine)
             ) == (first is pictures[0][f"{study.name}-differences"])
+
+
+def test_a_title_speaks_of_trained_rows_before_the_untrained_baselines():
+    study = find("mocose-table1")
+    rows = pd.DataFrame(
+        [("BERT-whitening", "avg", -6.0), ("MoCoSE-BERT-base", "avg", -2.0)],
+        columns=["model", "task", "paired_difference"],
+    ).assign(paired_n=3, is_base=False, different="", steps=1, unit="Spearman × 100")
+    assert "MoCoSE-BERT-base is 2.0 points below" in _difference(study, rows)
+    assert "BERT-whitening" in _difference(study, rows.head(1)).replace("bERT", "BERT")

@@ -1,6 +1,7 @@
 """The page: its form, its links, its numbers in the CSV files beside it, and that no name is
 markup."""
 
+import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,8 +15,9 @@ from markdown_it import MarkdownIt
 from places import ROOT
 from small_study import result, small
 
-from core.config.scale import DEMO, PAPER
+from core.config.scale import DEMO, MINI, PAPER
 from core.errors import shown
+from core.report.overview import numbers_of
 from core.report.page import page_files
 from core.report.render import render, render_index
 from core.report.tables import markdown, md, tex
@@ -47,6 +49,11 @@ TABLE = replace(
 TABLE7 = find("mocose-table7")
 
 
+def hourly(seconds):
+    """What every run takes, by scale."""
+    return dict.fromkeys(("mini", "paper"), lambda config: seconds)
+
+
 def page(folder, small=False):
     """Draw two of three studies under `paper`, one under `released`, and the page, into a
     folder."""
@@ -71,7 +78,7 @@ def page(folder, small=False):
         key = setup.scale.name, setup.profile
         if key in drawn or setup is setups[0]:
             every[key] = [resolve(study, setup) for study in studies]
-    render_index(studies, drawn, every, folder, folder / "figures", lambda config: 3600.0)
+    render_index(studies, drawn, every, folder, folder / "figures", hourly(3600.0))
     return folder
 
 
@@ -181,9 +188,7 @@ def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
     for name in NAMES:
         sources = replace(SOURCES, encoder_name=name, corpus_name=name, evaluation_name=name)
         one = result(study, filled(study), sources=sources)
-        made = page_files(
-            (study,), {(DEMO.name, "paper"): [one]}, tmp_path, tmp_path, lambda _: 1.0
-        )
+        made = page_files((study,), {(DEMO.name, "paper"): [one]}, tmp_path, tmp_path, hourly(1.0))
         assert shown(name) in Reader(made["index.html"]).text, name
         inline = [child for token in reader.parse(markdown(one)) for child in token.children or ()]
         assert f"encoder {shown(name)} · text" in "".join(child.content for child in inline), name
@@ -199,6 +204,46 @@ def test_letters_of_latex_and_markdown():
 def test_a_claim_at_the_papers_scale_has_its_hours_and_spread(tmp_path):
     at = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
     results = {("paper", "paper"): [study_result(resolve(TABLE7, at))]}
-    files = page_files([TABLE7], results, tmp_path, tmp_path, lambda config: 240.0)
+    files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(240.0))
     cost = "2.1 to 4.8 H100 hours; spread 0.49 points (12 printed runs of its cells) to 0.84 points"
     assert cost in files["index.html"] and cost in files["claims.csv"]
+
+
+def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
+    """Against the numbers of its cells: 100 runs at five seeds, and every printed number."""
+    at = made_setup(3, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
+    mini = made_setup(3, scale=MINI)
+    results = {
+        ("paper", "paper"): [study_result(resolve(TABLE7, at))],
+        ("mini", "paper"): [study_result(resolve(TABLE7, mini))],
+    }
+    files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(60.0))
+    numbers = [cell.published for cell in TABLE7.cells if cell.published is not None]
+    text = Reader(files["index.html"]).text
+    assert all(f" {value:.2f} " in text for value in numbers)
+    assert "60 runs, 60 min" in text  # 20 cells under three seeds at scale mini
+    written = pd.read_csv(io.StringIO(files["printed/mocose-table7.csv"]))
+    assert sorted(written["printed"]) == sorted(numbers)
+    assert all(
+        f" {value:.2f} " in files["printed/mocose-table7.md"] for value in written["printed"]
+    )
+
+
+def test_counts_of_claims_add_up(tmp_path):
+    studies = [find(name) for name in ("mocose-table1", "mocose-table7", "esimcse-table1")]
+    results = {}
+    for scale in (DEMO, MINI, PAPER):
+        setup = made_setup(1, scale=scale, sources=replace(SOURCES, corpus_rows=1_000_000))
+        results[scale.name, "paper"] = [study_result(resolve(study, setup)) for study in studies]
+    files = page_files(studies, results, tmp_path, tmp_path, hourly(60.0))
+    claims = sum(len(study.claims) for study in studies)
+    rows = re.findall("<tr>(.*?)</tr>", files["index.html"].split('class="counts"')[1])[1:4]
+    for row in rows:
+        *parts, whole = map(int, re.findall("<td>([0-9]+)</td>", row))
+        assert sum(parts) == whole == claims
+
+
+def test_a_study_is_searched_by_its_own_number_and_the_figures_that_it_stands_for():
+    assert "|table 7|" in numbers_of(TABLE7) and "|figure 12|" in numbers_of(TABLE7)
+    assert "|table 11|" not in numbers_of(TABLE7)
+    assert {"figure 5", "figure 6"} <= set(numbers_of(find("mocose-figure5")).split("|"))

@@ -1,18 +1,21 @@
 (() => {
   const search = document.getElementById("search"), shown = document.getElementById("shown"), others = document.getElementById("others");
-  const rows = [...document.querySelectorAll("[data-words]")], claims = rows.filter(row => row.tagName === "TR");
-  const texts = new Map(rows.map(row => [row, (row.dataset.words + " " + (row.tagName === "SECTION" ? "" : row.textContent)).toLowerCase()]));
+  const rows = [...document.querySelectorAll("[data-words]")], claims = rows.filter(row => row.closest(".claims")), tables = rows.filter(row => row.closest(".overview"));
+  const said = row => row.tagName === "SECTION" ? [...row.querySelectorAll("h2, summary, blockquote")].map(part => part.textContent).join(" ") : row.textContent;
+  const texts = new Map(rows.map(row => [row, (row.dataset.words + " " + said(row)).toLowerCase()]));
+  const groups = [...document.querySelectorAll(".claims tbody, .overview tbody, #settled, #tables, #claims")];
   document.querySelector(".tools").hidden = false;
   const filter = () => {
-    const wanted = search.value.toLowerCase().trim().split(/\s+/).filter(Boolean);
-    const exact = /^(table|figure) \d+[ab]?$/.test(search.value.toLowerCase().trim());
-    for (const row of rows) {
-      const text = texts.get(row);
-      row.hidden = exact ? !text.includes(" " + wanted.join(" ") + " ") : !wanted.every(word => text.includes(word));
-    }
-    for (const body of document.querySelectorAll(".claims tbody")) body.hidden = ![...body.querySelectorAll("[data-words]")].some(row => !row.hidden);
-    const count = claims.filter(row => !row.hidden).length;
-    shown.textContent = count === claims.length ? "" : `${count} of ${claims.length} claims`;
+    let wanted = search.value.toLowerCase().trim(), number = "";
+    wanted = wanted.replace(/\b(table|figure)\s*([a-z]?\d+[a-z]?)\b/, (all, kind, which) => { number = `|${kind} ${which}|`; return ""; });
+    const words = wanted.split(/\s+/).filter(Boolean);
+    const has = (text, word) => /\d/.test(word) ? text.split(/[^\p{L}\d.]+/u).includes(word) : text.includes(word);
+    for (const row of rows) row.hidden = !((!number || row.dataset.numbers.includes(number)) && words.every(word => has(texts.get(row), word)));
+    for (const group of groups) group.hidden = ![...group.querySelectorAll("[data-words]")].some(row => !row.hidden);
+    const count = list => list.filter(row => !row.hidden).length;
+    if (!search.value.trim()) shown.textContent = "";
+    else if (rows.every(row => row.hidden)) shown.textContent = "Nothing found. Search a paper with its table or figure (MoCoSE Table 7), a claim (E7.1), words of a claim (queue), or csv.";
+    else shown.textContent = `${count(tables)} of ${tables.length} tables and figures, ${count(claims)} of ${claims.length} claims`;
   };
   search.addEventListener("input", filter);
   others.addEventListener("change", () => document.body.classList.toggle("all", others.checked));
