@@ -1,5 +1,4 @@
-"""A study's table in the paper's layout, for Markdown, LaTeX and the terminal, from its cell
-frame."""
+"""A study's table in the paper's layout, for Markdown and LaTeX, from its cell frame."""
 
 from __future__ import annotations
 
@@ -21,7 +20,6 @@ from core.report.words import (
     READING,
     by_value,
     caution,
-    damaged,
     meanings,
     of_runs,
     reading,
@@ -80,6 +78,8 @@ def grid(study: Study, cells: pd.DataFrame) -> Grid:
         shown = lines
         if all(entry["status"] == "copied" for entry in members):
             shown = [PAPER]
+        elif all(entry["is_base"] for entry in members):
+            shown = [line for line in lines if line in (OURS, PAPER)]
         by_column = [_members(members, [columns], [label]) for label in columns.labels]
         for line in shown:
             texts = []
@@ -214,7 +214,7 @@ def marks(table: Grid) -> list[str]:
     ]
 
 
-def _laid_out(table: Grid, escape, style: str) -> str:
+def laid_out(table: Grid, escape, style: str) -> str:
     """The table in one of tabulate's formats."""
     sides = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
     rows = [list(map(escape, row)) for row in table.rows]
@@ -232,7 +232,7 @@ def markdown(result: Judged) -> str:
         "",
         md(reading(result)),
         "",
-        _laid_out(table, md, "pipe"),
+        laid_out(table, md, "pipe"),
         "",
         *_items(*marks(table), *of_runs(result)),
     ]
@@ -271,18 +271,6 @@ def _claims(result: Judged) -> Iterator[str]:
             yield claim.note
 
 
-def terminal(result: Judged) -> str:
-    """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
-    table = grid(result.study, cell_frame(result))
-    below = [*marks(table), *damaged(result), ""]
-    for sentence in verdict_sentences(result):
-        below.append(f"{'    ' * sentence.depth}{sentence.text}")
-    below += by_value(result)
-    body = _laid_out(table, printable, "simple").splitlines()
-    lines = ["", title(result), setting(result), "", *body, *(f"  {line}" for line in below)]
-    return "\n".join(printable(line).rstrip() for line in lines)
-
-
 def latex(result: Judged) -> str:
     r"""The table as a LaTeX fragment: a `table` float that needs amssymb and adjustbox. Its notes,
     which may fill a page, stand behind the float."""
@@ -295,7 +283,7 @@ def latex(result: Judged) -> str:
         rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
         rf"\label{{tab:{result.study.name}-{result.setup.scale.name}-{result.setup.profile}}}",
         r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
-        _laid_out(table, tex, "latex_raw"),
+        laid_out(table, tex, "latex_raw"),
         r"\end{adjustbox}",
         r"\end{table}",
         r"\begingroup\footnotesize\raggedright",

@@ -19,6 +19,7 @@ from core.data.own_data import named_pairs
 from core.errors import UserError
 from core.study.study import ENCODERS
 
+SHOW = "show"  # the first word of a command that draws what is stored, at the best scale
 MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
@@ -84,7 +85,8 @@ def command_parser() -> Parser:
         allow_abbrev=False,
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
-        epilog="`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
+        epilog="`run_study.py show STUDY` draws what is stored, in English where it can, and trains "
+        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
         "evaluate --help`.",
     )
     switch: dict[str, Any] = {"action": "store_true"}
@@ -259,7 +261,11 @@ def command_parser() -> Parser:
 
 def parse(argv: Sequence[str]) -> Options:
     """The options of a command line. Raises UserError for anything that cannot be meant."""
+    shows = list(argv[:1]) == [SHOW]
+    if shows:
+        argv = ["--regenerate-figures", *argv[1:]]
     options = command_parser().parse_intermixed_args(argv)
+    options.shows = shows
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")

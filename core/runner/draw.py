@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from core.config.identity import run_id
 from core.config.methods import PROFILES, base
-from core.config.scale import SCALES
+from core.config.scale import MINI, PAPER, SCALES, Scale
 from core.data import sources as finding
 from core.errors import UserError, are, counted, refusing, say
 from core.runner.cli import Options
@@ -23,6 +26,10 @@ from core.store.store import Store
 from core.study.setup import Setup
 from core.study.study import Study
 
+if TYPE_CHECKING:  # the report brings scipy
+    from core.report.verdicts import Judged
+
+ENGLISH = (PAPER, MINI)  # the scales with English text, the largest first
 # of our page; it and its files are written over, and no others
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
 
@@ -46,10 +53,33 @@ class StudyDrawer:
         if self.options.all:
             self.redraw(studies, setup.scale.name)
             return
-        from core.report.tables import terminal
+        results = self.render(studies, setup)
+        say(*origins(results, f"run_study.py {_words(results)}"))
+        for result in results:
+            self.show(result)
+        if self.options.shows:
+            from core.report.verdicts import study_result
 
-        for result in self.render(studies, setup):
-            say(*terminal(result).split("\n"))
+            drawn = {result.study.name for result in results}
+            for study in studies:
+                if study.name not in drawn:  # what the paper printed
+                    self.show(study_result(study, setup, self.store))
+
+    def show(self, result: Judged) -> None:
+        """Print a study's table and verdicts, and below the made-up language what English says."""
+        from core.report.terminal import english, terminal
+
+        width = None
+        if sys.stdout.isatty():
+            width = shutil.get_terminal_size().columns
+        setup = result.setup
+        page = self.results / setup.scale.name / setup.profile / f"{result.study.name}.md"
+        say(*terminal(result, width, str(page)).split("\n"))
+        if not setup.scale.generated:
+            return
+        other = in_english(result.study, self.store, setup.profile)
+        if other is not None:
+            say("", f"  {english(other)}")
 
     def redraw(
         self, studies: Sequence[Study], only: str | None = None
@@ -85,7 +115,9 @@ class StudyDrawer:
             else:
                 stored = report.gathered(begun, setup, self.store)
                 results[scale.name, profile] = [result for result in stored if result.begun]
-        if not any(results.values()):
+        drawn = [result for of_scale in results.values() for result in of_scale]
+        say(*origins(drawn, "run_study.py STUDY --scale SCALE"))
+        if not drawn:
             print("No study is started; train one, and it can be redrawn.")
         say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
         return results
@@ -97,6 +129,61 @@ class StudyDrawer:
         )
         say(*lines)
         return results
+
+
+def origins(results: Sequence[Judged], command: str) -> list[str]:
+    """How many runs are missing, with the command that trains them, and how many are published."""
+    runs = {run.run_id: run for result in results for run in result.runs}
+    missing = sum(run.status == "missing" for run in runs.values())
+    published = sum(run.source == "published" for run in runs.values())
+    lines = []
+    if missing:
+        them = "it" if missing == 1 else "them"
+        lines.append(f"{are(missing, 'run')} missing; `{command}` trains {them}.")
+    if published:
+        lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
+    return lines
+
+
+def _words(results: Sequence[Judged]) -> str:
+    """What a command names to train these studies in their setup."""
+    words = [result.study.name for result in results]
+    if results:
+        setup = results[0].setup
+        words += ["--scale", setup.scale.name]
+        if setup.profile != PROFILES[0]:
+            words += ["--profile", setup.profile]
+    return " ".join(words)
+
+
+def in_english(study: Study, store: Store, profile: str) -> Judged | None:
+    """A study on its stored runs in English, at the largest scale that has one; None without."""
+    from core.report.verdicts import study_result
+
+    for scale in ENGLISH:
+        setup = stored_setup(scale, store, profile)
+        if setup is not None and has_answer(study, setup, store):
+            return study_result(study, setup, store)
+    return None
+
+
+def stored_setup(
+    scale: Scale, store: Store, profile: str, seeds: int | None = None
+) -> Setup | None:
+    """The setup of a scale's stored runs; None without a run."""
+    recorded = finding.recorded_sources(scale, store)
+    if recorded is None:
+        return None
+    return Setup(profile=profile, scale=scale, sources=recorded.sources, seeds=seeds or scale.seeds)
+
+
+def has_answer(study: Study, setup: Setup, store: Store) -> bool:
+    """Whether a study has stored runs to compare: of two cells, or of the only one."""
+    cells = _run_ids(study, setup).values()
+    begun = 0
+    for runs in cells:
+        begun += any(store.has(run, use_published=True) for run in runs)
+    return begun >= min(2, len(cells)) > 0
 
 
 def _report() -> ModuleType:
