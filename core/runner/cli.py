@@ -16,7 +16,7 @@ from core.config.methods import PROFILES
 from core.config.scale import SCALES
 from core.config.section import whole_number
 from core.data.own_data import named_pairs
-from core.errors import UserError
+from core.errors import UserError, nearest
 from core.study.study import ENCODERS
 
 SHOW = "show"  # the first word of a command that draws what is stored, at the best scale
@@ -71,6 +71,11 @@ class Parser(argparse.ArgumentParser):
             if any("\ud800" <= letter <= "\udfff" for letter in word):
                 raise UserError(f"{word[:80]} is not UTF-8; give another name, or rename the file.")
         return super().parse_known_args(args, namespace)
+
+    def refuse(self, option: str):
+        """Raise the sentence about an option that there is not."""
+        hint = nearest(option, self._option_string_actions, f"see {self.prog} --help.")
+        raise UserError(f"There is no option {option[:80]}; {hint}")
 
     def error(self, message: str):
         """Raise the sentence instead of printing the usage and leaving."""
@@ -139,6 +144,7 @@ def command_parser() -> Parser:
         const="list",
         help="the studies: runs, done, time, and how many claims this scale can judge",
     )
+    add("--version", **mode, const="version", help="this project's version and commit")
     add("--regenerate-figures", **mode, const="regenerate-figures", help="draw what is stored")
     add(
         "--fields",
@@ -264,7 +270,10 @@ def parse(argv: Sequence[str]) -> Options:
     shows = list(argv[:1]) == [SHOW]
     if shows:
         argv = ["--regenerate-figures", *argv[1:]]
-    options = command_parser().parse_intermixed_args(argv)
+    parser = command_parser()
+    options, unknown = parser.parse_known_intermixed_args(argv)
+    if unknown:
+        parser.refuse(unknown[0].partition("=")[0])
     options.shows = shows
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
@@ -278,7 +287,7 @@ def parse(argv: Sequence[str]) -> Options:
             raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    if not named & {"STUDY", "--all", "--list", "--fields"}:
+    if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
         raise UserError("No study is named; give one (see --list) or --all.")
     if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError(
