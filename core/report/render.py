@@ -67,14 +67,20 @@ def render(
         kinds = ["png"]
         if not small:
             kinds.append("pdf")
-        heading = _heading(result)
-        may_state = not why_unmarked(result)
         with drawing():
-            drawn = _images(figures(result.study, cells, curves, heading, may_state), kinds)
+            drawn = _images(study_figures(result), kinds)
         _write_all(pictures, drawn)
         remove(name, tables, pictures, but=(*files, *drawn))
         lines.append(f"{head}; {tables / name}.md; {_picture(result, pictures, drawn)}")
     return lines, [result for result in results if result.begun]
+
+
+def study_figures(result: Judged) -> dict[str, Figure]:
+    """A study's figures by file name, inside `drawing()`."""
+    cells = frames.cell_frame(result)
+    curves = frames.curve_frame(result)
+    may_state = not why_unmarked(result)
+    return figures(result.study, cells, curves, _heading(result), may_state)
 
 
 def _picture(result: Judged, pictures: Path, drawn: Collection[str]) -> str:

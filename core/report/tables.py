@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from html import escape
 from statistics import mode
 from typing import NamedTuple
 
@@ -245,6 +246,19 @@ def markdown(result: Judged) -> str:
             lines.append(f"{'  ' * sentence.depth}- {md(sentence.text)}")
         lines += ["", md(READING), "", md(caution(result)), "", *_items(*_claims(result))]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def html(result: Judged) -> str:
+    """A study's title, setting, table, marks and verdicts as HTML, for a notebook."""
+    table = grid(result.study, cell_frame(result))
+    notes = [*marks(table)]
+    if result.setup.scale.generated:
+        notes.append(caution(result))
+    for sentence in verdict_sentences(result):
+        notes.append(f"{'· ' * sentence.depth}{sentence.text}")
+    head = f"<p><b>{escape(title(result))}</b><br>{escape(setting(result))}</p>"
+    body = laid_out(table, printable, "html")  # tabulate escapes
+    return "\n".join([head, body, f"<p>{'<br>'.join(map(escape, notes))}</p>"])
 
 
 def of_the_paper(result: Judged) -> list[str]:

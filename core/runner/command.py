@@ -16,20 +16,14 @@ from pathlib import Path
 from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
-from core.config.scale import DEMO, PAPER
+from core.config.scale import PAPER
 from core.errors import UserError, are, counted, say
 from core.runner import devices, inputs
 from core.runner import plan as planning
+from core.runner.best_scale import best_scale
 from core.runner.cli import Options
 from core.runner.devices import PROJECT
-from core.runner.draw import (
-    ENGLISH,
-    StudyDrawer,
-    has_answer,
-    publish_and_draw,
-    redraw_published,
-    stored_setup,
-)
+from core.runner.draw import StudyDrawer, publish_and_draw, redraw_published
 from core.runner.estimate import GPU, gpu_seconds
 from core.runner.names import studies_meant
 from core.runner.plan import Plan
@@ -172,16 +166,6 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     for fault in faults:
         print(f"Passed over: {fault}")
     return list(studies.values())
-
-
-def best_scale(studies: Sequence[Study], store: Store, profile: str) -> str:
-    """The scale with the most telling stored runs of any of these studies, English before the
-    made-up language; the smallest without a run."""
-    for scale in ENGLISH:
-        setup = stored_setup(scale, store, profile)
-        if setup and any(has_answer(study, setup, store) for study in studies):
-            return scale.name
-    return DEMO.name
 
 
 def refusal_of(check: Callable[..., object], *words: object) -> str:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from core.config.identity import run_id
 from core.config.methods import PROFILES, base
-from core.config.scale import MINI, PAPER, SCALES, Scale
+from core.config.scale import SCALES
 from core.data import sources as finding
 from core.errors import UserError, are, counted, refusing, say
+from core.runner.best_scale import ENGLISH, has_answer, stored_setup
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
@@ -29,7 +30,6 @@ from core.study.study import Study
 if TYPE_CHECKING:  # the report brings scipy
     from core.report.verdicts import Judged
 
-ENGLISH = (PAPER, MINI)  # the scales with English text, the largest first
 # of our page; it and its files are written over, and no others
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
 
@@ -165,25 +165,6 @@ def in_english(study: Study, store: Store, profile: str) -> Judged | None:
         if setup is not None and has_answer(study, setup, store):
             return study_result(study, setup, store)
     return None
-
-
-def stored_setup(
-    scale: Scale, store: Store, profile: str, seeds: int | None = None
-) -> Setup | None:
-    """The setup of a scale's stored runs; None without a run."""
-    recorded = finding.recorded_sources(scale, store)
-    if recorded is None:
-        return None
-    return Setup(profile=profile, scale=scale, sources=recorded.sources, seeds=seeds or scale.seeds)
-
-
-def has_answer(study: Study, setup: Setup, store: Store) -> bool:
-    """Whether a study has stored runs to compare: of two cells, or of the only one."""
-    cells = _run_ids(study, setup).values()
-    begun = 0
-    for runs in cells:
-        begun += any(store.has(run, use_published=True) for run in runs)
-    return begun >= min(2, len(cells)) > 0
 
 
 def _report() -> ModuleType:
