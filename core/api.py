@@ -148,10 +148,10 @@ class Results:
                         if identity not in runs:
                             continue
                         place = "/".join(cell.labels)
-                        row = {"study": study.name, "cell": place, "seed": seed, "profile": ""}
-                        row = rows.setdefault(identity, row)
+                        row: dict[str, Any] = dict(study=study.name, cell=place, seed=seed)
+                        row = rows.setdefault(identity, row | {"profile": profile})
                         if profile not in row["profile"].split():
-                            row["profile"] = f"{row['profile']} {profile}".strip()
+                            row["profile"] += f" {profile}"
         columns = list(DRAWN)[1:]
         return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
