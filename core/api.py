@@ -137,23 +137,16 @@ class Results:
         """Study, cell, seed and profiles of runs that have not been drawn, by the studies."""
         rows: dict[str, dict[str, Any]] = {}
         for name, profile in itertools.product(scales, PROFILES):
-            stored = stored_setup(SCALES[name], self.store, profile)
-            if stored is None:
+            setup = stored_setup(SCALES[name], self.store, profile)
+            if setup is None:
                 continue
-            setup = replace(stored, seeds=max(MOST_SEEDS, stored.seeds))
-            for study in studies.STUDIES:
-                for cell, configs in setup.asked(study):
-                    for seed, config in enumerate(configs):
-                        identity = run_id(config)
-                        if identity not in runs:
-                            continue
-                        place = "/".join(cell.labels)
-                        row: dict[str, Any] = dict(study=study.name, cell=place, seed=seed)
-                        row = rows.setdefault(identity, row | {"profile": profile})
-                        if profile not in row["profile"].split():
-                            row["profile"] += f" {profile}"
-        columns = list(DRAWN)[1:]
-        return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+            for identity, place in _planned(replace(setup, seeds=MOST_SEEDS)):
+                if identity in runs:
+                    row = rows.setdefault(identity, {**place, "profile": []})
+                    row["profile"].append(profile)
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(DRAWN)[1:])
+        names = frame["profile"].map(lambda profiles: " ".join(dict.fromkeys(profiles)))
+        return frame.assign(profile=names)
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
@@ -297,6 +290,15 @@ class Results:
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
                 if not own or self.store.has(run):
                     yield self.store.load(run)
+
+
+def _planned(setup: Setup) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The id of every study's runs in a setup, with its study, cell and seed."""
+    for study in studies.STUDIES:
+        for cell, configs in setup.asked(study):
+            for seed, config in enumerate(configs):
+                labels = "/".join(cell.labels)
+                yield run_id(config), {"study": study.name, "cell": labels, "seed": seed}
 
 
 def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
