@@ -204,7 +204,9 @@ class Results:
 
         result = self._shown(study, scale, **setup)
         with drawing.drawing():
-            figures = render.study_figures(result)
+            cells = frames.cell_frame(result)
+            curves = frames.curve_frame(result)
+            figures = render.study_figures(result, cells, curves)
         if result.study.name not in figures:
             raise UserError(
                 f"{result.study.name} has no figure at scale {result.setup.scale.name}: most of "

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from core.errors import counted
@@ -68,17 +69,15 @@ def render(
         if not small:
             kinds.append("pdf")
         with drawing():
-            drawn = _images(study_figures(result), kinds)
+            drawn = _images(study_figures(result, cells, curves), kinds)
         _write_all(pictures, drawn)
         remove(name, tables, pictures, but=(*files, *drawn))
         lines.append(f"{head}; {tables / name}.md; {_picture(result, pictures, drawn)}")
     return lines, [result for result in results if result.begun]
 
 
-def study_figures(result: Judged) -> dict[str, Figure]:
-    """A study's figures by file name, inside `drawing()`."""
-    cells = frames.cell_frame(result)
-    curves = frames.curve_frame(result)
+def study_figures(result: Judged, cells: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Figure]:
+    """A study's figures by file name, from its frames of cells and curves, inside `drawing()`."""
     may_state = not why_unmarked(result)
     return figures(result.study, cells, curves, _heading(result), may_state)
 
