@@ -58,8 +58,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                # a terminal's alphabet may lack what a name holds
-                stream.reconfigure(errors="backslashreplace")
+                # a terminal's alphabet may lack what a name holds; a pipe shows each line at once
+                stream.reconfigure(errors="backslashreplace", line_buffering=True)
         cli.check_environment()
         if argv[:1] == ["evaluate"]:
             from core.runner import evaluate

@@ -5,19 +5,21 @@
     results.compare("esimcse-table7", "ESimCSE", "unsup-SimCSE", scale="mini")
     results.runs(scale="demo"); results.scores(); results.curves(); results.pairs()
     results.table("table5", scale="demo")
+    results.show("esimcse-table7"); results.plot("esimcse-table7")  # for a notebook
 
-Nothing is trained, drawn or written, and torch is not loaded.
+Nothing is trained or written, and torch is not loaded.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -25,16 +27,22 @@ import pyarrow as pa
 import studies
 from core.config.identity import NUMERICS, canonical_json
 from core.config.methods import PROFILES
-from core.config.scale import SCALES
+from core.config.scale import DEMO, SCALES
 from core.data import sources as finding
 from core.errors import HOME, UserError, refusing
-from core.report import frames, verdicts
+from core.report import frames, tables, terminal, verdicts
+from core.report.results import Loaded
+from core.runner.best_scale import best_scale, stored_setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup
 from core.study.variants import varied
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_SEEDS = 40  # that are looked through for the cell of a run
 # columns of runs.csv
 DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int64"}
 
@@ -51,6 +59,21 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
 
 
 @dataclass(frozen=True)
+class Table:
+    """A study's table and verdicts: HTML in a notebook, plain text elsewhere."""
+
+    result: verdicts.Judged
+
+    def _repr_html_(self) -> str:
+        return tables.html(self.result)
+
+    def __str__(self) -> str:
+        return terminal.terminal(self.result).lstrip("\n")
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
 class Results:
     """The runs of one store. Every frame has the run's id in the column `run`."""
 
@@ -61,8 +84,8 @@ class Results:
         100, seconds, host, encoder, and every field of its configuration by path
         (`loss.temperature`, …).
 
-        Study, cell, profile and seed are those of `runs.csv`: empty for runs that have not been
-        drawn.
+        Study, cell, profile and seed are those of `runs.csv`, or of the first study that needs the
+        run; empty for variants and for your own data that have not been drawn.
         """
         wanted = SCALES if scale is None else (scale,)
         if not set(wanted) <= set(SCALES):
@@ -90,6 +113,10 @@ class Results:
         if not len(frame):
             return frame
         drawn = frame[["run"]].join(self._drawn(), on="run")
+        unnamed = frame[drawn["study"].isna() & (frame["source"] == "own")]
+        if len(unnamed):
+            places = self._places(set(unnamed["run"]), unnamed["scale"].unique())
+            drawn = drawn.set_index("run").fillna(places).reset_index()
         return pd.concat([drawn, frame.drop(columns="run")], axis=1)
 
     def _drawn(self) -> pd.DataFrame:
@@ -107,6 +134,21 @@ class Results:
         kept: dict[str, Any] = dict.fromkeys(columns[1:], "first")
         kept["profile"] = lambda names: " ".join(dict.fromkeys(names))
         return pd.concat(parts).groupby("run_id").agg(kept)
+
+    def _places(self, runs: set[str], scales: Iterable[str]) -> pd.DataFrame:
+        """Study, cell, seed and profiles of runs that have not been drawn, by the studies."""
+        rows: dict[str, dict[str, Any]] = {}
+        for name, profile in itertools.product(scales, PROFILES):
+            setup = stored_setup(SCALES[name], self.store, profile)
+            if setup is None:
+                continue
+            for identity, place in _planned(replace(setup, seeds=MOST_SEEDS)):
+                if identity in runs:
+                    row = rows.setdefault(identity, {**place, "profile": []})
+                    row["profile"].append(profile)
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(DRAWN)[1:])
+        names = frame["profile"].map(lambda profiles: " ".join(dict.fromkeys(profiles)))
+        return frame.assign(profile=names)
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
@@ -134,10 +176,52 @@ class Results:
         `study`."""
         return frames.cell_frame(self.study(study, scale, **setup))
 
-    def claims(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
-        """A study's claims, one row each, with the columns of claims.csv: verdict, effect,
-        bounds."""
-        return frames.claim_frame([self.study(study, scale, **setup)])
+    def claims(
+        self, study: str | None = None, scale: str | None = None, **setup: Any
+    ) -> pd.DataFrame:
+        """A study's claims, one row each, with the columns of claims.csv: verdict, effect, bounds;
+        without a study those of every study that has runs, at one scale or at all."""
+        if study is not None:
+            return frames.claim_frame([self.study(study, scale or DEMO.name, **setup)])
+        results = []
+        for name in SCALES if scale is None else (scale,):
+            if scale is None and finding.recorded_sources(SCALES[name], self.store) is None:
+                continue
+            loaded: Loaded = {}
+            for other in studies.STUDIES:
+                result = self.study(other.name, name, loaded=loaded, **setup)
+                if result.begun:
+                    results.append(result)
+        return frames.claim_frame(results)
+
+    def show(self, study: str, scale: str | None = None, **setup: Any) -> Table:
+        """A study's table as the paper has it, with its verdicts, which a notebook shows. Without a
+        scale, in English where runs are stored."""
+        return Table(self._shown(study, scale, **setup))
+
+    def plot(self, study: str, scale: str | None = None, **setup: Any) -> Figure:
+        """A study's figure, as the command draws it. Without a scale, in English where runs are
+        stored. Raises UserError for a study without a figure, or with too few runs for it."""
+        from core.report import drawing, render  # brings scipy
+
+        result = self._shown(study, scale, **setup)
+        with drawing.drawing():
+            cells = frames.cell_frame(result)
+            curves = frames.curve_frame(result)
+            figures = render.study_figures(result, cells, curves)
+        if result.study.name not in figures:
+            raise UserError(
+                f"{result.study.name} has no figure at scale {result.setup.scale.name}: most of "
+                "its rows have no run, or the paper has none; name another scale."
+            )
+        return figures[result.study.name]
+
+    def _shown(self, study: str, scale: str | None, **setup: Any) -> verdicts.Judged:
+        """A study at the scale, or at the best one that has runs of it."""
+        if scale is None:
+            profile = setup.get("profile", PROFILES[0])
+            scale = best_scale([studies.find(study)], self.store, profile)
+        return self.study(study, scale, **setup)
 
     def comparisons(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """Every comparison of a study's claims, one row each, with the columns of
@@ -168,10 +252,11 @@ class Results:
         seeds: int | None = None,
         settings: str | Sequence[str] = (),
         vary: str | Sequence[str] = (),
+        loaded: Loaded | None = None,
     ) -> verdicts.Judged:
         """What tables, figures and verdicts of a study are made of. `settings` are one or several
         of `--set`, such as `loss.temperature=0.1`, and `vary` of `--vary`, such as
-        `loss.temperature=0.05,0.1`.
+        `loss.temperature=0.05,0.1`; `loaded` keeps runs for other studies.
 
         Raises UserError for names that are not there, and for settings that the command would
         refuse."""
@@ -200,7 +285,7 @@ class Results:
         fields = _texts(vary)
         if changes or fields:
             wanted = varied(wanted, setup, changes, fields)
-        return verdicts.study_result(resolve(wanted, setup), self.store)
+        return verdicts.study_result(resolve(wanted, setup), self.store, loaded)
 
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or your own alone; damaged runs, those of another version
@@ -209,6 +294,14 @@ class Results:
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
                 if not own or self.store.has(run):
                     yield self.store.load(run)
+
+
+def _planned(setup: Setup) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The id of every study's runs in a setup, with its study, cell and seed."""
+    for study in studies.STUDIES:
+        for cell in resolve(study, setup).available:
+            for seed, run in enumerate(cell.run_ids):
+                yield run, {"study": study.name, "cell": cell.name, "seed": seed}
 
 
 def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:

@@ -8,13 +8,16 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from core.config.scale import SCALES
 from core.errors import counted
+from core.report.comparisons import Outcome
 from core.report.frames import claim_frame, comparison_frame
 from core.report.numbers import interval, signed
 from core.report.verdicts import Judged
 from core.report.words import mark, outcome_words
 
 MOST_LINES = 12  # comparisons of a claim that are listed
+JUDGED: tuple[Outcome, ...] = ("supported", "contradicted", "equivalent")
 
 
 class Sentence(NamedTuple):
@@ -55,8 +58,12 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
     text = f"{row.claim} {words}"
     if row.n and row.verdict == "not run":
         text += " in full"
+    judged = row.verdict in JUDGED
+    if judged and SCALES[row.scale].generated:
+        text += " in the made-up language"
     if 0 < row.tested_n < row.n:
-        text += f" (at {row.tested_n} of {row.n} seeds)"
+        since = "settled" if judged else "checked"
+        text += f" ({since} at {counted(row.tested_n, 'seed')}; {row.n} now)"
     elif row.n:
         text += f" ({counted(row.n, 'seed')})"
 

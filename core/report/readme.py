@@ -12,9 +12,11 @@ import pandas as pd
 from core.errors import counted
 from core.report.claims import comparison_words, lists
 from core.report.numbers import interval, signed
+from core.report.page import slug
 from core.report.tables import md
 from core.report.words import outcome_words
 
+PAGE = "results/published/index.html"  # whose anchors are the claims' keys
 TEXTS = ("points", "within_margin", "right")  # columns that may be empty
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
 
@@ -57,10 +59,11 @@ def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
+    claim = f"[{row.claim}]({PAGE}#{slug(row.claim)}) {row.text}"
     if not lists(comparisons):
         numbers = _readme_numbers(next(comparisons.itertuples()))
-        return [f"| {row.text} | {numbers} | {verdict}{seeds} |"]
-    lines = [f"| {row.text} | | | {verdict}{seeds} |"]
+        return [f"| {claim} | {numbers} | {verdict}{seeds} |"]
+    lines = [f"| {claim} | | | {verdict}{seeds} |"]
     for comparison in comparisons.itertuples():
         words = md(comparison_words(comparison))
         lines.append(f"| · {words} | {_readme_numbers(comparison)} | {comparison.points} |")

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
-from core.errors import are, counted
+from core.errors import counted
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
-from core.report.results import RunResult
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -34,7 +34,7 @@ def render(
     small: bool = False,
 ) -> tuple[list[str], list[Judged]]:
     """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
-    for each study and for missing and published runs, and the results that were drawn.
+    for each study, and the results that were drawn.
 
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
     left out.
@@ -51,7 +51,6 @@ def render(
         if not result.begun:
             lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
             continue
-        lines.append(f"{head}; {tables / name}.md")
         cells = frames.cell_frame(result)
         curves = frames.curve_frame(result)
 
@@ -69,24 +68,27 @@ def render(
         kinds = ["png"]
         if not small:
             kinds.append("pdf")
-        heading = _heading(result)
-        may_state = not why_unmarked(result)
         with drawing():
-            drawn = _images(figures(result.study, cells, curves, heading, may_state), kinds)
+            drawn = _images(study_figures(result, cells, curves), kinds)
         _write_all(pictures, drawn)
         remove(name, tables, pictures, but=(*files, *drawn))
-
-    runs = dict[str, RunResult]()
-    for result in results:
-        runs |= {run.run_id: run for run in result.runs}
-    missing = sum(run.status == "missing" for run in runs.values())
-    published = sum(run.source == "published" for run in runs.values())
-    if missing:
-        them = "it" if missing == 1 else "them"
-        lines.append(f"{are(missing, 'run')} missing; this command did not train {them}.")
-    if published:
-        lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
+        lines.append(f"{head}; {tables / name}.md; {_picture(result, pictures, drawn)}")
     return lines, [result for result in results if result.begun]
+
+
+def study_figures(result: Judged, cells: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Figure]:
+    """A study's figures by file name, from its frames of cells and curves, inside `drawing()`."""
+    may_state = not why_unmarked(result)
+    return figures(result.study, cells, curves, _heading(result), may_state)
+
+
+def _picture(result: Judged, pictures: Path, drawn: Collection[str]) -> str:
+    """Where a study's figure lies, or why there is none."""
+    if drawn:
+        return f"{pictures / min(drawn, key=len)}"
+    if result.study.figure is None:
+        return "the study has no figure"
+    return "no figure, since most of its rows have no run"
 
 
 def _head(result: Judged) -> str:

@@ -1,10 +1,10 @@
-"""A study's table in the paper's layout, for Markdown, LaTeX and the terminal, from its cell
-frame."""
+"""A study's table in the paper's layout, for Markdown and LaTeX, from its cell frame."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from html import escape
 from statistics import mode
 from typing import NamedTuple
 
@@ -22,7 +22,6 @@ from core.report.words import (
     READING,
     by_value,
     caution,
-    damaged,
     meanings,
     of_runs,
     reading,
@@ -84,6 +83,8 @@ def grid(study: Study, cells: pd.DataFrame, printed: bool = False) -> Grid:
         shown = lines
         if all(entry["status"] == "copied" for entry in members):
             shown = [PAPER]
+        elif all(entry["is_base"] for entry in members):
+            shown = [line for line in lines if line in (OURS, PAPER)]
         by_column = [_members(members, [columns], [label]) for label in columns.labels]
         for line in shown:
             texts = []
@@ -218,7 +219,7 @@ def marks(table: Grid) -> list[str]:
     ]
 
 
-def _laid_out(table: Grid, escape, style: str) -> str:
+def laid_out(table: Grid, escape, style: str) -> str:
     """The table in one of tabulate's formats."""
     sides = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
     rows = [list(map(escape, row)) for row in table.rows]
@@ -228,7 +229,7 @@ def _laid_out(table: Grid, escape, style: str) -> str:
 
 def markdown_table(table: Grid) -> str:
     """A table in Markdown."""
-    return _laid_out(table, md, "pipe")
+    return laid_out(table, md, "pipe")
 
 
 def markdown(result: Judged) -> str:
@@ -241,7 +242,7 @@ def markdown(result: Judged) -> str:
         "",
         md(reading(result)),
         "",
-        _laid_out(table, md, "pipe"),
+        laid_out(table, md, "pipe"),
         "",
         *_items(*marks(table), *of_runs(result)),
     ]
@@ -254,6 +255,19 @@ def markdown(result: Judged) -> str:
             lines.append(f"{'  ' * sentence.depth}- {md(sentence.text)}")
         lines += ["", md(READING), "", md(caution(result)), "", *_items(*_claims(result))]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def html(result: Judged) -> str:
+    """A study's title, setting, table, marks and verdicts as HTML, for a notebook."""
+    table = grid(result.study, cell_frame(result))
+    notes = [*marks(table)]
+    if result.setup.scale.generated:
+        notes.append(caution(result))
+    for sentence in verdict_sentences(result):
+        notes.append(f"{'· ' * sentence.depth}{sentence.text}")
+    head = f"<p><b>{escape(title(result))}</b><br>{escape(setting(result))}</p>"
+    body = laid_out(table, printable, "html")  # tabulate escapes
+    return "\n".join([head, body, f"<p>{'<br>'.join(map(escape, notes))}</p>"])
 
 
 def of_the_paper(result: Judged) -> list[str]:
@@ -279,18 +293,6 @@ def _claims(result: Judged) -> Iterator[str]:
             yield claim.note
 
 
-def terminal(result: Judged) -> str:
-    """Title, table, the marks' meaning and a sentence for each claim, as plain text."""
-    table = grid(result.study, cell_frame(result))
-    below = [*marks(table), *damaged(result), ""]
-    for sentence in verdict_sentences(result):
-        below.append(f"{'    ' * sentence.depth}{sentence.text}")
-    below += by_value(result)
-    body = _laid_out(table, printable, "simple").splitlines()
-    lines = ["", title(result), setting(result), "", *body, *(f"  {line}" for line in below)]
-    return "\n".join(printable(line).rstrip() for line in lines)
-
-
 def latex(result: Judged) -> str:
     r"""The table as a LaTeX fragment: a `table` float that needs amssymb and adjustbox. Its notes,
     which may fill a page, stand behind the float."""
@@ -303,7 +305,7 @@ def latex(result: Judged) -> str:
         rf"\caption{{{tex(title(result))}. {tex(setting(result))}. {tex(reading(result))}}}",
         rf"\label{{tab:{result.study.name}-{result.setup.scale.name}-{result.setup.profile}}}",
         r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
-        _laid_out(table, tex, "latex_raw"),
+        laid_out(table, tex, "latex_raw"),
         r"\end{adjustbox}",
         r"\end{table}",
         r"\begingroup\footnotesize\raggedright",

@@ -16,9 +16,10 @@ from core.config.methods import PROFILES
 from core.config.scale import SCALES
 from core.config.section import whole_number
 from core.data.own_data import named_pairs
-from core.errors import UserError
+from core.errors import UserError, nearest
 from core.study.study import ENCODERS
 
+SHOW = "show"  # the first word of a command that draws what is stored, at the best scale
 MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
@@ -71,6 +72,11 @@ class Parser(argparse.ArgumentParser):
                 raise UserError(f"{word[:80]} is not UTF-8; give another name, or rename the file.")
         return super().parse_known_args(args, namespace)
 
+    def refuse(self, option: str):
+        """Raise the sentence about an option that there is not."""
+        hint = nearest(option, self._option_string_actions, f"see {self.prog} --help.")
+        raise UserError(f"There is no option {option[:80]}; {hint}")
+
     def error(self, message: str):
         """Raise the sentence instead of printing the usage and leaving."""
         line = " ".join(message.split())[:400]
@@ -84,7 +90,8 @@ def command_parser() -> Parser:
         allow_abbrev=False,
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
-        epilog="`run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
+        epilog="`run_study.py show STUDY` draws what is stored, in English where it can, and trains "
+        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
         "evaluate --help`.",
     )
     switch: dict[str, Any] = {"action": "store_true"}
@@ -137,6 +144,7 @@ def command_parser() -> Parser:
         const="list",
         help="the studies: runs, done, time, and how many claims this scale can judge",
     )
+    add("--version", **mode, const="version", help="this project's version and commit")
     add("--regenerate-figures", **mode, const="regenerate-figures", help="draw what is stored")
     add(
         "--fields",
@@ -259,7 +267,14 @@ def command_parser() -> Parser:
 
 def parse(argv: Sequence[str]) -> Options:
     """The options of a command line. Raises UserError for anything that cannot be meant."""
-    options = command_parser().parse_intermixed_args(argv)
+    shows = list(argv[:1]) == [SHOW]
+    if shows:
+        argv = ["--regenerate-figures", *argv[1:]]
+    parser = command_parser()
+    options, unknown = parser.parse_known_intermixed_args(argv)
+    if unknown:
+        parser.refuse(unknown[0].partition("=")[0])
+    options.shows = shows
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")
@@ -272,7 +287,7 @@ def parse(argv: Sequence[str]) -> Options:
             raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    if not named & {"STUDY", "--all", "--list", "--fields"}:
+    if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
         raise UserError("No study is named; give one (see --list) or --all.")
     if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError(

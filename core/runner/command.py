@@ -8,22 +8,28 @@ import os
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from core.config import fields, methods
+from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
 from core.errors import UserError, are, counted, say
 from core.runner import devices, inputs
 from core.runner import plan as planning
+from core.runner.best_scale import best_scale
 from core.runner.cli import Options
+from core.runner.devices import PROJECT
 from core.runner.draw import StudyDrawer, publish_and_draw, redraw_published
 from core.runner.estimate import GPU, gpu_seconds
+from core.runner.names import studies_meant
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
+from core.store import code
 from core.store.records import StoredRun
 from core.store.store import Store
 from core.study.catalogue import Catalogue
@@ -44,6 +50,9 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if options.mode == "fields":
         print(fields.described(options.fields or None))
         return 0
+    if options.mode == "version":
+        print(version())
+        return 0
 
     # The studies
     catalogue = around.catalogue
@@ -63,6 +72,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if draws and options.all and options.scale is None:
         drawer.redraw(studies)
         return 0
+    if options.shows and options.scale is None:
+        options.scale = best_scale(studies, store, options.profile or PROFILES[0])
 
     # The scale and its data
     scale = inputs.scale_of(options)
@@ -99,6 +110,18 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     return status
 
 
+def version() -> str:
+    """This project's version, its commit, and the version of its numbers."""
+    text = (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
+    about = tomllib.loads(text)["project"]
+    words = [f"{about['name']} {about['version']}"]
+    commit = code.current_commit()
+    if commit:
+        words.append(f"commit {commit}")
+    words.append(f"numbers of version {NUMERICS}")
+    return ", ".join(words)
+
+
 def store_of(options: Options, home: Path) -> Store:
     """The user's results beside the published ones. Raises UserError for a folder that cannot be
     meant."""
@@ -130,7 +153,7 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     studies: dict[str, Study] = {}
     if options.all:
         studies = {study.name: study for study in catalogue.studies}
-    for name in options.studies:
+    for name in studies_meant(options.studies, catalogue):
         for file, fault in catalogue.faults.items():
             if file.parent.name == name:
                 raise UserError(fault)
@@ -179,12 +202,26 @@ def train_or_plan(training: RunTrainer, studies: list[Study], grids: list[Grid])
             labels=options.cells,
             keep_models=options.keep_models,
         )
+        for line in raised_seeds(options, studies):
+            print(line)
         if options.mode == "plan":
             return tell(training, plan, grids)
         status = training.train(plan)
         if status <= 128:  # it was not stopped
             compare(store, [run.run_id for run in plan.missing if store.has(run.run_id)])
         return status
+
+
+def raised_seeds(options: Options, studies: Sequence[Study]) -> list[str]:
+    """A sentence for each study that trains more seeds than the user named."""
+    lines = []
+    for study in studies:
+        if options.seeds and options.seeds < study.least_seeds:
+            lines.append(
+                f"{study.name} shows how far seeds spread, so each cell takes at least "
+                f"{study.least_seeds} seeds, not {options.seeds}."
+            )
+    return lines
 
 
 def compare(store: Store, trained: Sequence[str]) -> None:
@@ -287,7 +324,6 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
     for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
         say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip())
     expected = training.expected()
-    print(f"Times are {expected.where}.")
 
     # What is wrong with files
     wrong = list(catalogue.faults.values())
@@ -295,23 +331,42 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
         wrong.append(refusal_of(methods.method, name))
 
     # The studies
+    rows = []
     for study in studies:
-        say(f"{study.name:20} {study.paper_name}, {study.title}: {study.caption}")
         fault = refusal_of(catalogue.check, study)
         if fault:
             wrong.append(fault)
             continue
         grid = resolve(study, setup)
         plan = planning.plan([grid], training.store, use_published=training.options.use_published)
-        words = [" " * 20, plan.line(), f"About {spoken(expected.wall(plan.missing))}."]
-        for entry in judgeable([grid], training.store):
-            words.append(entry.words)
-        say(" ".join(words))
+        judged = [f"{entry.able} of {entry.claims}" for entry in judgeable([grid], training.store)]
+        time = spoken(expected.wall(plan.missing)) if plan.missing else ""
+        done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
+        rows.append([study.name, done, time, *(judged or [""]), study.caption])
+    print(
+        f"Times are {expected.where}, of the runs to train. Claims: that scale {setup.scale.name}"
+    )
+    print_columns(["study", "runs done", "time", "claims", "about"], rows)
     for sentence in filter(None, wrong):
         say(sentence, out=sys.stderr)
     if any(wrong):
         return 2
     return 0
+
+
+def print_columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under headers, each column as wide as its longest text; on a terminal the last one
+    is cut."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    limit = None
+    if sys.stdout.isatty():
+        limit = shutil.get_terminal_size().columns
+    for row in (headers, *rows):
+        texts = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
+        line = "  ".join(texts).rstrip()
+        if limit and len(line) > limit:
+            line = f"{line[: limit - 1]}…"
+        say(line)
 
 
 def verify(command: RunTrainer, studies: Sequence[Study]) -> int:

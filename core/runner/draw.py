@@ -6,15 +6,19 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from core.config.methods import PROFILES, base
 from core.config.scale import SCALES
 from core.data import sources as finding
 from core.errors import UserError, are, counted, refusing, say
+from core.runner.best_scale import ENGLISH, has_answer, stored_setup
 from core.runner.cli import Options
 from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
@@ -23,6 +27,9 @@ from core.store.store import Store
 from core.study.grid import Grid, resolve
 from core.study.setup import Setup
 from core.study.study import Study
+
+if TYPE_CHECKING:  # the report brings scipy
+    from core.report.verdicts import Judged
 
 # of our page; it and its files are written over, and no others
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
@@ -47,10 +54,34 @@ class StudyDrawer:
         if self.options.all:
             self.redraw(studies, grids[0].setup.scale.name)
             return
-        from core.report.tables import terminal
+        results = self.render(grids)
+        say(*origins(results, f"run_study.py {_words(results)}"))
+        by_name = {study.name: study for study in studies}
+        for result in results:
+            self.show(result, by_name[result.study.name])
+        if self.options.shows:
+            from core.report.verdicts import study_result
 
-        for result in self.render(grids):
-            say(*terminal(result).split("\n"))
+            drawn = {result.study.name for result in results}
+            for grid in grids:
+                if grid.study.name not in drawn:  # what the paper printed
+                    self.show(study_result(grid, self.store), by_name[grid.study.name])
+
+    def show(self, result: Judged, study: Study) -> None:
+        """Print a study's table and verdicts, and below the made-up language what English says."""
+        from core.report.terminal import english, terminal
+
+        width = None
+        if sys.stdout.isatty():
+            width = shutil.get_terminal_size().columns
+        setup = result.setup
+        page = self.results / setup.scale.name / setup.profile / f"{result.study.name}.md"
+        say(*terminal(result, width, str(page)).split("\n"))
+        if not setup.scale.generated:
+            return
+        other = in_english(study, self.store, setup.profile)
+        if other is not None:
+            say("", f"  {english(other)}")
 
     def redraw(
         self, studies: Sequence[Study], only: str | None = None
@@ -87,7 +118,9 @@ class StudyDrawer:
             else:
                 stored = report.gathered(begun, self.store)
                 results[scale.name, profile] = [result for result in stored if result.begun]
-        if not any(results.values()):
+        drawn = [result for of_scale in results.values() for result in of_scale]
+        say(*origins(drawn, "run_study.py STUDY --scale SCALE"))
+        if not drawn:
             print("No study is started; train one, and it can be redrawn.")
         seconds = {"mini": functools.partial(gpu_seconds, encoder=MINI_SHAPE), "paper": gpu_seconds}
         say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
@@ -98,6 +131,45 @@ class StudyDrawer:
         lines, results = _report().render(grids, self.store, self.results, self.figures, self.small)
         say(*lines)
         return results
+
+
+def origins(results: Sequence[Judged], command: str) -> list[str]:
+    """How many runs are missing, with the command that trains them, and how many are published."""
+    runs = {run.run_id: run for result in results for run in result.runs}
+    missing = sum(run.status == "missing" for run in runs.values())
+    published = sum(run.source == "published" for run in runs.values())
+    lines = []
+    if missing:
+        them = "it" if missing == 1 else "them"
+        lines.append(f"{are(missing, 'run')} missing; `{command}` trains {them}.")
+    if published:
+        lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
+    return lines
+
+
+def _words(results: Sequence[Judged]) -> str:
+    """What a command names to train these studies in their setup."""
+    words = [result.study.name for result in results]
+    if results:
+        setup = results[0].setup
+        words += ["--scale", setup.scale.name]
+        if setup.profile != PROFILES[0]:
+            words += ["--profile", setup.profile]
+    return " ".join(words)
+
+
+def in_english(study: Study, store: Store, profile: str) -> Judged | None:
+    """A study on its stored runs in English, at the largest scale that has one; None without."""
+    from core.report.verdicts import study_result
+
+    for scale in ENGLISH:
+        setup = stored_setup(scale, store, profile)
+        if setup is None:
+            continue
+        grid = resolve(study, setup)
+        if has_answer(grid, store):
+            return study_result(grid, store)
+    return None
 
 
 def _report() -> ModuleType:

@@ -90,17 +90,27 @@ class Launcher:
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
+    def start(self) -> None:
+        """Start the warm process, which imports the training code meanwhile."""
+        with self._lock:
+            self._started()
+
+    def _started(self) -> Worker:
+        """The warm process; a new one if it has died."""
+        if self._worker is None or self._worker.process.poll() is not None:
+            words = [self.order.job, *self.order.warm]
+            threads = self.order.execution.threads
+            log = self.store.path("logs", "worker")
+            self._worker = Worker(words, threads, log)
+        return self._worker
+
     def worker(self, stop: Stop) -> Worker:
         """The warm process, once its training code is imported or somebody asks to stop; a new one
         if it has died. Raises UserError if the code cannot be imported."""
         with self._lock:
-            if self._worker is None or self._worker.process.poll() is not None:
-                words = [self.order.job, *self.order.warm]
-                threads = self.order.execution.threads
-                log = self.store.path("logs", "worker")
-                self._worker = Worker(words, threads, log)
-            self._worker.wait_ready(stop)
-            return self._worker
+            worker = self._started()
+            worker.wait_ready(stop)
+            return worker
 
     def close(self) -> None:
         """Let the warm process go."""

@@ -77,10 +77,20 @@ def checks(config: RunConfig) -> float:
     return number
 
 
+def training_share(config: RunConfig) -> float:
+    """The share of a run's work that is its training steps."""
+    return tokens(config) * _trained(config) / max(1.0, cost(config))
+
+
+def _trained(config: RunConfig) -> float:
+    """The sentences of a run's training steps, each as much work as one of SimCSE's."""
+    return config.train.steps * config.train.batch_size * config.passes / 6
+
+
 def cost(config: RunConfig) -> float:
     """The work of a run, in tokens of text that SimCSE trains on in the same time."""
     _, development, tests = _text_sizes(config)
-    trained = config.train.steps * config.train.batch_size * config.passes / 6
+    trained = _trained(config)
     scored = checks(config) * development + 1.5 * (development + tests)  # mostly two checkpoints
     probed = 0
     if config.eval.transfer:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TextIO
 from core.config.run import RunConfig
 from core.errors import counted, printable
 from core.runner.launch import Ending
-from core.runner.plan import PlannedRun
+from core.runner.plan import PlannedRun, training_share
 from core.runner.worker import Message
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
@@ -29,9 +29,9 @@ class Position(NamedTuple):
     rate: float | None = None  # steps a second
     dev: float | None = None  # the latest development score
 
-    def left(self) -> float:
-        """The share of its steps that the run still has to do."""
-        return 1 - self.step / self.total
+    def done(self) -> float:
+        """The share of its steps that the run has done."""
+        return self.step / self.total
 
     def words(self, bar: bool) -> str:
         """The position for a person, with a bar on a terminal."""
@@ -49,8 +49,8 @@ class Position(NamedTuple):
 
 class Display:
     """One line for each run that ends; on a terminal live lines for running runs, elsewhere a
-    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and
-    `note` are called from several threads."""
+    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once; `after` are
+    the seconds that follow the last run. `hear` and `note` are called from several threads."""
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Display:
         jobs: int,
         out: TextIO | None = None,
         heartbeat: float = HEARTBEAT,
+        after: float = 0.0,
     ):
         from rich.console import Console
         from rich.live import Live
@@ -70,8 +71,8 @@ class Display:
         self._jobs = jobs
         self._ended = 0
         self._waited = False
-        # estimated and real seconds of finished runs; no division by none
-        self._trained = [(1e-9, 1e-9)]
+        self._after = after
+        self._trained: list[tuple[float, float]] = []  # estimated and real seconds of finished runs
         self._heartbeat = heartbeat
         self._spoke = time.monotonic()
         self._lock = threading.RLock()
@@ -149,14 +150,36 @@ class Display:
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
-        """Seconds that the open runs still need, by their estimates, corrected by what finished
-        runs took."""
-        expected, taken = map(sum, zip(*self._trained, strict=True))
+        """Seconds that the command still needs: running runs by their rates, other runs by their
+        estimates, corrected by what finished and running runs took."""
+        longer = self._longer()
         parts = []
         for run in list(self._open):
+            estimate = longer * self._estimates[run]
+            share = training_share(self._runs[run].config)
             position = self._going.get(run, Position())
-            parts.append(taken / expected * self._estimates[run] * position.left())
-        return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
+            if position.phase not in ("start", "load", "train"):
+                parts.append((1 - share) * estimate)
+            elif position.rate:
+                steps = position.total - position.step
+                parts.append(steps / position.rate + (1 - share) * estimate)
+            else:
+                parts.append(estimate * (1 - share * position.done()))
+        runs = max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
+        return runs + self._after
+
+    def _longer(self) -> float:
+        """How many times as long as estimated runs take: finished runs, and running ones by their
+        rates. Takes no lock."""
+        pairs = list(self._trained)
+        for run, position in list(self._going.items()):
+            share = training_share(self._runs[run].config)
+            if position.rate and share:
+                pairs.append((share * self._estimates[run], position.total / position.rate))
+        expected = sum(pair[0] for pair in pairs)
+        if not expected:
+            return 1.0
+        return sum(pair[1] for pair in pairs) / expected
 
 
 def spoken(seconds: float) -> str:

@@ -31,6 +31,9 @@ from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.setup import Setup, check_device
 
+# Seconds on a core: the report's libraries, and a study's tables and figures.
+DRAWING = 2.0
+DRAWING_STUDY = 1.5
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
 # Imported before the first fork: transformers loads its parts only when they are used.
 WARM = (
@@ -92,11 +95,17 @@ class RunTrainer:
         if first:
             self.store.note_first(self.setup.scale.name, first.values())
         self.store.sweep_checkpoints()
-        seconds = self.expected().seconds
         stop = Stop()
         with stopping(stop):
+            starts = self._scheduler is None
             scheduler = self._scheduler = self._scheduler or self.scheduler()
-            shown = Display(plan.missing, seconds, scheduler.jobs)
+            if starts and not self.options.cluster:
+                say("Starting the training process; the first time this takes up to a minute.")
+                scheduler.start()
+            seconds = self.expected().seconds  # which may time the CPU meanwhile
+            studies = {cell.partition(" ")[0] for run in plan.runs for cell in run.cells}
+            drawing = DRAWING + DRAWING_STUDY * len(studies)
+            shown = Display(plan.missing, seconds, scheduler.jobs, after=drawing)
             with shown.live:
                 endings = self.train_runs(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))

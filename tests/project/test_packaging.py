@@ -11,6 +11,7 @@ from places import ROOT
 
 from core.report.readme import filled
 from core.runner.draw import times
+from studies import find
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {"threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
@@ -70,6 +71,25 @@ def test_every_import_is_pinned_and_every_pin_imported():
     optional = {name for extra in OPTIONAL for name in pins(f"requirements-{extra}.txt")}
     assert used - pinned <= {*WITH_ANOTHER, *optional}
     assert pinned - used == NOT_IMPORTED
+
+
+def test_ci_runs_the_line_of_the_readme_that_installs_and_tests():
+    (line,) = (
+        line
+        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        if line.endswith("&& .venv/bin/pytest")
+    )
+    assert line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_every_requirements_file_and_study_that_the_readme_names_is_there():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in re.findall(r"requirements[a-z-]*\.txt", readme):
+        assert (ROOT / name).is_file()
+    for words in re.findall(r"run_study\.py (?:show )?([a-z0-9-]+)\s", readme):
+        assert words.startswith("--") or words == "evaluate" or find(words)
+    for place in re.findall(r"\]\(([^)#:]+)[)#]", readme):
+        assert (ROOT / place).exists(), place
 
 
 def test_the_readme_is_as_rendered():

@@ -6,6 +6,7 @@ from small_study import result, small, stored
 
 from core.errors import UserError
 from core.report.render import render
+from core.runner.draw import origins
 from core.study.grid import resolve
 from studies import find
 
@@ -25,10 +26,11 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
         run.source = "published"
     (both,) = (cell for cell in result(TABLE3, store).cells if cell.cell.labels == ("0.85",))
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
-    lines, _ = draw([TABLE3, TABLE7], store, tmp_path)
-    assert lines[0].startswith("mocose-table3: ")
-    assert lines[2] == "1 run is missing; this command did not train it."
-    assert lines[3] == "4 runs are from the published results, not from this machine."
+    lines, drawn = draw([TABLE3, TABLE7], store, tmp_path)
+    assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
+    missing, published = origins(drawn, "train")
+    assert missing == "1 run is missing; `train` trains it."
+    assert published == "4 runs are from the published results, not from this machine."
     tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
     expected = {

@@ -15,7 +15,8 @@ from core.config.scale import DEMO, MINI
 from core.report.frames import cell_frame, csv_text
 from core.report.quantities import Rows
 from core.report.quantities import value as value_of
-from core.report.tables import grid, latex, markdown, terminal
+from core.report.tables import grid, latex, markdown
+from core.report.terminal import terminal
 from core.report.words import of_runs
 from core.study import variants
 from core.study.claim import Claim, greater

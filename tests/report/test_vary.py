@@ -10,7 +10,8 @@ from core.config.scale import MINI
 from core.report.drawing import drawing
 from core.report.figures import figures
 from core.report.frames import cell_frame, claim_frame, curve_frame
-from core.report.tables import grid, latex, markdown, terminal
+from core.report.tables import grid, latex, markdown
+from core.report.terminal import terminal
 from core.report.verdicts import study_result
 from core.report.words import by_value
 from core.study import variants

@@ -1,6 +1,7 @@
 """Results as DataFrames: what they hold, that nothing heavy is loaded, and that the page's example
 runs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -155,6 +156,44 @@ def test_the_docs_read_a_log_whose_run_looks_like_a_number(tmp_path):
     )
     frame = eval(call, {"pandas": pandas, "FILE": tmp_path / "log.jsonl", "str": str})
     assert list(frame["run"]) == ["40553123474994e6"]
+
+
+def test_the_notebook_runs_on_the_published_runs(monkeypatch):
+    """Its code cells in their order, from its folder, as Jupyter would run them."""
+    file = ROOT / "examples" / "esimcse_table7.ipynb"
+    monkeypatch.chdir(file.parent)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    names: dict = {}
+    for cell in json.loads(file.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)  # noqa: S102  (our own code)
+    html = names["table"]._repr_html_()
+    published = pandas.read_csv(ROOT / "results/published/mini/paper/esimcse-table7.csv")
+    row = published.query("components == '+word repetition' and task == 'avg'").iloc[0]
+    average = names["repetition"].iloc[0]
+    assert average["difference"] == pytest.approx(row["paired_difference"], abs=1e-4)
+    assert f"{row['mean']:.2f} ±" in html and html.count("<tr>") > len(published) / 8
+    assert names["figure"].axes and set(names["claims"]["scale"]) == {"mini"}
+
+
+def test_own_runs_have_their_study_and_cell_before_they_are_drawn(home):
+    own = load(published=False).runs()
+    assert STUDY.name in set(own["study"]) and set(own["seed"]) == {1}
+    setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=2)
+    for row in own.itertuples():  # a shared run has the first study that needs it
+        study = studies.find(row.study)
+        (cell,) = (cell for cell in study.cells if "/".join(cell.labels) == row.cell)
+        assert run_id(setup.config(study, cell, row.seed)) == row.run
+
+
+def test_claims_without_a_study_are_those_of_every_study_with_runs(home):
+    claims = load().claims()
+    assert STUDY.name in set(claims["study"]) and set(claims["scale"]) == {"demo"}
+
+
+def test_a_study_without_a_figure_says_why(home):
+    with pytest.raises(UserError, match="most of its rows have no run"):
+        load().plot("mocose-table7")
 
 
 def test_neither_torch_nor_the_engine_is_loaded():

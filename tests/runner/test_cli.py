@@ -4,13 +4,17 @@ import os
 import subprocess
 import sys
 
+import pandas
+import pytest
 from places import ROOT
 
+import studies
 from core.config.methods import base
 from core.config.result import Result, Row
 from core.config.scale import MINI
 from core.data import sources
-from core.runner import cli
+from core.errors import UserError
+from core.runner import cli, command, names
 from core.runner.inputs import scale_of
 from core.runner.worker import score
 
@@ -90,9 +94,72 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
         in out
     )
     assert f"failed  {first.run_id} {first.label}: ValueError: made up" in out
-    listed = desk.do("mocose-table3", "--list").stdout
-    for words in ("18 runs: none done, 18 to train. About", "claims can be judged at scale mini"):
-        assert words in listed
+    header, row = desk.do("mocose-table3", "--list").stdout.splitlines()[-2:]
+    columns = {}
+    for title in ("study", "runs done", "time", "claims", "about"):
+        columns[title] = row[header.index(title) :].split("  ")[0].strip()
+    assert columns["study"] == "mocose-table3" and columns["runs done"] == "0 of 18"
+    assert columns["claims"] == "3 of 3" and columns["time"].endswith(" h")
+
+
+def meant(*words):
+    """The studies that words mean, and the sentence that refuses them."""
+    try:
+        return names.studies_meant(words, studies.CATALOGUE), ""
+    except UserError as error:
+        return [], str(error)
+
+
+def test_words_of_a_reader_name_the_study_that_they_mean(capsys):
+    for words, study in (
+        ("table 7", "table7"),
+        ("Table7", "table7"),
+        ("mocose table7", "mocose-table7"),
+        ("esimcse Table 7", "esimcse-table7"),
+        ("E7.1", "esimcse-table7"),
+        ("t7.5", "mocose-table7"),
+        ("mocose", "mocose"),
+    ):
+        assert meant(*words.split()) == ([study], ""), words
+    assert meant("mocose", "esimcse-table7")[0] == ["mocose", "esimcse-table7"]
+    for word, near in (
+        ("table12", "mocose-figure12"),
+        ("repetition", "esimcse-table7"),
+        ("plan", "--plan"),
+        ("list", "--list"),
+    ):
+        assert near in meant(word)[1], word
+    for option, near in (("--gpu", "--gpus?"), ("--regenerate-figure", "--regenerate-figures?")):
+        with pytest.raises(UserError, match=near):
+            cli.parse(["table7", option, "--plan"])
+
+
+def test_show_draws_english_where_it_is_stored_and_trains_nothing(tmp_path):
+    """On the published runs, as a fresh clone has them: the CSV file's average in the table."""
+    words = [sys.executable, str(ROOT / "run_study.py"), "show", "esimcse-table7"]
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [*words, "--results-dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    table = pandas.read_csv(ROOT / "results/published/mini/paper/esimcse-table7.csv")
+    for mean in table["mean"]:
+        assert f" {mean:.2f} " in done.stdout
+    assert done.stdout.startswith("Scale mini.") and not (tmp_path / "runs").exists()
+    assert (tmp_path / "figures/mini/paper/esimcse-table7.png").exists()
+
+
+def test_the_version_names_the_project(capsys):
+    assert command.version().startswith("which-ablations-hold ")
+    assert cli.parse(["--version"]).mode == "version"
+
+
+def test_a_study_that_needs_more_seeds_says_so(desk):
+    plan = desk.do("noise", "--seeds", "1", "--plan").stdout
+    assert "at least 24 seeds, not 1" in plan and "24 runs" in plan
 
 
 def test_an_output_that_was_closed_before_the_start_ends_no_command():

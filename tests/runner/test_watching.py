@@ -40,7 +40,8 @@ def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):
     assert len({line["run"] for line in lines}) == 1 and lines[0]["seconds"] <= lines[-1]["seconds"]
 
 
-def test_lines_tell_count_score_and_time_left():
+def test_lines_tell_count_score_and_time_left(monkeypatch):
+    monkeypatch.setattr("core.runner.progress.training_share", lambda config: 0.8)
     # all cost the same
     first = planned(160)
     second = planned(161)
@@ -50,14 +51,18 @@ def test_lines_tell_count_score_and_time_left():
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
     shown.hear(first.run_id, Message(started=True))
     shown.hear(first.run_id, Message(phase="train", step=40, total=160, rate=4.0, dev=61.0))
-    assert shown.left() == pytest.approx(30.0 + 2 * 40.0)
+    # 160 steps take 40 s in the place of 0.8 x 40 s, so scoring takes 10 s and another run 50 s
+    assert shown.left() == pytest.approx(30.0 + 10.0 + 2 * 50.0)
     time.sleep(0.1)
     shown.hear(first.run_id, Message(phase="train", step=40, total=160))
     shown.ended(Ending(first.run_id, "done", 50.0, score="test average 61.20"))
     assert shown.left() == pytest.approx(100.0)  # the others take longer, too
     shown.hear(second.run_id, Message(started=True))
     shown.hear(second.run_id, Message(phase="train", step=80, total=160, rate=2.0))
-    assert shown.left() == pytest.approx(75.0)
+    longer = (50.0 + 80.0) / (40.0 + 32.0)  # the finished run, and the steps of the running one
+    assert shown.left() == pytest.approx(40.0 + longer * 0.2 * 40.0 + longer * 40.0)
+    shown.hear(second.run_id, Message(phase="evaluate"))
+    assert shown.left() == pytest.approx(longer * 0.2 * 40.0 + longer * 40.0)
     shown.ended(Ending(second.run_id, "failed", cause="ValueError: x"))
     shown.ended(Ending(third.run_id, "elsewhere"))
     assert shown.left() == 0.0  # another command trains it

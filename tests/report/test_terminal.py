@@ -1,0 +1,91 @@
+"""A study on the terminal: narrow tables keep the numbers of the CSV file, English stands below the
+made-up language, and the made-up language is named in its verdicts."""
+
+import re
+
+import pandas
+import pytest
+from places import ROOT
+
+from core.api import load
+from core.report.frames import cell_frame
+from core.report.numbers import number
+from core.report.tables import grid
+from core.report.terminal import english, terminal
+
+
+@pytest.fixture(scope="module")
+def results():
+    return load()
+
+
+def averages(study):
+    """The rows of the published averages."""
+    table = pandas.read_csv(ROOT / "results/published/mini/paper" / f"{study}.csv")
+    return table[table["task"] == "avg"]
+
+
+def lines_of_table(text):
+    """The lines from the table's rule to the first line below it."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if set(line) == {"-", " "})
+    return lines[first : next(i for i in range(first, len(lines)) if lines[i].startswith("  "))]
+
+
+def test_a_narrow_terminal_shows_the_average_and_its_differences(results):
+    result = results.study("esimcse-table7", "mini")
+    text = terminal(result, 80, "FILE")
+    body = lines_of_table(text)
+    assert max(map(len, body)) <= 80 < max(map(len, lines_of_table(terminal(result))))
+    for row in averages("esimcse-table7").itertuples():
+        (line,) = (line for line in body if line.startswith(f"{row.components} "))
+        assert f" {row.mean:.2f} ±" in line and f" {row.printed:.2f}" in line
+        if row.components != "unsup-SimCSE":
+            assert f" {number(row.paired_difference, signed=True)} ±" in line
+    assert "FILE" in text
+
+
+def test_a_narrow_table_without_an_average_is_cut_into_parts_with_every_number(results):
+    result = results.study("mocose-table7", "mini")
+    text = terminal(result, 60)
+    table = grid(result.study, cell_frame(result))
+    for row in table.rows:
+        for entry in filter(None, row):
+            assert entry in text
+    for header in table.headers:
+        assert header in text
+    assert text.count("Initial fill ") > 1
+    rows = [line for line in text.splitlines() if "paper − reference" in line]
+    assert max(map(len, rows)) <= 60
+
+
+def test_the_reference_has_no_rows_of_marks(results):
+    result = results.study("esimcse-table7", "mini")
+    table = grid(result.study, cell_frame(result))
+    assert [row[1] for row in table.rows[:3]] == ["ours", "paper", "ours"]
+    assert not any(set(row[2:]) == {"†"} for row in table.rows)
+
+
+def test_english_in_a_line_has_the_numbers_of_the_csv_file(results):
+    line = english(results.study("esimcse-table7", "mini"))
+    rows = averages("esimcse-table7").set_index("components")["paired_difference"]
+    for name in ("+word repetition", "+momentum contrast", "ESimCSE"):
+        assert f"{name} {number(rows[name], signed=True)}" in line
+    claims = pandas.read_csv(ROOT / "results/published/claims.csv")
+    claims = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")]
+    settled = claims[(claims["study"] == "esimcse-table7") & (claims["verdict"] == "contradicted")]
+    assert f"contradicted: {', '.join(settled['claim'])};" in line
+
+
+def test_a_verdict_on_the_made_up_language_names_it(results):
+    """A published claim of scale demo that is settled."""
+    claims = pandas.read_csv(ROOT / "results/published/claims.csv")
+    judged = claims["verdict"].isin(("supported", "contradicted", "equivalent"))
+    rows = claims[judged & (claims["scale"] == "demo") & (claims["profile"] == "paper")]
+    row = rows.iloc[0]
+    text = terminal(results.study(row["study"], "demo"))
+    (line,) = (line for line in text.splitlines() if f" {row['claim']} {row['verdict']}" in line)
+    assert "in the made-up language" in line and "says nothing of English" in re.sub(
+        "verdicts say", "says", text
+    )
+    assert "made-up" not in terminal(results.study("esimcse-table7", "mini"))
