@@ -10,7 +10,7 @@ never hashed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least
 from core.errors import UserError
@@ -172,6 +172,8 @@ class RunConfig(Section):
     in_paths = "run"
     cadence = 125  # steps between development checks in the method's paper
     trains = True  # False: the run scores the encoder that it starts from
+    columns = 1  # columns of the training text that the method reads
+    unread: ClassVar[tuple[str, ...]] = ()  # paths of fields that the method does not read
 
     def check(self):
         size = self.train.batch_size
@@ -228,11 +230,6 @@ class RunConfig(Section):
         """Whether sentences are disturbed when scored, which a kept model does not do (D20,
         D21)."""
         return self.eval.apply_augmentation
-
-    @property
-    def reads_words(self) -> bool:
-        """Whether a view is made of words, so that batches need the text beside its tokens."""
-        return False
 
     @property
     def longest(self) -> int:

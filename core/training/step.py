@@ -77,7 +77,7 @@ class Step:
         if shapes not in self._inputs:
             matrices = [torch.zeros_like(part, device=self.device) for part in batch]
             self._inputs[shapes] = [
-                (matrix, places(len(matrix), matrix.shape[1] - 1, self.device))
+                (matrix, places(matrix[..., 0].numel(), matrix.shape[-1] - 1, self.device))
                 for matrix in matrices
             ]
         inputs = self._inputs[shapes]
