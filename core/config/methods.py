@@ -35,6 +35,7 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
     "seed.model": "--seeds",
     "data.rows": "--data-dir",
     "data.digest": "--data-dir",
+    "data.columns": "--text",
     "eval.digest": "--data-dir",
     "encoder.digest": "--encoder",
 }

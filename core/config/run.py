@@ -36,6 +36,9 @@ class Data(Section):
         "static"
     )
     drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
+    columns: Annotated[int, "columns of the training text", at_least(1)] = field(
+        default=1, metadata={"neutral": 1}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +238,12 @@ class RunConfig(Section):
     def longest(self) -> int:
         """The most tokens that a training sentence of this run can have."""
         return self.data.max_length
+
+
+def needs_columns(count: int) -> str:
+    """What a method needs that reads so many columns of the training text."""
+    names = ",".join("abcdefgh"[:count])
+    return f"needs a training text with {count} columns; give --text FILE?columns={names}"
 
 
 def scaled_count(count: int, factor: float) -> int:

@@ -9,7 +9,7 @@ from itertools import product
 
 from core.config.identity import run_id
 from core.config.methods import SETTLED, UNSCALED, profile_changes
-from core.config.run import OWN_ENCODER, RunConfig, Seed
+from core.config.run import OWN_ENCODER, RunConfig, Seed, needs_columns
 from core.config.scale import Scale, Sources, at_scale, run_evaluation_digest
 from core.config.vary import has, parsed, reads, vary, written
 from core.errors import UserError, shown
@@ -65,6 +65,8 @@ class Setup:
             words = f"{scale} has no encoder in the place of {cell.encoder}"
             return Reason("no encoder", words)
         run = study.paper_config(cell, "paper")
+        if run.columns > self.sources.corpus_columns:
+            return Reason("no columns", needs_columns(run.columns))
         if run.eval.transfer and self.sources.transfer_digest is None:
             return Reason("no transfer tasks", "the evaluation data has no transfer tasks")
         lacking = unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)

@@ -16,7 +16,7 @@ import torch
 from core.config import methods
 from core.config.identity import run_id
 from core.config.result import TERM, Result, Row
-from core.config.run import Execution, RunConfig
+from core.config.run import Execution, RunConfig, needs_columns
 from core.config.scale import SCALES
 from core.data.encoders import DEMO_ENCODER, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
@@ -292,6 +292,8 @@ def training_text_of(
     """The training text as token ids, as sentences for methods that read words, and rewritten
     (Table 5). Raises UserError for a text of another length than data.rows."""
     data = config.data
+    if config.columns > data.columns:
+        raise UserError(f"Method {config.method} {needs_columns(config.columns)}.")
     sentences = Sentences(lambda: training_text(data, execution.corpus_path))
 
     def build() -> TokenTable:
@@ -304,18 +306,29 @@ def training_text_of(
         data.max_length,
         config.encoder.digest,
     ]
-    table = cached_table(Path(execution.cache_dir), key, build, note)
+    cache = Path(execution.cache_dir)
+    table = cached_table(cache, key, build, note)
+    further = []
+    for column in range(1, config.columns):
+        texts = partial(training_text, data, execution.corpus_path, column)
+        make = partial(tokenised_text, tokenizer, texts, data.max_length)
+        further.append(cached_table(cache, [*key, "column", column], make, note))
     if len(table) != data.rows:
         raise UserError(
             f"The training text has {len(table)} sentences, not the {data.rows} it {PLANNED}."
         )
     rewriting = config.rewriting
     if rewriting is None:
-        return TrainingText(table, sentences, tokenizer)
+        return TrainingText(table, sentences, tokenizer, columns=tuple(further))
     rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device, note=note)
     if rewriting.view == "both":
         table = rewritten("online")
     return TrainingText(table, sentences, tokenizer, rewritten("target"))
+
+
+def tokenised_text(tokenizer, texts: Callable[[], list[str]], max_length: int) -> TokenTable:
+    """The token ids of a text, which is read first."""
+    return tokenise(tokenizer, texts(), max_length)
 
 
 def scorer_for(

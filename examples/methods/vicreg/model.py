@@ -1,4 +1,5 @@
-"""VICReg on the mean of the tokens: equations 1 to 6 of Bardes et al. 2022, without a head."""
+"""VICReg on the mean of the tokens: equations 1 to 6 of Bardes et al. 2022, without a head. The
+squared distance is a mean over dimensions, too."""
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,7 @@ class Model(Views):
         return mean(encoded)
 
     def contrast(self, first, second):
-        return self.config.vicreg.near * (first - second).pow(2).sum(1).mean()
+        return self.config.vicreg.near * F.mse_loss(first, second)
 
     def extra(self, batch):
         spread = [F.relu(1 - (x.var(0) + 1e-4).sqrt()).mean() for x in self.pooled_views]
