@@ -128,7 +128,8 @@ def _method_of(derived: Derived, name: str) -> Method:
 
     def check(run: RunConfig) -> None:
         parent.run.check(run)
-        if unread and run.loss.temperature != usual:
+        # a method that derives from this one may read it
+        if unread and run.method == name and run.loss.temperature != usual:
             contrast = place(model, "    def contrast")
             raise UserError(
                 f"{name} reads no loss.temperature; leave it {usual}, or correct its spelling in "
@@ -138,6 +139,10 @@ def _method_of(derived: Derived, name: str) -> Method:
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
         fields.append((section.label(), section, dataclasses.field(default_factory=section)))
+    namespace: dict[str, Any] = {"check": check, "unread": unread}
+    if derived.columns > 1:
+        namespace["columns"] = derived.columns
+        namespace["passes"] = 3.0 * derived.columns  # each column is a view
     run: Any = dataclasses.make_dataclass(
         f"{name.title()}Run",
         fields,
@@ -145,11 +150,7 @@ def _method_of(derived: Derived, name: str) -> Method:
         frozen=True,
         slots=True,
         kw_only=True,
-        namespace={
-            "check": check,
-            "unread": unread,
-            "columns": max(derived.columns, parent.run.columns),
-        },
+        namespace=namespace,
     )
     values = {name: getattr(parent.paper, name) for name in public_names(parent.run).values()}
     paper = vary(run(**values | {"method": name}), dict(derived.changes))

@@ -111,9 +111,9 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     if not place.startswith("hf:"):
         options = ""
         if not path.is_file() and "?" in place:
-            file, mark, columns_named = place.rpartition("?")
-            path = Path(os.path.expanduser(file)).absolute()
-            options = mark + columns_named
+            name, mark, stated = place.rpartition("?")
+            path = Path(os.path.expanduser(name)).absolute()
+            options = mark + stated
         if not path.is_file():
             raise UserError(f"--{kind} {path} is no file; give one, or a data set with hf:.")
         by_line = _ending(path) not in READERS or _ending(path) in BY_LINE

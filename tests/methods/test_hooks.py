@@ -46,14 +46,14 @@ def three(views, config):
 def vicreg(views, config):
     """Bardes et al. 2022, equations 1 to 6, dimension by dimension."""
     first, second = views
-    loss = config.vicreg.near * ((first - second) ** 2).mean()
+    loss = config.vicreg.weight * ((first - second) ** 2).mean()
     for x in views:
         centred = x - x.mean(0)
         covariance = centred.T @ centred / (len(x) - 1)
         dim = len(covariance)
         for i in range(dim):
             deviation = np.sqrt(covariance[i, i] + 1e-4)
-            loss += config.vicreg.spread * max(0.0, 1 - deviation) / dim
+            loss += config.vicreg.weight * max(0.0, 1 - deviation) / dim
             loss += sum(covariance[i, j] ** 2 for j in range(dim) if j != i) / dim
     return loss
 
@@ -122,7 +122,7 @@ def trained(monkeypatch, tmp_path, config, **places):
 @pytest.mark.parametrize("name, naive", [("three", three), ("vicreg", vicreg)])
 def test_the_stored_losses_are_those_of_the_formula(added, monkeypatch, tmp_path, name, naive):
     source = added(EXAMPLES / name)
-    assert sum(len(file.read_text().splitlines()) for file in source.glob("*.py")) <= 42
+    assert sum(len(file.read_text().splitlines()) for file in source.glob("*.py")) <= 40
     steps = watched(monkeypatch, name)
     config = planned(name)
     result = trained(monkeypatch, tmp_path, config)
@@ -198,7 +198,7 @@ def test_the_terms_of_a_loss_are_rows_and_lines_of_the_log_that_add_up(
     for row in result.rows:
         if row.checkpoint == "curve" and row.task == "train":
             by_metric.setdefault(row.metric, []).append(row.value)
-    near = [config.vicreg.near * ((a - b) ** 2).mean() for a, b in steps]
+    near = [config.vicreg.weight * ((a - b) ** 2).mean() for a, b in steps]
     parts = np.array([by_metric["loss_variance"], by_metric["loss_covariance"]]).sum(0)
     expected = np.mean(np.reshape(near, (2, 2)), 1) + parts
     assert by_metric["loss"] == pytest.approx(expected, rel=1e-5)

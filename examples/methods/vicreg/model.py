@@ -1,5 +1,4 @@
-"""VICReg on the mean of the tokens: equations 1 to 6 of Bardes et al. 2022, without a head. The
-squared distance is a mean over dimensions, too."""
+"""VICReg on the mean of the tokens, without a head: equations 1 to 6 of Bardes et al. 2022."""
 
 import torch
 import torch.nn.functional as F
@@ -9,18 +8,16 @@ from core.methods.simcse.model import Views
 
 
 class Model(Views):
-    """The distance is the loss; variance and covariance are further terms, logged by name."""
-
     capturable = True
 
     def pool(self, encoded):
         return mean(encoded)
 
     def contrast(self, first, second):
-        return self.config.vicreg.near * F.mse_loss(first, second)
+        return self.config.vicreg.weight * F.mse_loss(first, second)
 
     def extra(self, batch):
-        spread = [F.relu(1 - (x.var(0) + 1e-4).sqrt()).mean() for x in self.pooled_views]
-        products = [torch.cov(x.T).pow(2) for x in self.pooled_views]  # (dim, dim) each
-        others = [(x.sum() - x.diagonal().sum()) / len(x) for x in products]
-        return {"variance": self.config.vicreg.spread * sum(spread), "covariance": sum(others)}
+        spread = sum(F.relu(1 - (x.var(0) + 1e-4).sqrt()).mean() for x in self.pooled_views)
+        squares = [torch.cov(x.T).pow(2) for x in self.pooled_views]  # (dim, dim) each
+        others = sum((x.sum() - x.diagonal().sum()) / len(x) for x in squares)
+        return {"variance": self.config.vicreg.weight * spread, "covariance": others}

@@ -9,10 +9,9 @@ from core.config.section import Section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VICReg(Section):
-    """Weights of the terms."""
+    """The covariance term has weight 1."""
 
-    near: Annotated[float, "weight of the squared distance of both views"] = 25.0
-    spread: Annotated[float, "weight of the variance term"] = 25.0
+    weight: Annotated[float, "weight of distance and variance"] = 25.0
 
 
 METHOD = derived("simcse", title="VICReg", section=VICReg, changes={"eval.head": "never"})
