@@ -193,7 +193,7 @@ def _cell_names(cell: Cell) -> tuple[str, ...]:
 
 def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
     """Whether a stored run could have left a model and has left none; a diverged run has none to
-    keep."""
+    keep, nor has a run whose vectors no folder can state."""
     folder = store.path("models", run)
     if not config.keepable:
         return False
@@ -201,5 +201,6 @@ def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
         return False
     # a damaged run is trained again, and leaves its model then
     with contextlib.suppress(UserError):
-        return store.load(run).status != "diverged"
+        stored = store.load(run)
+        return stored.status != "diverged" and not stored.provenance.get("keeps_no_model")
     return True

@@ -108,6 +108,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     # leaves the selected weights
     final = scorer.final_evaluation(model, config, training.selected, training.diverged_at)
     rows += final.rows
+    provenance: dict[str, object] = {}
     if final.status != "diverged" and selected is not None:
         rows += measure_selected(config, scorer, model, tokenizer, selected.step, progress)
         if execution.keep_models:
@@ -116,6 +117,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
             if not model.starts_from_cls():
                 pooling = scored_pooling(model, first_sentences(config, text, device))
             if pooling is None:
+                provenance["keeps_no_model"] = True
                 note("keeps no model: its vectors are neither [CLS] nor the mean of the tokens")
             else:
                 keep_model(config, execution, model, source, selected.step, pooling)
@@ -126,7 +128,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         "train": file.earlier_seconds + trained - loaded,
         "evaluate": time.monotonic() - trained,
     }
-    provenance = run_provenance(config, execution, seconds, text.rewritten, file.codes)
+    provenance |= run_provenance(config, execution, seconds, text.rewritten, file.codes)
     if training.step_seconds:
         provenance["step_seconds"] = training.step_seconds
     if file.resumed_at:
