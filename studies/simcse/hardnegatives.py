@@ -6,7 +6,7 @@ UNSUPERVISED = "SimCSE on the sentences alone"
 WEIGHTS = {"without": None, "weight 0.5": 0.5, "weight 1": 1.0, "weight 2": 2.0}
 
 STUDY = Study(
-    name="simcse-hard-negatives",
+    name="simcse-hardnegatives",
     paper="simcse",
     order=9,
     title="Hard negatives",
