@@ -215,11 +215,12 @@ def _passes(runs: Iterable[RunConfig]) -> Check:
 
 
 def gain(runs: Iterable[RunResult], task: str) -> Estimate:
-    """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
+    """What runs score at their selected checkpoint over the untrained encoder's [CLS], or over the
+    method's own vector before the first step where that is another."""
     stored = []
     for run in runs:
         if run.rows is not None:
-            before = run.rows.of("untrained", ALL).get(task)
+            before = run.rows.before_training(ALL).get(task)
             after = run.rows.of("selected", ALL).get(task)
             stored.append((run.status, before, after))
     scores = [after for status, _, after in stored if status != "diverged" and after is not None]
@@ -345,7 +346,9 @@ def _gain_words(
     }[met]
     if met is None and min(gained.n, bar.n) < 2:
         verdict = f"one run does not show whether {name} learns here"
-    words = f"{verdict}: {_spoken(gained)} over the untrained encoder"
+    own = any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs)
+    vector = "its own vector before training" if own else "the untrained encoder"
+    words = f"{verdict}: {_spoken(gained)} over {vector}"
     if cell.metric.quantity == "spearman" and result.study.metric.task != "avg":
         words += f" on {_task_words(result)}"
     if method != SIMCSE.method:

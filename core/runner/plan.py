@@ -139,6 +139,7 @@ def plan(
             if store.verified(name) or (use_published and store.has(name, use_published=True)):
                 done[name] = run.config
     _say_other_code(done, store)
+    _say_without_columns(grids)
 
     # Those without the model that they could have left
     if keep_models:
@@ -164,6 +165,19 @@ def _check_labels(grids: Sequence[Grid], labels: Sequence[str]) -> None:
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
+def _say_without_columns(grids: Sequence[Grid]) -> None:
+    """Say which rows are left out since the training text lacks their columns."""
+    for grid in grids:
+        rows: dict[str, list[str]] = {}
+        for cell in grid.cells:
+            reason = cell.unavailable
+            if reason is not None and reason.kind == "no columns":
+                rows.setdefault(reason.words, []).append(cell.name)
+        for words, names in rows.items():
+            left_out = f"{counted(len(names), 'row')} left out ({', '.join(names)})"
+            say(f"{grid.study.name}, {left_out}: {words}.")
+
+
 def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
     """Say how many of these stored runs were made by other code of their method."""
     digest = functools.cache(methods.code_digest)
@@ -186,7 +200,7 @@ def _cell_names(cell: GridCell) -> tuple[str, ...]:
 
 def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
     """Whether a stored run could have left a model and has left none; a diverged run has none to
-    keep."""
+    keep, nor has a run whose vectors no folder can state."""
     folder = store.path("models", run)
     if not config.keepable:
         return False
@@ -194,5 +208,6 @@ def lacks_model(store: Store, run: str, config: RunConfig) -> bool:
         return False
     # a damaged run is trained again, and leaves its model then
     with contextlib.suppress(UserError):
-        return store.load(run).status != "diverged"
+        stored = store.load(run)
+        return stored.status != "diverged" and not stored.provenance.get("keeps_no_model")
     return True

@@ -12,9 +12,9 @@ from itertools import product
 from core.config.identity import run_id
 from core.config.methods import UNSCALED, profile_changes
 from core.config.result import Metric
-from core.config.run import OWN_ENCODER, RunConfig, Seed
+from core.config.run import OWN_ENCODER, RunConfig, Seed, needs_columns
 from core.config.scale import Scale, at_scale, run_evaluation_digest
-from core.config.vary import has, parsed, vary
+from core.config.vary import parsed, reads, vary
 from core.errors import UserError, shown
 from core.study.claim import Claim
 from core.study.reason import Reason
@@ -180,7 +180,7 @@ def _seeded(run: RunConfig, names_data_seed: bool, seed: int) -> RunConfig:
 
 def chosen_values(run: RunConfig, settings: Mapping[str, str]) -> dict[str, object]:
     """What settings change in a run, by path: those of which it has the field."""
-    return {path: parsed(run, path, text) for path, text in settings.items() if has(run, path)}
+    return {path: parsed(run, path, text) for path, text in settings.items() if reads(run, path)}
 
 
 def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
@@ -195,7 +195,10 @@ def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
 
 def _without_scores(study: Study, cell: Cell, setup: Setup) -> Reason | None:
     """Why the runs of a cell leave no number here."""
-    transfer = study.paper_config(cell, "paper").eval.transfer
+    run = study.paper_config(cell, "paper")
+    if run.columns > setup.sources.corpus_columns:
+        return Reason("no columns", needs_columns(run.columns))
+    transfer = run.eval.transfer
     if transfer and setup.sources.transfer_digest is None:
         return Reason("no transfer tasks", "the evaluation data has no transfer tasks")
     return unmeasured(study.metric_of(cell), transfer, setup.scale)

@@ -8,7 +8,7 @@ from itertools import product
 
 from core.config.methods import SETTLED
 from core.config.run import RunConfig
-from core.config.vary import has, parsed, vary, written
+from core.config.vary import has, parsed, reads, vary, written
 from core.errors import UserError
 from core.study.claim import Claim, Contrast, Term, changed
 from core.study.grid import chosen_values, resolve_cells
@@ -121,7 +121,12 @@ def _words(
             raise UserError(f"{path} cannot be set: {SETTLED[path]} settles it; change that.")
         # A run that has the field, else one that has the section; `parsed` refuses other fields.
         section = path.partition(".")[0]
-        run = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
+        run = max(
+            runs.values(),
+            key=lambda run: (reads(run, path), has(run, path), has(run, section)),
+        )
+        if has(run, path) and not reads(run, path):
+            raise UserError(f"No row of {study.name} reads {path}; set another field.")
         words[path] = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
     return words
 
@@ -141,7 +146,7 @@ def _varies(study: Study, path: str) -> bool:
 def _unchanged(paths: Iterable[str], runs: Runs) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
-        names = ["/".join(labels) for labels, run in runs.items() if not has(run, path)]
+        names = ["/".join(labels) for labels, run in runs.items() if not reads(run, path)]
         if names:
             yield f"No field {path}, and so unchanged: {', '.join(names)}."
 
