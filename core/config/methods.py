@@ -11,7 +11,6 @@ import ast
 import dataclasses
 import difflib
 import functools
-import hashlib
 import importlib
 import re
 from collections.abc import Mapping
@@ -148,6 +147,11 @@ def _folders() -> dict[str, Path]:
             if file.stem in ("settings", "model"):
                 folders[file.parent.name] = file.parent
     return dict(sorted(folders.items()))
+
+
+def folder(name: str) -> Path:
+    """The folder of a method's files."""
+    return _folders()[name]
 
 
 def method(name: str) -> Method:
@@ -290,15 +294,6 @@ def _attributes(file: Path) -> set[str]:
 def model(name: str) -> ModuleType:
     """The module that trains a method's runs; it needs torch."""
     return importlib.import_module(f"{PACKAGE}.{name}.model")
-
-
-def code_digest(name: str) -> str:
-    """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count."""
-    files = sorted(_folders()[name].glob("*.py"))
-    texts = [
-        f"{file.name}\n{ast.dump(ast.parse(file.read_text(encoding='utf-8')))}\n" for file in files
-    ]
-    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
 def as_coded(changes: Mapping[str, object]) -> dict[str, Mapping[str, object]]:

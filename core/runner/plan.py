@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.config import methods
 from core.config.identity import run_id
+from core.config.method_code import is_code_of
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError, are, counted, nearest, say
@@ -159,11 +159,11 @@ def _check_labels(studies: Sequence[Study], setup: Setup, labels: Sequence[str])
 
 def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
     """Say how many of these stored runs were made by other code of their method."""
-    digest = functools.cache(methods.code_digest)
+    is_present = functools.cache(is_code_of)
     others = Counter[str]()
     for name, config in done.items():
         code = store.codes.get(name)
-        if code is not None and code != digest(config.method):
+        if code is not None and not is_present(code, config.method):
             others[config.method] += 1
     for method, number in others.items():
         say(

@@ -14,6 +14,7 @@ from places import ROOT
 import core.methods
 from core.config import methods
 from core.config.identity import canonical_json, from_canonical_json, run_id
+from core.config.method_code import code_digest
 from core.config.methods import base
 from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
@@ -135,7 +136,7 @@ def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(
         == config
         == from_canonical_json(canonical_json(config))[0]
     )
-    assert store.verified(run_id(config)) and store.codes[run_id(config)] == methods.code_digest(
+    assert store.verified(run_id(config)) and store.codes[run_id(config)] == code_digest(
         source.name
     )
 

@@ -67,7 +67,15 @@ class TwoViews(Contrastive, ABC):
 
     def loss(self, views: Packed) -> Tensor:
         """The loss of one step. `views` holds the first views of a batch, then its second views."""
-        first, second = self.pooled(views).chunk(2)  # (B, dim) each
+        pooled = self.pooled(views)
+        if len(pooled) != views.batch:
+            where = place(Path(inspect.getfile(type(self))), "    def pooled")
+            rows = counted(len(pooled), "row")
+            raise UserError(
+                f"{where}: pooled gave {rows} for {views.batch} sentences; give one each, in their "
+                "order."
+            )
+        first, second = pooled.chunk(2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
             loss = self.contrast(in_float32(first), in_float32(second))
         if isinstance(loss, Tensor) and loss.numel() == 1:  # the shape alone: a GPU replays this
@@ -87,9 +95,6 @@ class TwoViews(Contrastive, ABC):
         if self.config.eval.head == "on":
             return self.head(cls)
         return cls
-
-    def scored_parts(self) -> nn.ModuleDict:
-        return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
 
     def new_layers(self) -> list[nn.Module]:
         return [
