@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from core.errors import are, counted
+from core.errors import UserError, are, counted
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
@@ -45,37 +45,60 @@ def render(
     pictures = figures_dir / key
     results = gathered(studies, setup, store)
     lines = []
+    undrawn = set()
     for result in results:
         name = result.study.name
         head = _head(result)
         if not result.begun:
             lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
             continue
-        lines.append(f"{head}; {tables / name}.md")
-        cells = frames.cell_frame(result)
-        curves = frames.curve_frame(result)
+        try:
+            _draw(result, tables, pictures, small)
+            lines.append(f"{head}; {tables / name}.md")
+        except (OSError, UserError):  # of the folder, and so of every study
+            raise
+        except Exception as error:
+            words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            lines.append(
+                f"{head}; it cannot be drawn ({words}); correct the study's axes or figure."
+            )
+            undrawn.add(name)
+    lines += _not_trained(results)
+    drawn = [result for result in results if result.begun and result.study.name not in undrawn]
+    return lines, drawn
 
-        # tables
-        texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
-        if len(curves):
-            texts["_curves.csv"] = frames.csv_text(curves, digits=6)
-        if not small:
-            texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
-            texts[".tex"] = latex(result)
-        files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
-        _write_all(tables, files)
 
-        # figures
-        kinds = ["png"]
-        if not small:
-            kinds.append("pdf")
-        heading = _heading(result)
-        may_state = not why_unmarked(result)
-        with drawing():
-            drawn = _images(figures(result.study, cells, curves, heading, may_state), kinds)
-        _write_all(pictures, drawn)
-        remove(name, tables, pictures, but=(*files, *drawn))
+def _draw(result: Judged, tables: Path, pictures: Path, small: bool) -> None:
+    """Write a study's tables and figures."""
+    name = result.study.name
+    cells = frames.cell_frame(result)
+    curves = frames.curve_frame(result)
 
+    # tables
+    texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
+    if len(curves):
+        texts["_curves.csv"] = frames.csv_text(curves, digits=6)
+    if not small:
+        texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
+        texts[".tex"] = latex(result)
+    files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
+    _write_all(tables, files)
+
+    # figures
+    kinds = ["png"]
+    if not small:
+        kinds.append("pdf")
+    heading = _heading(result)
+    may_state = not why_unmarked(result)
+    with drawing():
+        drawn = _images(figures(result.study, cells, curves, heading, may_state), kinds)
+    _write_all(pictures, drawn)
+    remove(name, tables, pictures, but=(*files, *drawn))
+
+
+def _not_trained(results: Sequence[Judged]) -> list[str]:
+    """How many runs are missing, and how many are published ones, in sentences."""
+    lines = []
     runs = dict[str, RunResult]()
     for result in results:
         runs |= {run.run_id: run for run in result.runs}
@@ -86,7 +109,7 @@ def render(
         lines.append(f"{are(missing, 'run')} missing; this command did not train {them}.")
     if published:
         lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
-    return lines, [result for result in results if result.begun]
+    return lines
 
 
 def _head(result: Judged) -> str:
