@@ -96,7 +96,19 @@ def derived(base: str, *, title: str, section: type[Section] | None = None) -> D
 
     A temperature that its `contrast` does not read cannot be changed.
     """
+    if section is not None:
+        _check_section(section)
     return Derived(base, title, section)
+
+
+def _check_section(section: type) -> None:
+    """Refuse a section that is no frozen dataclass: runs are compared and named by its values."""
+    parameters = vars(section).get("__dataclass_params__")
+    if not issubclass(section, Section) or parameters is None or not parameters.frozen:
+        raise UserError(
+            f"{section.__name__} is no frozen section; write class {section.__name__}(Section) "
+            "under @dataclass(frozen=True, slots=True, kw_only=True)."
+        )
 
 
 @functools.cache  # one class of runs a method
@@ -172,7 +184,7 @@ def method(name: str) -> Method:
         # else its runs would be another method's
         if not isinstance(stated, Method) or stated.name != name:
             raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
-    except Exception as error:  # the folder is being written, perhaps by somebody else
+    except (Exception, SystemExit) as error:  # the folder is being written, or ends the process
         raise UserError(fault(settings, error, "METHOD")) from error
     _check_files(folders[name], stated.paper)
     return stated
@@ -270,18 +282,39 @@ def _check_hooks(file: Path, model: ast.ClassDef) -> None:
 
 
 def _check_own_fields(settings: Path, file: Path, run: RunConfig) -> None:
-    """Refuse a field of the method's own sections that its model does not read."""
-    attributes = _attributes(file)
+    """Refuse a field of the method's own sections that neither its model nor another file of its
+    folder reads."""
+    files = [path for path in sorted(file.parent.glob("*.py")) if path != settings]
     for attribute in public_names(type(run)).values():
         section = type(getattr(run, attribute))
         if section.__module__ != f"{PACKAGE}.{run.method}.settings":
             continue
+        read = set().union(*(_fields_read(path, section.label()) for path in files))
         for name, field in public_names(section).items():
-            if name not in attributes and field not in attributes:
+            if name not in read and field not in read:
                 where = place(settings, rf"\s*{field}:")
                 raise UserError(
                     f"{where}: model.py does not read {name}; read it there, or leave it out."
                 )
+
+
+def _fields_read(file: Path, section: str) -> set[str]:
+    """The names that a Python file reads of a section: behind its name, behind a variable that was
+    set to it, or of a function's parameter, which may stand for it."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    variables = {section}
+    for node in nodes:
+        if isinstance(node, ast.arg) and node.arg != "self":
+            variables.add(node.arg)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(f".{section}"):
+            variables.update(map(ast.unparse, node.targets))
+    fields = set()
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            if owner in variables or owner.endswith(f".{section}"):
+                fields.add(node.attr)
+    return fields
 
 
 @functools.cache  # each change of a temperature asks for them

@@ -53,7 +53,11 @@ class Setup:
         run = study.paper_config(cell, self.profile)
         run = at_scale(run, self.scale, self.sources, cell.encoder, study.equal_updates)
         named = study.named(cell, self.profile)
-        return vary(run, {path: value for path, value in named.items() if path in UNSCALED})
+        kept = {}
+        for path, value in named.items():
+            if study.units == "run" or path in UNSCALED:
+                kept[path] = value
+        return vary(run, kept)
 
     @cache  # noqa: B019
     def unavailable(self, study: Study, cell: Cell) -> Reason | None:

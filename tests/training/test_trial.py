@@ -4,6 +4,7 @@ of sound methods."""
 import os
 
 import pytest
+import tiny
 import torch
 from places import ROOT
 from wrong_methods import HEAD, SOUND, WRONG
@@ -13,7 +14,9 @@ from core.config import methods
 from core.config.methods import base
 from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
+from core.config.vary import vary
 from core.data.sources import demo_sources
+from core.training.job import new_model
 from core.training.trial import replayed, trial
 
 SETTINGS = (
@@ -83,3 +86,15 @@ def test_a_replayed_step_is_compared_with_a_plain_one():
         "step 3 has the loss 2 where a GPU replays it, and 1 as usual" in replayed(model, losses)[0]
     )
     assert "a GPU cannot capture a step (operation not" in replayed(model, uncapturable)[0]
+
+
+def test_layers_of_torch_s_own_classes_follow_the_run_s_seed(sentences):
+    assert sentences("seeded", SOUND["OwnLayers"]) == []
+    run = at_scale(base("seeded", "paper"), DEMO, demo_sources().sources)
+    encoder = tiny.encoder(tiny.bert())
+    weights = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(len(weights))  # of which no run may depend
+        model = new_model(vary(run, {"seed.model": seed}), encoder, torch.device("cpu"))
+        weights.append(model.own[0].weight)
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
