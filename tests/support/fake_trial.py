@@ -6,10 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+from core.config.identity import from_canonical_json
+
 request = json.load(sys.stdin)
 for config in request["configs"]:
     with open(Path(request["execution"]["cache_dir"]) / "tried", "a") as file:
-        file.write(f"{json.loads(config)['method']}\n")
+        file.write(f"{from_canonical_json(config)[0].method}\n")
     fault = os.environ.get("FAKE_FAULT")
     if fault == "crash":
         sys.exit("no memory")
