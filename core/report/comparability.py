@@ -242,11 +242,13 @@ def _passes(runs: Iterable[RunConfig]) -> Check:
 
 
 def gain(runs: Iterable[RunResult], task: str) -> Estimate:
-    """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
+    """What runs score at their selected checkpoint over the untrained encoder's [CLS], or over the
+    method's own vector before the first step where that is another."""
     stored = []
     for run in runs:
         if run.rows is not None:
-            before = run.rows.of("untrained", ALL).get(task)
+            untrained = {**run.rows.of("untrained", ALL), **run.rows.of("start", ALL)}
+            before = untrained.get(task)
             after = run.rows.of("selected", ALL).get(task)
             stored.append((run.status, before, after))
     scores = [after for status, _, after in stored if status != "diverged" and after is not None]
@@ -355,7 +357,10 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     where = task
     if task == "avg":
         where = "the test average"
-    gains = f"gain {_spoken(method)} over the untrained [CLS] on {where}, SimCSE {_spoken(bar)}"
+    vector = "the untrained [CLS]"
+    if any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs):
+        vector = "its own untrained vector"
+    gains = f"gain {_spoken(method)} over {vector} on {where}, SimCSE {_spoken(bar)}"
     words = f"runs of {cell.name} {gains}; a third is required"
     if math.isinf(half):
         words += ", and one run has no interval"
