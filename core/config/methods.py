@@ -22,10 +22,10 @@ from typing import Any, Literal
 from core.config import source
 from core.config.run import RunConfig
 from core.config.section import Section, Typed, public_names
+from core.config.source import PACKAGE
 from core.config.vary import over, unknown_path, value_at, vary
 from core.errors import UserError, fault, nearest, place
 
-PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
 SETTLED = {  # fields that `--set` may not change, with the option that settles them
     "scale": "--scale",

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl
 from core.config.result import TASKS
 from core.config.scale import PAPER, Scale
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
-from core.data.text import COLUMNS, HEADERS, expect, numbered_lines, parsed_rows, text_digest
+from core.data.text import COLUMNS_ENDING, HEADERS, expect, numbered_lines, parsed_rows, text_digest
 from core.errors import UserError, refusing, say
 from core.store import cache as caching
 
@@ -125,7 +125,7 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     stem = re.sub(r"\W", "-", title.rpartition("/")[2])[:60]
     ending = {"text": "txt", "pairs": "tsv"}[kind]
     if kind == "text" and len(columns) > 1:
-        ending = COLUMNS.removeprefix(".")
+        ending = COLUMNS_ENDING.removeprefix(".")
     folder = cache / "hf"
     name = f"{stem}.{key}"
     if arguments.get("revision") is not None:

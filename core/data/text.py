@@ -22,7 +22,9 @@ from core.store.files import regular
 Numbered = TypeVar("Numbered")
 Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "demo"
-COLUMNS = ".columns"  # the ending of a text with tabs between its columns, which the cache holds
+COLUMNS_ENDING = (
+    ".columns"  # the ending of a text with tabs between its columns, which the cache holds
+)
 LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
 LONGEST_SENTENCE = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table
@@ -64,7 +66,7 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
     UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
-    if path.suffix == COLUMNS:
+    if path.suffix == COLUMNS_ENDING:
         rows = content.count(b"\n")
         return digest, rows, rows
 
@@ -81,7 +83,7 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
 
 def column_count(path: Path) -> int:
     """How many columns a training text has; 1 for a text of one sentence a line."""
-    if path.suffix != COLUMNS:
+    if path.suffix != COLUMNS_ENDING:
         return 1
     return text_bytes(path).partition(b"\n")[0].count(b"\t") + 1
 

@@ -60,7 +60,7 @@ def mask(encoded: Encoded) -> Tensor:
     return _mean_of(encoded, masked)
 
 
-POOLINGS = {"cls": cls, "mean": mean}  # those that a kept model's folder can state
+KEPT_POOLINGS = {"cls": cls, "mean": mean}  # those that a kept model's folder can state
 
 
 def _mean_of(encoded: Encoded, chosen: Tensor) -> Tensor:

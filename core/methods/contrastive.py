@@ -81,8 +81,8 @@ class Kept(nn.Module):
 
 
 class Terms(Kept):
-    """Sums of the further terms of the loss since the last check, by name. They stay in place, where
-    a CUDA graph finds them."""
+    """Sums of the further terms of the loss since the last check, by name. They stay in place,
+    where a CUDA graph finds them."""
 
     kept = ("sums", "counts")
 

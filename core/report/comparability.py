@@ -247,8 +247,7 @@ def gain(runs: Iterable[RunResult], task: str) -> Estimate:
     stored = []
     for run in runs:
         if run.rows is not None:
-            untrained = {**run.rows.of("untrained", ALL), **run.rows.of("start", ALL)}
-            before = untrained.get(task)
+            before = run.rows.before_training(ALL).get(task)
             after = run.rows.of("selected", ALL).get(task)
             stored.append((run.status, before, after))
     scores = [after for status, _, after in stored if status != "diverged" and after is not None]
@@ -354,12 +353,9 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     met = None
     if abs(above) > half:
         met = above > 0
-    where = task
-    if task == "avg":
-        where = "the test average"
-    vector = "the untrained [CLS]"
-    if any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs):
-        vector = "its own untrained vector"
+    where = "the test average" if task == "avg" else task
+    own = any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs)
+    vector = "its own untrained vector" if own else "the untrained [CLS]"
     gains = f"gain {_spoken(method)} over {vector} on {where}, SimCSE {_spoken(bar)}"
     words = f"runs of {cell.name} {gains}; a third is required"
     if math.isinf(half):

@@ -167,9 +167,8 @@ def _say_without_columns(studies: Sequence[Study], setup: Setup) -> None:
             if reason is not None and reason.kind == "no columns":
                 rows.setdefault(reason.words, []).append("/".join(cell.labels))
         for words, names in rows.items():
-            say(
-                f"{study.name}, {counted(len(names), 'row')} left out ({', '.join(names)}): {words}."
-            )
+            left_out = f"{counted(len(names), 'row')} left out ({', '.join(names)})"
+            say(f"{study.name}, {left_out}: {words}.")
 
 
 def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:

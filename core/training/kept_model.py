@@ -15,7 +15,7 @@ from core.config.run import Execution, RunConfig
 from core.data.encoders import ENCODER_FILES
 from core.encoder.bert import Encoder
 from core.encoder.packing import Packed
-from core.encoder.pooling import POOLINGS, Encoded
+from core.encoder.pooling import KEPT_POOLINGS, Encoded
 from core.errors import printable, refusing
 from core.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
@@ -112,7 +112,7 @@ def scored_pooling(model: Contrastive, batch: Packed) -> str | None:
     """
     model.eval()
     scored = model.sentence_vectors(batch).float()
-    for name, pool in POOLINGS.items():
+    for name, pool in KEPT_POOLINGS.items():
         vectors = pool(Encoded(model.encoder, batch)).float()
         same = vectors.shape == scored.shape
         if same and float((vectors - scored).abs().max()) <= CLOSE * float(vectors.abs().max()):

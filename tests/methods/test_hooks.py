@@ -85,8 +85,9 @@ def supervised(views, config):
 @pytest.fixture
 def triples(tmp_path):
     """A text with three columns, and what a run knows of it."""
-    words = [f"the {kind} {place} is here" for kind in "big small old new".split() for place in
-             "house river garden street school".split()]  # fmt: skip
+    kinds = "big small old new red wet".split()
+    places = "house river garden street school door".split()
+    words = [f"{i} {kinds[i % 6]} {places[i // 6 % 6]} is here" for i in range(600)]
     lines = [f"{line}\t{line} today\tnot {line}\n" for line in words]
     path = tmp_path / "made.columns"
     path.write_text("".join(lines))
