@@ -19,12 +19,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from core.config import source
 from core.config.run import RunConfig
 from core.config.section import Section, Typed, public_names
+from core.config.source import PACKAGE
 from core.config.vary import over, unknown_path, value_at, vary
 from core.errors import UserError, fault, nearest, place
 
-PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
 SETTLED = {  # fields that `--set` may not change, with the option that settles them
     "scale": "--scale",
@@ -33,6 +34,7 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
     "seed.model": "--seeds",
     "data.rows": "--data-dir",
     "data.digest": "--data-dir",
+    "data.columns": "--text",
     "eval.digest": "--data-dir",
     "encoder.digest": "--encoder",
 }
@@ -43,8 +45,10 @@ WITH_TORCH = ("torch", "transformers", "core.encoder", "core.evaluation", "core.
 # parameters.
 HOOKS: dict[str, tuple[str, ...]] = {
     "contrast": ("self", "first", "second"),
-    "views": ("tokens", "rng"),
+    "views": ("tokens", "draw"),
+    "pool": ("self", "encoded"),
     "pooled": ("self", "batch"),
+    "extra": ("self", "batch"),
     "build": ("self",),
     "new_layers": ("self",),
     "sentence_vectors": ("self", "batch"),
@@ -88,17 +92,28 @@ class Derived:
     base: str
     title: str
     section: type[Section] | None
+    changes: tuple[tuple[str, object], ...]
+    columns: int
 
 
-def derived(base: str, *, title: str, section: type[Section] | None = None) -> Derived:
+def derived(
+    base: str,
+    *,
+    title: str,
+    section: type[Section] | None = None,
+    changes: Mapping[str, object] | None = None,
+    columns: int = 1,
+) -> Derived:
     """A method that has the rules, profiles, fields and schedule of the method `base`, and a
     section of its own. State it in the `settings.py` of a method's folder, which names the method.
 
-    A temperature that its `contrast` does not read cannot be changed.
+    changes: defaults that differ from those of `base` under every profile, by dotted path and in
+    the paper's units. columns: how many columns of the training text the method reads, from the
+    first on. A temperature that its `contrast` does not read cannot be changed.
     """
     if section is not None:
         _check_section(section)
-    return Derived(base, title, section)
+    return Derived(base, title, section, tuple((changes or {}).items()), columns)
 
 
 def _check_section(section: type) -> None:
@@ -118,10 +133,14 @@ def _method_of(derived: Derived, name: str) -> Method:
     section = derived.section
     usual = parent.paper.loss.temperature
     model = _folders()[name] / "model.py"
+    unread: tuple[str, ...] = ()
+    if "temperature" not in source.attributes_with_bases(model, _folders()):
+        unread = ("loss.temperature",)
 
     def check(run: RunConfig) -> None:
         parent.run.check(run)
-        if run.loss.temperature != usual and "temperature" not in _attributes(model):
+        # a method that derives from this one may read it
+        if unread and run.method == name and run.loss.temperature != usual:
             contrast = place(model, "    def contrast")
             raise UserError(
                 f"{name} reads no loss.temperature; leave it {usual}, or correct its spelling in "
@@ -131,6 +150,10 @@ def _method_of(derived: Derived, name: str) -> Method:
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
         fields.append((section.label(), section, dataclasses.field(default_factory=section)))
+    namespace: dict[str, Any] = {"check": check, "unread": unread}
+    if derived.columns > 1:
+        namespace["columns"] = derived.columns
+        namespace["passes"] = 3.0 * derived.columns  # each column is a view
     run: Any = dataclasses.make_dataclass(
         f"{name.title()}Run",
         fields,
@@ -138,11 +161,18 @@ def _method_of(derived: Derived, name: str) -> Method:
         frozen=True,
         slots=True,
         kw_only=True,
-        namespace={"check": check},
+        namespace=namespace,
     )
     values = {name: getattr(parent.paper, name) for name in public_names(parent.run).values()}
-    paper = run(**values | {"method": name})
-    return dataclasses.replace(parent, title=derived.title, paper=paper)
+    paper = vary(run(**values | {"method": name}), dict(derived.changes))
+    own = dict(derived.changes)
+    return dataclasses.replace(
+        parent,
+        title=derived.title,
+        paper=paper,
+        repaired={path: value for path, value in parent.repaired.items() if path not in own},
+        released={path: value for path, value in parent.released.items() if path not in own},
+    )
 
 
 def names() -> tuple[str, ...]:
@@ -200,7 +230,7 @@ def _check_files(folder: Path, run: RunConfig) -> None:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == "Model":
             _check_paths(file, node, run)
-            _check_hooks(file, node)
+            _check_hooks(file, node, run)
             _check_own_fields(settings, file, run)
 
 
@@ -231,22 +261,9 @@ def _model_tree(file: Path) -> ast.Module:
         tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
     except SyntaxError as error:
         raise UserError(fault(file, error)) from error
-    if "Model" not in _stated_names(tree):
+    if "Model" not in source.stated_names(tree):
         raise UserError(f"{start}: It states no Model; {write}.")
     return tree
-
-
-def _stated_names(tree: ast.Module) -> set[str]:
-    """The classes, values and imports at the top of a module."""
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names.update(map(ast.unparse, node.targets))
-        elif isinstance(node, ast.ImportFrom):
-            names.update(alias.asname or alias.name for alias in node.names)
-    return names
 
 
 def _check_paths(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
@@ -263,18 +280,30 @@ def _check_paths(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
             raise UserError(f"{where}: {unknown_path(run, f'{path[1]}.{path[2]}')}")
 
 
-def _check_hooks(file: Path, model: ast.ClassDef) -> None:
+def _takes(function: ast.FunctionDef, count: int, own_views: bool) -> bool:
+    """Whether a hook can be called with so many arguments, or, as `contrast` where a method makes
+    its own views, with another number."""
+    arguments = function.args
+    if function.name == "contrast" and (own_views or arguments.vararg is not None):
+        return len(arguments.args) > 1 or arguments.vararg is not None
+    return len(arguments.args) == count
+
+
+def _check_hooks(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
     """Refuse a hook that is misspelt, has other parameters or is left out."""
     functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
+    # then `contrast` gets as many views as these make
+    own_views = bool(run.columns > 1 or functions.keys() & {"views", "batch", "loss"})
     for name, node in functions.items():
         where = place(file, "", node.lineno)
         if name not in HOOKS:
             near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
             if near and near[0] not in functions:
                 raise UserError(f"{where}: {name} is no hook; did you mean {near[0]}?")
-        elif len(node.args.args) != len(HOOKS[name]):
+        elif not _takes(node, len(HOOKS[name]), own_views):
             raise UserError(f"{where}: write def {name}({', '.join(HOOKS[name])}).")
-    if "TwoViews" in map(ast.unparse, model.bases) and "contrast" not in functions:
+    bases = set(map(ast.unparse, model.bases))
+    if bases & {"Views", "TwoViews"} and "contrast" not in functions:
         where = place(file, "", model.lineno)
         raise UserError(
             f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
@@ -315,13 +344,6 @@ def _fields_read(file: Path, section: str) -> set[str]:
             if owner in variables or owner.endswith(f".{section}"):
                 fields.add(node.attr)
     return fields
-
-
-@functools.cache  # each change of a temperature asks for them
-def _attributes(file: Path) -> set[str]:
-    """The names that a Python file reads of objects."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def model(name: str) -> ModuleType:

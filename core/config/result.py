@@ -40,7 +40,7 @@ Every metric, by checkpoint and task; `set` is each test set and `dev`, the deve
     curve                     dev            spearman_<sts.aggregate>, mean_cosine: from step 0 on
     curve                     avg            spearman_<sts.aggregate> of the tests, where they
                                              select (D40)
-    curve                     train          loss
+    curve                     train          loss; loss_…: a further term of it, by its name
     data                      set, other splits
                                              pairs: how many (ESimCSE, Table 3)
     untrained, untrained_first_last, untrained_first_last_0, whitening, bag_of_words
@@ -48,6 +48,9 @@ Every metric, by checkpoint and task; `set` is each test set and `dev`, the deve
                                              first layer; of last layer and embedding output (D77);
                                              that, whitened on the sentences of the set; random word
                                              vectors
+
+    start                     set, avg       spearman_all of the method's own vector before the
+                                             first step, where that is not [CLS]
 
 Times are no rows, since no run repeats them: `provenance["step_seconds"]` is the median time of a
 training step.
@@ -65,7 +68,7 @@ from core.config.section import Bound, Typed, one_of
 Status = Literal["ok", "collapsed", "diverged"]
 CHECKPOINTS = (  # time: of step_seconds
     *("selected", "last", "curve", "data", "time", "untrained", "untrained_first_last"),
-    *("untrained_first_last_0", "untrained_last", "whitening", "bag_of_words"),
+    *("untrained_first_last_0", "untrained_last", "whitening", "bag_of_words", "start"),
 )
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of a scale
 # metrics of rows; from `collapsed` on what `core.report.quantities` derives from them
@@ -84,9 +87,14 @@ QUANTITIES = frozenset(
 )
 
 
+TERM = "loss_"  # begins the metric of a further term of the loss
+
+
 def known_quantity(name: str) -> bool:
     """Whether a run has numbers of this name. An index may follow those on singular values:
-    `spectrum_50`."""
+    `spectrum_50`. A term of a method's loss has any name."""
+    if name.startswith(TERM) and name != TERM:
+        return True
     return re.sub(r"(?<=_)[0-9]+$", "0", name) in QUANTITIES
 
 

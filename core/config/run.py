@@ -10,7 +10,7 @@ never hashed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least
 from core.errors import UserError
@@ -36,6 +36,9 @@ class Data(Section):
         "static"
     )
     drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
+    columns: Annotated[int, "columns of the training text", at_least(1)] = field(
+        default=1, metadata={"neutral": 1}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +175,8 @@ class RunConfig(Section):
     in_paths = "run"
     cadence = 125  # steps between development checks in the method's paper
     trains = True  # False: the run scores the encoder that it starts from
+    columns = 1  # columns of the training text that the method reads
+    unread: ClassVar[tuple[str, ...]] = ()  # paths of fields that the method does not read
 
     def check(self):
         size = self.train.batch_size
@@ -230,14 +235,15 @@ class RunConfig(Section):
         return self.eval.apply_augmentation
 
     @property
-    def reads_words(self) -> bool:
-        """Whether a view is made of words, so that batches need the text beside its tokens."""
-        return False
-
-    @property
     def longest(self) -> int:
         """The most tokens that a training sentence of this run can have."""
         return self.data.max_length
+
+
+def needs_columns(count: int) -> str:
+    """What a method needs that reads so many columns of the training text."""
+    names = ",".join("abcdefgh"[:count])
+    return f"needs a training text with {count} columns; give --text FILE?columns={names}"
 
 
 def scaled_count(count: int, factor: float) -> int:

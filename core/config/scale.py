@@ -41,6 +41,7 @@ class Sources:
     encoder_name: str
     evaluation_digest: str
     evaluation_name: str
+    corpus_columns: int = 1  # more than one in a text of one's own with columns
     # where the released reader finds another number of rows (D36)
     corpus_rows_csv_quoted: int | None = None
     # encoders besides the scale's own, which stands for bert-base
@@ -162,6 +163,7 @@ def at_scale(
         "scale": scale.name,
         "data.digest": sources.corpus_digest,
         "data.rows": available,
+        "data.columns": sources.corpus_columns,
         "encoder.digest": encoder.digest,
         "eval.digest": run_evaluation_digest(run, sources),
         "train.batch_size": batch,

@@ -83,6 +83,11 @@ def has(run: RunConfig, path: str) -> bool:
     return path.rpartition(".")[2] in _field_names(_owner(run, path))
 
 
+def reads(run: RunConfig, path: str) -> bool:
+    """Whether a run has a field at a dotted path and its method reads the field."""
+    return path not in run.unread and has(run, path)
+
+
 def _owner(run: RunConfig, path: str) -> Any:
     """The section that a path names, or the run itself; None without such a section."""
     head, dot, _ = path.rpartition(".")

@@ -7,8 +7,9 @@ reads.
     hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in READERS
 
 `?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a
-configuration, `&` joins both. Rows are written into the cache as lines. Scores may lie on any
-scale: only their order counts.
+configuration, `&` joins both; behind a file `FILE?columns=…` does, too. A training text may have
+several columns: `--text FILE?columns=sent0,sent1,hard_neg`. Rows are written into the cache as
+lines. Scores may lie on any scale: only their order counts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from urllib.parse import parse_qsl
 from core.config.result import TASKS
 from core.config.scale import PAPER, Scale
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
-from core.data.text import HEADERS, expect, numbered_lines, parsed_rows, text_digest
+from core.data.text import COLUMNS_ENDING, HEADERS, expect, numbered_lines, parsed_rows, text_digest
 from core.errors import UserError, refusing, say
 from core.store import cache as caching
 
@@ -108,15 +109,23 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     `fetch`."""
     path = Path(os.path.expanduser(place)).absolute()
     if not place.startswith("hf:"):
+        options = ""
+        if not path.is_file() and "?" in place:
+            name, mark, stated = place.rpartition("?")
+            path = Path(os.path.expanduser(name)).absolute()
+            options = mark + stated
         if not path.is_file():
             raise UserError(f"--{kind} {path} is no file; give one, or a data set with hf:.")
-        if _ending(path) not in READERS or _ending(path) in BY_LINE:
+        by_line = _ending(path) not in READERS or _ending(path) in BY_LINE
+        if by_line and not options:
             return path
-        place = f"hf:{path}#train"
+        place = f"hf:{path}#train{options}"
     title, arguments, columns = _table_source(place, kind)
     key = text_digest([repr((arguments, columns))])[:16]
     stem = re.sub(r"\W", "-", title.rpartition("/")[2])[:60]
     ending = {"text": "txt", "pairs": "tsv"}[kind]
+    if kind == "text" and len(columns) > 1:
+        ending = COLUMNS_ENDING.removeprefix(".")
     folder = cache / "hf"
     name = f"{stem}.{key}"
     if arguments.get("revision") is not None:
@@ -157,8 +166,10 @@ def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tupl
         raise UserError(unclear)
     columns = tuple(filter(None, options.get("columns", "").split(",")))
     config = options.get("config")
-    if len(columns) not in (0, len(TABLE_COLUMNS[kind])):
+    if kind == "pairs" and len(columns) not in (0, len(TABLE_COLUMNS[kind])):
         raise UserError(unclear)
+    if len(set(columns)) < len(columns):
+        raise UserError(f"--{kind} {place[:120]!r} names a column twice; name each once.")
 
     # A data set on the hub, or a folder here.
     name, revision, split = match.group("name", "revision", "split")
@@ -230,6 +241,9 @@ def _lines(
             texts = [_field_text(row[column], column) for column in columns]
             if kind == "pairs":
                 _pair(texts)
+            elif len(columns) > 1:
+                for column, text in zip(columns, texts, strict=True):
+                    expect(text, f"a sentence in {column}", text)
             return "\t".join(texts) + "\n"
 
         numbered = enumerate(rows.select_columns(list(columns)), start=1)

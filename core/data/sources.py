@@ -15,7 +15,7 @@ from core.config.scale import SCALES, EncoderSource, Scale, Sources
 from core.data import encoders
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
-from core.data.text import measure
+from core.data.text import column_count, measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError
 from core.store.store import FIRST_DIGESTS, Store
@@ -180,6 +180,7 @@ def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHE
         digest, rows, quoted = measure(places.corpus, cache_dir)
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
         changes["corpus_name"] = places.corpus.name
+        changes["corpus_columns"] = column_count(places.corpus)
     if places.encoder is not None:
         changes |= _own_encoder(places.encoder)
     others = {encoder.stands_for: encoder for encoder in sources.others}
@@ -258,6 +259,7 @@ def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
     first, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
     return Sources(
         corpus_digest=config.data.digest,
+        corpus_columns=config.data.columns,
         corpus_name=about["corpus"],
         evaluation_name=about["evaluation"],
         encoder_digest=first.digest,

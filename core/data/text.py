@@ -22,6 +22,9 @@ from core.store.files import regular
 Numbered = TypeVar("Numbered")
 Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "demo"
+COLUMNS_ENDING = (
+    ".columns"  # the ending of a text with tabs between its columns, which the cache holds
+)
 LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
 LONGEST_SENTENCE = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table
@@ -63,6 +66,9 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
     UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
+    if path.suffix == COLUMNS_ENDING:
+        rows = content.count(b"\n")
+        return digest, rows, rows
 
     def count() -> list[int]:
         return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
@@ -75,10 +81,17 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
     return digest, lines, quoted
 
 
-def training_text(data: Data, corpus_path: str | None) -> list[str]:
-    """The sentences of the training text, in file order; None is the demo's own text (scale demo).
-    Raises UserError if the text is missing, is not UTF-8, or has another digest than the
-    configuration."""
+def column_count(path: Path) -> int:
+    """How many columns a training text has; 1 for a text of one sentence a line."""
+    if path.suffix != COLUMNS_ENDING:
+        return 1
+    return text_bytes(path).partition(b"\n")[0].count(b"\t") + 1
+
+
+def training_text(data: Data, corpus_path: str | None, column: int = 0) -> list[str]:
+    """The sentences of the training text, in file order, of one of its columns; None is the demo's
+    own text (scale demo). Raises UserError if the text is missing, is not UTF-8, or has another
+    digest than the configuration."""
     path = Path(corpus_path or DEMO_FOLDER / "sentences.txt.gz")
     content = text_bytes(path)
     if hashlib.sha256(content).hexdigest() != data.digest:
@@ -86,6 +99,9 @@ def training_text(data: Data, corpus_path: str | None) -> list[str]:
             f"The training text {path} is not the one that this run was planned with; plan it "
             "again."
         )
+    if data.columns > 1:
+        lines = decoded(content, str(path)).removesuffix("\n").split("\n")
+        return [line.split("\t")[column] for line in lines]
     return sentences(content, data.reader, str(path))
 
 

@@ -204,9 +204,14 @@ class Encoder(nn.Module):
         self.hidden = config.hidden_size
         self.norm_eps = config.layer_norm_eps
         self.max_positions = config.max_position_embeddings - offset
+        self.mask_token: int | None = None  # the id of [MASK], which the tokenizer names
         # in a list: a source of initial weights, not a part of this module
         self.pretrained_pooler: list[nn.Linear | None] = [None if pooler is None else pooler.dense]
 
     def forward(self, packed: Packed) -> Tensor:
         """[CLS] of the last layer, (B, hidden)."""
         return self.stack(self.embeddings(packed), packed)
+
+    def every(self, packed: Packed) -> Tensor:
+        """All tokens of the last layer, (T, hidden)."""
+        return self.stack.every(self.embeddings(packed), packed)[-1]

@@ -11,7 +11,7 @@ each product, which took a tenth of a demo step. Neither kind of place has a gra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +27,8 @@ class Packed(NamedTuple):
 
     ids, row, slot: (T,) token id, its sentence, its place in the sentence. first: (B,) index of
     each sentence's first token ([CLS]). mask: (B, L) True at real tokens. bias: of a padded batch,
-    (B, L) float32, 0 at real tokens and -inf at padding.
+    (B, L) float32, 0 at real tokens and -inf at padding. parts: how many views the batch holds, one
+    behind the other, if `in_parts` has stated it.
     """
 
     ids: Tensor
@@ -36,6 +37,7 @@ class Packed(NamedTuple):
     first: Tensor
     mask: Tensor
     bias: Tensor | None = None
+    parts: int | None = None
 
     @property
     def batch(self) -> int:
@@ -65,7 +67,8 @@ def pack(sentences: Sequence[np.ndarray], device: torch.device | str = "cpu") ->
         np.cumsum(lengths) - lengths,
         mask,
     )
-    return Packed(*(torch.from_numpy(array).to(device) for array in arrays))
+    tensors: Any = (torch.from_numpy(array).to(device) for array in arrays)
+    return Packed(*tensors)
 
 
 def token_matrix(sentences: Sequence[np.ndarray], width: int | None = None) -> Tensor:
@@ -79,6 +82,14 @@ def token_matrix(sentences: Sequence[np.ndarray], width: int | None = None) -> T
     matrix[:, 0] = lengths
     matrix[:, 1:][np.arange(width) < lengths[:, None]] = np.concatenate(sentences)
     return torch.from_numpy(matrix)
+
+
+def in_parts(batch: Packed | Tensor, parts: int) -> Packed | Tensor:
+    """The same batch, which states that it holds so many views of equal number, one behind the
+    other. A matrix (B, 1 + L) gets the shape (parts, B / parts, 1 + L)."""
+    if isinstance(batch, Packed):
+        return batch._replace(parts=parts)
+    return batch.view(parts, len(batch) // parts, -1)
 
 
 def looked_up(ids: Tensor, offsets: Tensor, chosen: Tensor, width: int) -> Tensor:
@@ -109,9 +120,13 @@ def places(batch: int, width: int, device: torch.device | str) -> TokenPlaces:
 
 
 def padded(matrix: Tensor, shared: TokenPlaces | None = None) -> Packed:
-    """The batch of a matrix (B, 1 + L) from `token_matrix`, on its device. Padding holds token 0,
-    which no real token attends to and no loss reads. `shared` are the places of this shape, if
-    made before."""
+    """The batch of a matrix (B, 1 + L) from `token_matrix` or `in_parts`, on its device. Padding
+    holds token 0, which no real token attends to and no loss reads. `shared` are the places of this
+    shape, if made before."""
+    parts = None
+    if matrix.dim() == 3:
+        parts = len(matrix)
+        matrix = matrix.flatten(0, 1)
     batch = matrix.shape[0]
     width = matrix.shape[1] - 1
     if shared is None:
@@ -119,7 +134,7 @@ def padded(matrix: Tensor, shared: TokenPlaces | None = None) -> Packed:
     row, slot, first = shared
     mask = slot.view(batch, width) < matrix[:, :1]
     bias = torch.zeros((), device=matrix.device).where(mask, float("-inf"))  # (B, L)
-    return Packed(matrix[:, 1:].reshape(-1), row, slot, first, mask, bias)
+    return Packed(matrix[:, 1:].reshape(-1), row, slot, first, mask, bias, parts)
 
 
 class Layout:

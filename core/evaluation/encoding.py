@@ -102,6 +102,14 @@ def load_checkpoint(
     return LoadedEncoder(model.eval().to(device), tokenizer, longest)
 
 
+def stated_pooling(folder: Path) -> Pooling:
+    """The pooling of a model that a run kept; cls for any other folder."""
+    if not (folder / "run.json").is_file():
+        return "cls"
+    pooling = json_object(folder / "1_Pooling" / "config.json")
+    return "mean" if pooling.get("pooling_mode_mean_tokens") is True else "cls"
+
+
 def _positions(model: Any) -> int:
     """The tokens that the model has positions for; RoBERTa's table starts behind its padding."""
     places = getattr(model.config, "max_position_embeddings", None) or 512

@@ -196,6 +196,13 @@ class Scorer:
                     sets[f"SICK-R {split}"] = load_sick(Path(evaluation_path), split)
         return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
+    def start_rows(self, model: Contrastive) -> list[Row]:
+        """The scores of the model's own vector before the first step, by set and their average."""
+        evaluation = self.score(model, self.sets)
+        scores = {name: score["all"] for name, score in evaluation.scores.items()}
+        scores["avg"] = evaluation.average(self.tests)
+        return [Row("start", name, "spearman_all", 0, score) for name, score in scores.items()]
+
     def check(self, model: Contrastive, config: RunConfig, step: int) -> Check:
         """One check during training: the score that selects the checkpoint (D40, D41), and its
         rows."""

@@ -4,6 +4,7 @@ otherwise."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple
 
@@ -24,15 +25,34 @@ Batches = tuple[Batch, ...]  # the arguments of `loss`
 Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `device_batch` for a device
 
 
+class Sentences(Sequence[str]):
+    """The sentences of a text, which is read when the first sentence is asked for: most methods
+    read tokens alone."""
+
+    def __init__(self, read: Callable[[], list[str]]):
+        self._read = read
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return self._read()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.texts[index]
+
+
 class TrainingText(NamedTuple):
-    """What batches are made of: token ids of every sentence, the sentences themselves where a
-    method reads words, the tokenizer, and the ids of a second, rewritten text where a run has
-    one."""
+    """What batches are made of: token ids of every sentence, the sentences themselves for methods
+    that read words, the tokenizer, the ids of a second, rewritten text where a run has one, and
+    those of further columns where the method reads a text with columns."""
 
     table: TokenTable
-    sentences: list[str] | None = None
+    sentences: Sequence[str] | None = None
     tokenizer: Any = None
     rewritten: TokenTable | None = None
+    columns: tuple[TokenTable, ...] = ()
 
 
 class Kept(nn.Module):
@@ -60,13 +80,46 @@ class Kept(nn.Module):
                 setattr(self, name, state[name])
 
 
+class Terms(Kept):
+    """Sums of the further terms of the loss since the last check, by name. They stay in place,
+    where a CUDA graph finds them."""
+
+    kept = ("sums", "counts")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums: dict[str, Tensor] = {}
+        self.counts: dict[str, Tensor] = {}  # in float32: the steps that are summed
+
+    def add(self, name: str, term: Tensor) -> None:
+        """Add a step's term, one number."""
+        value = term.detach().float().reshape(())
+        if name not in self.sums:
+            self.sums[name] = torch.zeros_like(value)
+            self.counts[name] = torch.zeros_like(value)
+        self.sums[name].add_(value)
+        self.counts[name].add_(1.0)
+
+    def means(self) -> dict[str, float]:
+        """The mean of each term, which then starts anew."""
+        means = {}
+        for name, total in self.sums.items():
+            count = self.counts[name]
+            if count:
+                means[name] = float(total / count)
+            total.zero_()
+            count.zero_()
+        return means
+
+
 class Contrastive(nn.Module):
     """The model of one run. A step calls `before_step`, `loss`, the optimiser, `after_update`,
     `after_step`.
 
     `capturable` says that `loss` and `after_update` do the same operations whenever `form` is the
     same: they read no number back, and use no number of Python's that changes between steps. A GPU
-    then replays them as one CUDA graph.
+    then replays them as one CUDA graph. A class that does not state it is not captured, whatever
+    its base states.
     """
 
     encoder: Encoder  # what a kept model's folder holds
@@ -78,6 +131,11 @@ class Contrastive(nn.Module):
     # of weights, in the type that a step's products read
     copies: Mapping[nn.Parameter, nn.Parameter] = {}
     averaged: tuple[list, list]  # weights that follow others, and those others: `follow` sets them
+
+    def __init_subclass__(cls, **arguments: Any):
+        super().__init_subclass__(**arguments)
+        if "capturable" not in cls.__dict__:
+            cls.capturable = False
 
     def form(self) -> Hashable:
         """What the model's state decides about the shapes of the next step, such as a growing
@@ -137,11 +195,17 @@ class Contrastive(nn.Module):
         """Vectors to be scored, (B, dim), in whatever mode the model is in."""
         raise NotImplementedError
 
+    def starts_from_cls(self) -> bool:
+        """Whether the scored vector of an untrained model is [CLS], or is compared with it. Else
+        the vector is scored before the first step, and gains count from there."""
+        return False
+
     def scored_parts(self) -> nn.Module:
-        """What `sentence_vectors` reads, and so a selected checkpoint holds: all but dropout."""
+        """What `sentence_vectors` reads, and so a selected checkpoint holds: all but dropout and
+        the logged terms."""
         parts = nn.Module()
         for name, module in self.named_children():
-            if name != "dropping":
+            if name not in ("dropping", "terms"):
                 parts.add_module(name, module)
         for name, parameter in self.named_parameters(recurse=False):
             parts.register_parameter(name, parameter)
@@ -152,6 +216,10 @@ class Contrastive(nn.Module):
     def new_layers(self) -> Sequence[nn.Module]:
         """The trained layers that start at random; train.new_layer_factor applies to them."""
         return ()
+
+    def term_means(self) -> dict[str, float]:
+        """The mean of each further term of the loss since the last check, by name."""
+        return {}
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
         """Numbers about the method that a run keeps, some of them of these sentences."""

@@ -242,11 +242,12 @@ def _passes(runs: Iterable[RunConfig]) -> Check:
 
 
 def gain(runs: Iterable[RunResult], task: str) -> Estimate:
-    """What runs score at their selected checkpoint over the untrained encoder's [CLS]."""
+    """What runs score at their selected checkpoint over the untrained encoder's [CLS], or over the
+    method's own vector before the first step where that is another."""
     stored = []
     for run in runs:
         if run.rows is not None:
-            before = run.rows.of("untrained", ALL).get(task)
+            before = run.rows.before_training(ALL).get(task)
             after = run.rows.of("selected", ALL).get(task)
             stored.append((run.status, before, after))
     scores = [after for status, _, after in stored if status != "diverged" and after is not None]
@@ -352,10 +353,10 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     met = None
     if abs(above) > half:
         met = above > 0
-    where = task
-    if task == "avg":
-        where = "the test average"
-    gains = f"gain {_spoken(method)} over the untrained [CLS] on {where}, SimCSE {_spoken(bar)}"
+    where = "the test average" if task == "avg" else task
+    own = any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs)
+    vector = "its own untrained vector" if own else "the untrained [CLS]"
+    gains = f"gain {_spoken(method)} over {vector} on {where}, SimCSE {_spoken(bar)}"
     words = f"runs of {cell.name} {gains}; a third is required"
     if math.isinf(half):
         words += ", and one run has no interval"

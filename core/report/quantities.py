@@ -56,6 +56,11 @@ class Rows:
         numbers = self._numbers.get((checkpoint, metric), {})
         return {task: number for (task, _), number in numbers.items() if np.isfinite(number)}
 
+    def before_training(self, metric: str) -> dict[str, float]:
+        """The numbers of a metric before training, by task: of the method's own vector where the
+        run has them, else of the untrained [CLS]."""
+        return self.of("untrained", metric) | self.of("start", metric)
+
     def curve(self, aggregate: str) -> pd.Series:
         """The development score x 100 by step, in order, step 0 (before training) first."""
         numbers = self._numbers.get(("curve", f"spearman_{aggregate}"), {})

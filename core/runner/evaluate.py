@@ -191,7 +191,7 @@ def _load_modules(options: argparse.Namespace, stated_by: Path) -> LoadedModel:
 
 
 def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> LoadedModel:
-    """The encoder with the pooling that the user names, or [CLS]."""
+    """The encoder with the pooling that the user names, that a kept model states, or [CLS]."""
     from core.evaluation import encoding
 
     folder: Path = options.model
@@ -200,7 +200,7 @@ def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> LoadedMo
         note = f". What {stated_by} says of modules, prompts and similarity is not used."
     elif not options.pooling and not stated_by:
         note = ". Choose another with --pooling."
-    pooling: Any = options.pooling or "cls"  # of a kept model, too
+    pooling: Any = options.pooling or encoding.stated_pooling(folder)
     checkpoint = encoding.load_checkpoint(
         folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
     )

@@ -132,6 +132,7 @@ def plan(
             if store.verified(name) or (use_published and store.has(name, use_published=True)):
                 done[name] = run.config
     _say_other_code(done, store)
+    _say_without_columns(studies, setup)
 
     # Those without the model that they could have left
     if keep_models:
@@ -155,6 +156,19 @@ def _check_labels(studies: Sequence[Study], setup: Setup, labels: Sequence[str])
         if label not in names:
             hint = nearest(label, names, f"there are {some} and others.")
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
+
+
+def _say_without_columns(studies: Sequence[Study], setup: Setup) -> None:
+    """Say which rows are left out since the training text lacks their columns."""
+    for study in studies:
+        rows: dict[str, list[str]] = {}
+        for cell in study.at(setup.scale).cells:
+            reason = setup.unavailable(study, cell)
+            if reason is not None and reason.kind == "no columns":
+                rows.setdefault(reason.words, []).append("/".join(cell.labels))
+        for words, names in rows.items():
+            left_out = f"{counted(len(names), 'row')} left out ({', '.join(names)})"
+            say(f"{study.name}, {left_out}: {words}.")
 
 
 def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:

@@ -36,7 +36,7 @@ def trial_faults(
             continue
         methods.add(config.method)
         digest = code_digest(config.method)
-        key = [VERSION, config.method, digest, execution.device, execution.keep_models]
+        key = [VERSION, config.method, digest, execution.device]
         name = cache.key_digest(key)
         if anew or cache.find(folder, name, "json") is None:
             waiting[name] = config

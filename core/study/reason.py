@@ -13,6 +13,7 @@ ReasonKind = Literal[
     "no such score",
     "no masked words",
     "no hub model",
+    "no columns",
     # runs that cannot carry the paper's experiment
     "too short",
     "passes",

@@ -9,9 +9,9 @@ from itertools import product
 
 from core.config.identity import run_id
 from core.config.methods import SETTLED, UNSCALED, profile_changes
-from core.config.run import OWN_ENCODER, RunConfig, Seed
+from core.config.run import OWN_ENCODER, RunConfig, Seed, needs_columns
 from core.config.scale import Scale, Sources, at_scale, run_evaluation_digest
-from core.config.vary import has, parsed, vary, written
+from core.config.vary import has, parsed, reads, vary, written
 from core.errors import UserError, shown
 from core.study.claim import Claim, Contrast, Term, changed
 from core.study.reason import Reason
@@ -69,6 +69,8 @@ class Setup:
             words = f"{scale} has no encoder in the place of {cell.encoder}"
             return Reason("no encoder", words)
         run = study.paper_config(cell, "paper")
+        if run.columns > self.sources.corpus_columns:
+            return Reason("no columns", needs_columns(run.columns))
         if run.eval.transfer and self.sources.transfer_digest is None:
             return Reason("no transfer tasks", "the evaluation data has no transfer tasks")
         lacking = unmeasured(study.metric_of(cell), run.eval.transfer, self.scale)
@@ -235,7 +237,7 @@ def values(part: Study) -> str:
 
 def _values(run: RunConfig, settings: Mapping[str, str]) -> dict[str, object]:
     """What settings change in a run, by path: those of which it has the field."""
-    return {path: parsed(run, path, text) for path, text in settings.items() if has(run, path)}
+    return {path: parsed(run, path, text) for path, text in settings.items() if reads(run, path)}
 
 
 def _words(
@@ -267,7 +269,12 @@ def _words(
             raise UserError(f"{path} cannot be set: {SETTLED[path]} settles it; change that.")
         # A run that has the field, else one that has the section; `parsed` refuses other fields.
         section = path.partition(".")[0]
-        run = max(runs.values(), key=lambda run: (has(run, path), has(run, section)))
+        run = max(
+            runs.values(),
+            key=lambda run: (reads(run, path), has(run, path), has(run, section)),
+        )
+        if has(run, path) and not reads(run, path):
+            raise UserError(f"No row of {study.name} reads {path}; set another field.")
         words[path] = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
     return words
 
@@ -287,7 +294,7 @@ def _varies(study: Study, path: str) -> bool:
 def _unchanged(paths: Iterable[str], runs: Runs) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
-        names = ["/".join(labels) for labels, run in runs.items() if not has(run, path)]
+        names = ["/".join(labels) for labels, run in runs.items() if not reads(run, path)]
         if names:
             yield f"No field {path}, and so unchanged: {', '.join(names)}."
 

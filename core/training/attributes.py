@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 OWN = frozenset(vars(nn.Module()))  # of every module
-ELSEWHERE = ("encoder", "dropping")  # parts that the project keeps itself
+ELSEWHERE = ("encoder", "dropping", "terms")  # parts that the project keeps itself
 NUMBERS = (bool, int, float, complex, str, bytes)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import torch
 
 from core.config import methods
 from core.config.identity import run_id
-from core.config.result import Result, Row
-from core.config.run import Execution, RunConfig
+from core.config.result import TERM, Result, Row
+from core.config.run import Execution, RunConfig, needs_columns
 from core.config.scale import SCALES
 from core.data.encoders import DEMO_ENCODER, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
@@ -24,7 +24,7 @@ from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
 from core.encoder.bert import Encoder
-from core.encoder.packing import pack, padded, token_matrix
+from core.encoder.packing import Packed, pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.encoder.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown_tokens
 from core.errors import UserError, say
@@ -32,10 +32,10 @@ from core.evaluation.baselines import baseline_rows, kept_rows
 from core.evaluation.edits import edit_rows
 from core.evaluation.encoding import load_checkpoint
 from core.evaluation.scoring import Scorer
-from core.methods.contrastive import Contrastive, TrainingText
+from core.methods.contrastive import Contrastive, Sentences, TrainingText
 from core.store.cache import Note
 from core.training.checkpoint import CheckpointFile
-from core.training.kept_model import keep_model
+from core.training.kept_model import keep_model, scored_pooling
 from core.training.optimiser import learning_rate
 from core.training.provenance import run_provenance
 from core.training.step import own_stream, slower
@@ -75,14 +75,21 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     if not file.step:
         file.rows += measure_untrained(config, execution, scorer, encoder, progress)
         file.rows += scorer.check(model, config, 0).rows
+        if config.trains and not model.starts_from_cls():
+            file.rows += scorer.start_rows(model)
 
     # train
+    terms: dict[str, float] = {}  # of the loss, at the last check
+
     def check(step: int) -> float:
         score, rows = scorer.check(model, config, step)
         file.rows += rows
+        terms.update(model.term_means())
+        for name, value in terms.items():
+            file.rows.append(Row("curve", "train", f"{TERM}{name}", step, value))
         return score
 
-    report = reporter(config, execution, file.step > 0, progress)
+    report = reporter(config, execution, file.step > 0, progress, terms)
     loaded = time.monotonic()
     with own_stream(device):
         batches = training_batches(config, text, device, file.step)
@@ -105,7 +112,14 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     if final.status != "diverged" and selected is not None:
         rows += measure_selected(config, scorer, model, tokenizer, selected.step, progress)
         if execution.keep_models:
-            keep_model(config, execution, model, encoder_folder(config, execution), selected.step)
+            source = encoder_folder(config, execution)
+            pooling: str | None = "cls"
+            if not model.starts_from_cls():
+                pooling = scored_pooling(model, first_sentences(config, text, device))
+            if pooling is None:
+                note("keeps no model: its vectors are neither [CLS] nor the mean of the tokens")
+            else:
+                keep_model(config, execution, model, source, selected.step, pooling)
 
     # times and versions, so no rows
     seconds = {
@@ -156,17 +170,20 @@ def measure_method(
 ) -> list[Row]:
     """The numbers that the method has about the trained model, some of them of the first batch of
     the text."""
-    count = min(config.train.batch_size, len(text.table))
-    sentences = [text.table[i] for i in range(count)]
-    if device.type == "cpu":
-        batch = pack(sentences)
-    else:
-        batch = padded(token_matrix(sentences).to(device))
     rows = []
-    for name, value in model.diagnostics(batch).items():
+    for name, value in model.diagnostics(first_sentences(config, text, device)).items():
         if value is not None:
             rows.append(Row("last", "train", name, config.train.steps, value))
     return rows
+
+
+def first_sentences(config: RunConfig, text: TrainingText, device: torch.device) -> Packed:
+    """The first sentences of the text as a batch, as many as a step has."""
+    count = min(config.train.batch_size, len(text.table))
+    sentences = [text.table[i] for i in range(count)]
+    if device.type == "cpu":
+        return pack(sentences)
+    return padded(token_matrix(sentences).to(device))
 
 
 def measure_selected(
@@ -189,14 +206,19 @@ def measure_selected(
 
 
 def reporter(
-    config: RunConfig, execution: Execution, go_on: bool, progress: Callable[[dict], None]
+    config: RunConfig,
+    execution: Execution,
+    go_on: bool,
+    progress: Callable[[dict], None],
+    terms: Mapping[str, float],
 ) -> Callable[[dict], None]:
     """What takes the training loop's reports: checks are also written for `tail -f` and
     TensorBoard.
 
     `<results>/logs/<run id>.jsonl` has a line of JSON a check: run, step, of, dev (the score that
-    selects), loss (mean since the last check), seconds. A resumed run appends, and repeats the
-    steps after its checkpoint. If the file cannot be written, the run goes on.
+    selects), loss and `loss_…` for further `terms` (means since the last check), seconds. A resumed
+    run appends, and repeats the steps after its checkpoint. If the file cannot be written, the run
+    goes on.
     """
     run = run_id(config)
     began = time.monotonic()
@@ -228,6 +250,8 @@ def reporter(
             "loss": round(loss, 4),
             "seconds": round(time.monotonic() - began, 2),
         }
+        for name, value in terms.items():
+            line[f"{TERM}{name}"] = round(value, 4)
         if not math.isnan(score):
             line["dev"] = round(score, 4)
         with contextlib.suppress(OSError), path.open("a") as file:
@@ -242,6 +266,7 @@ def reporter(
             "learning rate": learning_rate(config.train, step),
             "steps a second": message["rate"],
         }
+        scalars |= {f"{TERM}{name}": value for name, value in terms.items()}
         for name, number in scalars.items():
             board.add_scalar(name, number, step)
         board.flush()
@@ -257,6 +282,7 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, Any]
         raise UserError(f"The encoder in {folder} is not what this run {PLANNED}.")
     loaded = load_checkpoint(folder, pooling="cls")
     encoder = Encoder(loaded.model, settings.hidden_dropout, settings.attention_dropout)
+    encoder.mask_token = loaded.tokenizer.mask_token_id
     return encoder, loaded.tokenizer
 
 
@@ -271,18 +297,15 @@ def encoder_folder(config: RunConfig, execution: Execution) -> Path:
 def training_text_of(
     config: RunConfig, execution: Execution, tokenizer, device: torch.device, note: Note = say
 ) -> TrainingText:
-    """The training text as token ids, as sentences if the method reads words, and rewritten (Table
-    5). Raises UserError for a text of another length than data.rows."""
+    """The training text as token ids, as sentences for methods that read words, and rewritten
+    (Table 5). Raises UserError for a text of another length than data.rows."""
     data = config.data
-    sentences = None
-    if config.reads_words:
-        sentences = training_text(data, execution.corpus_path)
+    if config.columns > data.columns:
+        raise UserError(f"Method {config.method} {needs_columns(config.columns)}.")
+    sentences = Sentences(lambda: training_text(data, execution.corpus_path))
 
     def build() -> TokenTable:
-        texts = sentences
-        if texts is None:
-            texts = training_text(data, execution.corpus_path)
-        return tokenise(tokenizer, texts, data.max_length)
+        return tokenise(tokenizer, sentences.texts, data.max_length)
 
     key: list[str | int] = [
         "training",
@@ -291,18 +314,29 @@ def training_text_of(
         data.max_length,
         config.encoder.digest,
     ]
-    table = cached_table(Path(execution.cache_dir), key, build, note)
+    cache = Path(execution.cache_dir)
+    table = cached_table(cache, key, build, note)
+    further = []
+    for column in range(1, config.columns):
+        texts = partial(training_text, data, execution.corpus_path, column)
+        make = partial(tokenised_text, tokenizer, texts, data.max_length)
+        further.append(cached_table(cache, [*key, "column", column], make, note))
     if len(table) != data.rows:
         raise UserError(
             f"The training text has {len(table)} sentences, not the {data.rows} it {PLANNED}."
         )
     rewriting = config.rewriting
     if rewriting is None:
-        return TrainingText(table, sentences, tokenizer)
+        return TrainingText(table, sentences, tokenizer, columns=tuple(further))
     rewritten = partial(rewritten_table, config, rewriting, execution, tokenizer, device, note=note)
     if rewriting.view == "both":
         table = rewritten("online")
     return TrainingText(table, sentences, tokenizer, rewritten("target"))
+
+
+def tokenised_text(tokenizer, texts: Callable[[], list[str]], max_length: int) -> TokenTable:
+    """The token ids of a text, which is read first."""
+    return tokenise(tokenizer, texts(), max_length)
 
 
 def scorer_for(

@@ -7,12 +7,15 @@ import json
 import shutil
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 
 from core.config.identity import canonical_json, run_id
 from core.config.run import Execution, RunConfig
 from core.data.encoders import ENCODER_FILES
 from core.encoder.bert import Encoder
+from core.encoder.packing import Packed
+from core.encoder.pooling import KEPT_POOLINGS, Encoded
 from core.errors import printable, refusing
 from core.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
@@ -22,7 +25,7 @@ from core.store.store import Store
 CARD = """# Run {run}
 
 {method}, trained at scale {scale} from {encoder}; the checkpoint of step {step} of {steps}.
-A sentence's vector is [CLS] of the last layer; compare vectors by their cosine.
+A sentence's vector is {vector} of the last layer; compare vectors by their cosine.
 
     from sentence_transformers import SentenceTransformer
     vectors = SentenceTransformer("{run}").encode(["A sentence."])
@@ -34,13 +37,22 @@ WARNING = (
 )
 
 
-def keep_model(
-    config: RunConfig, execution: Execution, model: Contrastive, source: Path, step: int
-) -> None:
-    """Write the model's encoder with its present weights, unless the run scores more than [CLS].
+VECTORS = {"cls": "[CLS]", "mean": "the mean of the tokens"}
+CLOSE = 1e-4  # of a vector's largest number: two ways of pooling that differ less are the same
 
-    `source` is the folder of the encoder that the run started from. Raises UserError if it cannot
-    be written.
+
+def keep_model(
+    config: RunConfig,
+    execution: Execution,
+    model: Contrastive,
+    source: Path,
+    step: int,
+    pooling: str = "cls",
+) -> None:
+    """Write the model's encoder with its present weights, unless the run scores a head behind it.
+
+    `source` is the folder of the encoder that the run started from, `pooling` a name of VECTORS.
+    Raises UserError if it cannot be written.
     """
     if not config.keepable:
         return
@@ -54,8 +66,8 @@ def keep_model(
         "modules.json": [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")],
         "1_Pooling/config.json": {
             "word_embedding_dimension": encoder.hidden,
-            "pooling_mode_cls_token": True,
-            "pooling_mode_mean_tokens": False,
+            "pooling_mode_cls_token": pooling == "cls",
+            "pooling_mode_mean_tokens": pooling == "mean",
         },
         "sentence_bert_config.json": {
             "max_seq_length": encoder.max_positions,
@@ -67,6 +79,7 @@ def keep_model(
         warning = WARNING
     card = CARD.format(
         run=run,
+        vector=VECTORS[pooling],
         method=config.method,
         scale=config.scale,
         step=step,
@@ -89,6 +102,22 @@ def keep_model(
         (folder / "1_Pooling").mkdir()
         for name, content in layout.items():
             (folder / name).write_text(json.dumps(content, indent=2) + "\n")
+
+
+@torch.inference_mode()
+def scored_pooling(model: Contrastive, batch: Packed) -> str | None:
+    """The pooling that gives the scored vectors of this batch: cls, mean, or None for others.
+
+    It compares the vectors themselves, so it holds for whatever a method computes.
+    """
+    model.eval()
+    scored = model.sentence_vectors(batch).float()
+    for name, pool in KEPT_POOLINGS.items():
+        vectors = pool(Encoded(model.encoder, batch)).float()
+        same = vectors.shape == scored.shape
+        if same and float((vectors - scored).abs().max()) <= CLOSE * float(vectors.abs().max()):
+            return name
+    return None
 
 
 def _module(index: int, path: str, kind: str) -> dict[str, object]:

@@ -77,7 +77,7 @@ class Step:
         if shapes not in self._inputs:
             matrices = [torch.zeros_like(part, device=self.device) for part in batch]
             self._inputs[shapes] = [
-                (matrix, places(len(matrix), matrix.shape[1] - 1, self.device))
+                (matrix, places(matrix[..., 0].numel(), matrix.shape[-1] - 1, self.device))
                 for matrix in matrices
             ]
         inputs = self._inputs[shapes]
@@ -201,8 +201,8 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
     sentences = []
     if not model.capturable:
         sentences.append(
-            "Steps are not replayed as a CUDA graph: this method or setting computes with numbers "
-            "on the CPU."
+            "Steps are not replayed as a CUDA graph: the method does not state capturable, or this "
+            "setting computes with numbers on the CPU."
         )
     if train.precision == "bf16" and not multiplies_bf16(device):
         name = torch.cuda.get_device_name(device)

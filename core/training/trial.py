@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from core.config import methods
 from core.config.identity import from_canonical_json
 from core.config.run import Execution, RunConfig
-from core.encoder.packing import Packed, pack, padded
+from core.encoder.packing import pack
 from core.encoder.streams import seed_libraries
 from core.errors import UserError, counted, fault, place
 from core.methods.contrastive import Contrastive
@@ -46,7 +46,7 @@ def trial(config: RunConfig, execution: Execution) -> list[str]:
     material = Material.of(config, execution)
     try:
         with own_stream(material.device):
-            return _sentences(material, execution.keep_models)
+            return _sentences(material)
     except UserError as error:
         return [str(error)]
     except (MemoryError, torch.OutOfMemoryError):
@@ -55,7 +55,7 @@ def trial(config: RunConfig, execution: Execution) -> list[str]:
         return [_fault(config.method, error)]
 
 
-def _sentences(material: Material, keeps: bool) -> list[str]:
+def _sentences(material: Material) -> list[str]:
     """The checks, in an order in which a mistake is named before what follows from it."""
     first = Training(material)
     model = first.model
@@ -87,7 +87,7 @@ def _sentences(material: Material, keeps: bool) -> list[str]:
     sentences = [*loose, *_untrained(material, model)]
     sentences += _unread_views(material, model)
     sentences += _resumed(material, first, middle)
-    sentences += _scored(material, model, second, keeps)
+    sentences += _scored(material, model, second)
     if material.device.type == "cuda" and model.capturable:
         sentences += replayed(model, lambda captures: losses_of(material, captures))
     return sentences
@@ -123,7 +123,7 @@ def _modes(model: Contrastive, before: Mapping[str, bool]) -> list[str]:
 def _unread_views(material: Material, model: Contrastive) -> list[str]:
     """Views that `contrast` gets and does not read: the loss is the same whatever they are."""
     contrast = getattr(model, "contrast", None)
-    if contrast is None or "extra" in vars(type(model)):
+    if contrast is None or "extra" in vars(type(model)) or material.device.type != "cpu":
         return []
     calls: list[tuple[Tensor, ...]] = []
     state = copy.deepcopy(model.state_dict())
@@ -133,11 +133,9 @@ def _unread_views(material: Material, model: Contrastive) -> list[str]:
         return contrast(*pooled)
 
     model.contrast = recorded  # type: ignore[assignment]
-    parts = []
-    for part in next(training_batches(material.config, material.text, material.device)):
-        parts.append(part if isinstance(part, Packed) else padded(part.to(material.device)))
+    batch = next(training_batches(material.config, material.text, material.device))
     with torch.no_grad():
-        model.loss(*parts)
+        model.loss(*batch)
     del model.contrast
     noise = torch.Generator().manual_seed(0)
     where = _where(model, r"\s*def contrast\b")
@@ -179,7 +177,7 @@ def _resumed(material: Material, whole: Training, content: dict[str, Any]) -> li
     for name in sorted(lost):
         sentences.append(
             f"{_attribute(model, name)}: self.{name} is no part of the state, so a resumed run "
-            f"loses it and a GPU's replayed steps freeze it; use {COPY}."
+            f"loses it; use {COPY}."
         )
     if not lost and resumed.losses != whole.losses[-1:]:
         where = _where(model, r"\s*def (loss|contrast|views|batch)\b")
@@ -196,7 +194,7 @@ def _resumed(material: Material, whole: Training, content: dict[str, Any]) -> li
     return sentences
 
 
-def _scored(material: Material, model: Contrastive, later: Training, keeps: bool) -> list[str]:
+def _scored(material: Material, model: Contrastive, later: Training) -> list[str]:
     """What is wrong with the vectors that are scored. `later` has trained as many steps."""
     if model.draws_when_scored or model.scored_by_slot:
         return []
@@ -209,7 +207,6 @@ def _scored(material: Material, model: Contrastive, later: Training, keeps: bool
         vectors = model.sentence_vectors(batch)
         again = model.sentence_vectors(batch)
         halves = [model.sentence_vectors(pack(part, material.device)) for part in _halves(texts)]
-        cls = model.encoder(batch)
     if len(vectors) != len(texts):
         rows = counted(len(vectors), "row")
         return [
@@ -244,11 +241,6 @@ def _scored(material: Material, model: Contrastive, later: Training, keeps: bool
         sentences.append(
             f"{where}: sentence_vectors reads more than scored_parts holds, so a selected "
             "checkpoint would be scored with later weights; add what it reads to scored_parts."
-        )
-    if keeps and material.config.keepable and not torch.equal(cls, vectors):
-        sentences.append(
-            f"{where}: the vectors that are scored are not [CLS], which a kept model's folder "
-            "says; leave out --keep-models."
         )
     return sentences
 

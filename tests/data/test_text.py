@@ -1,7 +1,10 @@
 """Training text and token tables: readers, digests, the cache and its damage; what is shipped has
 the digests that runs name."""
 
+import csv
+import dataclasses
 import hashlib
+import json
 import random
 
 import numpy as np
@@ -9,13 +12,16 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
+from core.config.methods import base
 from core.config.run import Data
 from core.config.scale import DEMO
 from core.data import sources
 from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, has_masked_words
+from core.data.own_data import data_file
 from core.data.sts import load_demo, sets_digest
 from core.data.text import (
     DEMO_FOLDER,
+    column_count,
     measure,
     read_csv_quoted,
     read_lines,
@@ -200,3 +206,35 @@ def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
         logits = model.eval()(**encoded).logits[0]
     guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(5).indices[0]
     assert words & set(tokenizer.convert_ids_to_tokens(guess.tolist()))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
+def test_a_text_with_columns_has_a_text_a_column(tmp_path, ending):
+    rows = [("a dog runs", 'he said, "no"', "a cat"), ("two", "three", "four")]
+    names = ("sent0", "sent1", "hard_neg")
+    path = tmp_path / f"text.{ending}"
+    if ending == "jsonl":
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
+    elif ending == "tsv":
+        path.write_text("".join("\t".join(row) + "\n" for row in (names, *rows)))
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerows([names, *rows])
+    made = data_file(f"{path}?columns=sent1,hard_neg", "text", tmp_path)
+    digest, count, _ = measure(made, tmp_path)
+    assert (count, column_count(made)) == (2, 2)
+    data = dataclasses.replace(base("simcse", "paper").data, digest=digest, columns=2)
+    for column in (0, 1):
+        expected = [row[1 + column] for row in rows]
+        assert training_text(data, str(made), column) == expected
+    with pytest.raises(UserError, match="no hardneg; name the columns"):
+        data_file(f"{path}?columns=sent1,hardneg", "text", tmp_path)
+
+
+def test_a_row_without_a_sentence_in_a_column_is_refused(tmp_path):
+    path = tmp_path / "text.csv"
+    path.write_text("a,b\none,two\nthree,\n")
+    with pytest.raises(UserError, match="row 2: expected a sentence in b"):
+        data_file(f"{path}?columns=a,b", "text", tmp_path)

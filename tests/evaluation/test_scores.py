@@ -13,6 +13,7 @@ from core.config.result import Row
 from core.data.sts import StsSet
 from core.encoder.packing import looked_up, pack, padded, token_matrix
 from core.encoder.tokens import TokenTable
+from core.encoder.vectors import cosines
 from core.evaluation import metrics
 from core.evaluation.baselines import Untrained
 
@@ -48,21 +49,21 @@ def test_aggregates():
 def test_cosines():
     x = draw.normal(size=(20, 5)).astype(np.float32)
     y = draw.normal(size=(20, 5)).astype(np.float32)
-    found = metrics.cosines(x, y)
-    assert found.dtype == np.float32 and metrics.cosines(x * 1e20, y).tolist() == pytest.approx(
+    found = cosines(x, y)
+    assert found.dtype == np.float32 and cosines(x * 1e20, y).tolist() == pytest.approx(
         found.tolist()
     )
     assert found.tolist() == pytest.approx(
         [u @ v / math.sqrt((u @ u) * (v @ v)) for u, v in zip(x, y, strict=True)], abs=1e-6
     )
-    assert (metrics.cosines(x, x) == 1).all() and (metrics.cosines(x, -3 * x) == -1).all()
+    assert (cosines(x, x) == 1).all() and (cosines(x, -3 * x) == -1).all()
 
 
 def test_what_has_no_number_is_nan():
     for cosine in ([0.5, 0.5, 0.5], [0.1, math.nan, 0.3], [0.1, math.inf, 0.3]):
         assert math.isnan(metrics.spearman(np.array(cosine), np.array([1.0, 2.0, 3.0])))
     x = np.array([[0.0, 0.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, 0.0]])
-    assert np.isnan(metrics.cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
+    assert np.isnan(cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
     for zero in (np.array([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 0.0]])):
         assert math.isnan(metrics.uniformity(zero, "global")) and math.isnan(
             metrics.mean_cosine(zero)
@@ -160,7 +161,7 @@ def test_metrics_of_tensors_are_those_of_arrays():
     )
     a = torch.from_numpy(x)
     b = torch.from_numpy(y)
-    assert np.allclose(metrics.cosines(a, b), metrics.cosines(x, y), rtol=1e-6, atol=0)
+    assert np.allclose(cosines(a, b), cosines(x, y), rtol=1e-6, atol=0)
     for mode in metrics.MODES:
         assert metrics.alignment(a, b, mode) == pytest.approx(
             metrics.alignment(x, y, mode), rel=1e-12

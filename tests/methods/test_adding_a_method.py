@@ -1,17 +1,12 @@
 """Adding a method is adding a folder: the examples are copied, trained and compared with their
 papers' formulas."""
 
-import importlib
-import shutil
-import sys
-
 import numpy as np
 import pytest
 import small_runs
 import torch
 from places import ROOT
 
-import core.methods
 from core.config import methods
 from core.config.identity import canonical_json, from_canonical_json, run_id
 from core.config.method_code import code_digest, is_code_of
@@ -26,34 +21,6 @@ from core.study.catalogue import catalogue
 from core.training import job
 
 EXAMPLES = ROOT / "examples" / "methods"
-
-
-@pytest.fixture
-def added(monkeypatch, tmp_path):
-    """A function that puts a method's folder, changed or not, beside the shipped methods; the
-    folder."""
-    place = tmp_path / "core" / "methods"
-    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(place)])
-
-    def add(source, name=None, **files):
-        name = name or source.name
-        shutil.copytree(source, place / name)
-        for stem, (old, new) in files.items():
-            file = place / name / f"{stem}.py"
-            assert old in file.read_text()
-            file.write_text(file.read_text().replace(old, new))
-        methods._folders.cache_clear()
-        for module in (
-            f"core.methods.{name}",
-            f"core.methods.{name}.settings",
-            f"core.methods.{name}.model",
-        ):
-            monkeypatch.delitem(sys.modules, module, raising=False)
-        importlib.invalidate_caches()
-        return place / name
-
-    yield add
-    methods._folders.cache_clear()
 
 
 def dcl(first, second, config):
@@ -168,7 +135,7 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
         (
             paper,
             {"loss.temperature": 0.1},
-            r"leave it 0.05, or correct its spelling in contrast \(.*barlow/model.py, line 9\)\.$",
+            r"leave it 0.05, or correct its spelling in contrast \(.*barlow/model.py, line 11\)\.$",
         ),
     ):
         with pytest.raises(UserError, match=sentence):
@@ -203,7 +170,7 @@ def test_a_value_that_a_method_s_own_check_refuses_is_one_sentence_with_its_line
 WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     (
         {"model": ("def contrast", "def contrasts")},
-        "model.py, line 9: contrasts is no hook; did you mean contrast?",
+        "model.py, line 11: contrasts is no hook; did you mean contrast?",
     ),
     (
         {"model": ("def contrast", "def _compared")},
@@ -211,7 +178,7 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ),
     (
         {"model": ("self, first, second", "self, first")},
-        "model.py, line 9: write def contrast(self, first, second).",
+        "model.py, line 11: write def contrast(self, first, second).",
     ),
     (
         {"model": ("self.config.barlow.redundancy", "1")},
@@ -219,10 +186,10 @@ WRONG = (  # what is changed in barlow's files, and the sentence of a plan
     ),
     (
         {"model": (".barlow.redundancy", ".loss.temperatur")},
-        "model.py, line 14: There is no field loss.temperatur; did you mean loss.temperature?",
+        "model.py, line 16: There is no field loss.temperatur; did you mean loss.temperature?",
     ),
     ({"model": ("class Model", "class Twins")}, "model.py, line 1: It states no Model"),
-    ({"model": ("def contrast(", "def contrast((")}, "model.py, line 9: It is no Python"),
+    ({"model": ("def contrast(", "def contrast((")}, "model.py, line 11: It is no Python"),
     (
         {"settings": ('"simcse"', '"simsce"')},
         "settings.py, line 17: There is no method simsce; did you mean simcse?",
@@ -317,7 +284,7 @@ def test_a_loss_that_is_not_one_number_is_refused_at_the_first_step(
     monkeypatch.setattr(job, "load_demo", small_runs.thinned)
     with pytest.raises(
         UserError,
-        match=f"core/methods/whole/model.py, line 12: contrast returned {what}; return one number, "
+        match=f"core/methods/whole/model.py, line 14: contrast returned {what}; return one number, "
         "such as",
     ):
         small_runs.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))

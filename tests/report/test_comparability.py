@@ -3,11 +3,12 @@ learns."""
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
 import pytest
-from fake_store import SOURCES, FakeStore, add_simcse, made_setup, reworded
+from fake_store import SOURCES, FakeStore, add_simcse, as_table, made_setup, reworded
 from scipy import stats
 from small_study import small
 
@@ -16,7 +17,15 @@ from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data.encoders import MINI_ENCODER, encoder_digest
 from core.errors import UserError
-from core.report.comparability import against_bar, initial_share, lag, length, trained, turnover
+from core.report.comparability import (
+    against_bar,
+    gain,
+    initial_share,
+    lag,
+    length,
+    trained,
+    turnover,
+)
 from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
 from core.report.statistics import over_seeds
@@ -364,3 +373,18 @@ def test_other_words_of_every_reason_change_text_alone():
     }
     assert {"too short", "gain", "no baseline", "no score", "untrained shows it"} <= kinds
     assert {"untrained unmeasured", "no encoder"} <= kinds
+
+
+def test_a_gain_counts_from_the_method_s_own_vector_where_that_is_not_cls():
+    """Mean pooling that learns nothing has no gain, however much better than [CLS] it starts."""
+    rows = [("untrained", 20.0), ("start", 50.0), ("selected", 50.5)]
+    numbers = [(place, "avg", "spearman_all", 0, value) for place, value in rows]
+    columns = ["checkpoint", "task", "metric", "step", "value"]
+
+    def gained(numbers):
+        table = as_table(pd.DataFrame(numbers, columns=columns))
+        run = SimpleNamespace(status="ok", rows=Rows(table, {}))
+        return gain([run], "avg").mean
+
+    assert gained(numbers) == pytest.approx(0.5)
+    assert gained([numbers[0], numbers[2]]) == pytest.approx(30.5)

@@ -94,6 +94,8 @@ QUEUE_OF_PYTHON = """
         return info_nce(first, second, old, temperature=0.05)
 """
 REPLACED_BUFFER = """
+    capturable = True
+
     def build(self):
         self.register_buffer("centre", torch.zeros(self.encoder.hidden))
 

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from core.encoder.bert import Encoder
 from core.encoder.layers import INITIAL_SPREAD
 from core.encoder.packing import Packed
+from core.encoder.pooling import Encoded
 from core.encoder.streams import torch_stream
 from core.methods.contrastive import Batcher, Batches, Kept, TrainingText, placed
 from core.methods.esimcse.repetition import repeated
 from core.methods.esimcse.settings import ESimCSERun, MomentumQueue
 from core.methods.losses import info_nce
-from core.methods.simcse.model import TwoViews
+from core.methods.simcse.model import Views
 
 
 class VectorQueue(Kept):
@@ -46,8 +47,10 @@ class VectorQueue(Kept):
             self.entries = placed(torch.cat([self.entries, vectors])[-size:], self.entries)
 
 
-class ESimCSE(TwoViews):
+class ESimCSE(Views):
     """The model of one run. Without a queue it is SimCSE's loss on the views that it gets."""
+
+    capturable = True
 
     def __init__(self, config: ESimCSERun, encoder: Encoder, device: torch.device):
         super().__init__(config, encoder, device)
@@ -138,7 +141,7 @@ class ESimCSE(TwoViews):
         """Move the momentum weights, then push this batch's vectors (B, hidden) from them."""
         self.average(self.config.momentum.lambda_)
         head = self.head if self.momentum_head is None else self.momentum_head
-        self.queue.push(head(self.momentum_encoder(kept)))
+        self.queue.push(head(self.pool(Encoded(self.momentum_encoder, kept))))
 
 
 @torch.no_grad()

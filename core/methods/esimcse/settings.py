@@ -152,10 +152,6 @@ class ESimCSERun(RunConfig):
         return 1.0 / (1.0 - self.momentum.lambda_) + queue
 
     @property
-    def reads_words(self) -> bool:
-        return self.dup is not None and self.dup.unit != "subword"
-
-    @property
     def longest(self) -> int:
         width = self.data.max_length
         dup = self.dup

@@ -226,6 +226,9 @@ class MoCoSE(Contrastive, Kept):
             return pooled
         return self.projection(pooled)
 
+    def starts_from_cls(self) -> bool:
+        return True
+
     def scored_parts(self) -> nn.ModuleDict:
         return nn.ModuleDict(
             {"encoder": self.encoder, "pooler": self.pooler, "projection": self.projection}

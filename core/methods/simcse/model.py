@@ -1,4 +1,4 @@
-"""Two views of each sentence by one encoder and its head; and SimCSE, whose views differ by dropout
+"""Views of each sentence by one encoder and its head; and SimCSE, whose two views differ by dropout
 alone."""
 
 from __future__ import annotations
@@ -6,7 +6,9 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,47 +18,101 @@ import torch
 from torch import Tensor, nn
 
 from core.encoder.bert import Encoder
-from core.encoder.dropout import dropping
+from core.encoder.dropout import Dropout, dropping
 from core.encoder.layers import new_linear
-from core.encoder.packing import Packed
+from core.encoder.packing import Packed, in_parts
+from core.encoder.pooling import Encoded
 from core.encoder.streams import torch_stream
+from core.encoder.tokens import tokenise
 from core.errors import UserError, counted, place
-from core.methods.contrastive import Batcher, Batches, Contrastive, TrainingText
+from core.methods.contrastive import Batcher, Batches, Contrastive, Terms, TrainingText
 from core.methods.losses import in_float32, info_nce
 
 
-class TwoViews(Contrastive, ABC):
-    """A model that contrasts two views of each sentence. A method of your own implements
-    `contrast`. It may replace `views` (what the encoder reads), `pooled` (what is contrasted) and
-    `build` (more layers). Every layer outside the encoder counts as new."""
+class Draw:
+    """What `views` may use beside the tokens of a sentence.
+
+    rng: draw what is random from it alone. config: the run's configuration. `draw.random()` and
+    other names of `rng` work, too.
+    """
+
+    def __init__(self, rng: Random, config: Any, text: TrainingText, index: int):
+        self.rng = rng
+        self.config = config
+        self.tokenizer = text.tokenizer
+        self._text = text
+        self._index = index
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the sentence, between blanks."""
+        assert self._text.sentences is not None, "a job gives the sentences"
+        return self._text.sentences[self._index].split()
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Token ids of the text's further columns, as far as the method reads them."""
+        return tuple(table[self._index] for table in self._text.columns)
+
+    def tokens(self, words: Sequence[str]) -> np.ndarray:
+        """Token ids of these words, special tokens included, cut at data.max_length."""
+        return tokenise(self.tokenizer, [" ".join(words)], self.config.data.max_length)[0]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rng, name)
+
+
+class Views(Contrastive, ABC):
+    """A model that contrasts views of each sentence. A method of your own implements `contrast`. It
+    may replace `views` (what the encoder reads), `pool` (how tokens become a vector), `pooled`
+    (what is contrasted), `extra` (further terms of the loss) and `build` (more layers). Every layer
+    outside the encoder counts as new."""
 
     config: Any  # a RunConfig with the method's own section
-    capturable = True
+    terms: Terms  # of a method with `extra`
 
     def __init__(self, config: Any, encoder: Encoder, device: torch.device):
         super().__init__()
         self.config = config
         self.encoder = encoder
         self.head: nn.Module = nn.Identity()
+        # the views of the step that is computed, as `contrast` gets them
+        self.pooled_views: tuple[Tensor, ...] = ()
+        self._half = False  # whether the step's products are in bf16 on a CPU
         if config.eval.head != "never":
             linear = self.linear("heads", encoder.hidden, encoder.hidden)
             self.head = nn.Sequential(OrderedDict(linear=linear, tanh=nn.Tanh()))
         self.build()
+        if type(self).extra is not Views.extra:
+            self.terms = Terms()
         self.to(device)
         self.dropping = dropping(config.seed.data, device, self)
 
     @abstractmethod
-    def contrast(self, first: Tensor, second: Tensor) -> Tensor:
-        """The loss, a scalar, of pooled views, (B, dim) each, in float32 outside autocast."""
+    def contrast(self, *pooled: Any, **_: Any) -> Tensor:
+        """The loss, a scalar, of the pooled views, (B, dim) each, in float32 outside autocast. A
+        method writes `contrast(self, first, second)`, or as many as it has views."""
 
     @staticmethod
-    def views(tokens: np.ndarray, rng: Random) -> tuple[np.ndarray, np.ndarray]:
-        """Both views of a sentence's token ids, special tokens included; draw from `rng` alone."""
+    def views(tokens: np.ndarray, draw: Draw) -> tuple[np.ndarray, ...]:
+        """The views of a sentence's token ids, special tokens included: as many of each sentence.
+        Usually the sentence twice, or the columns of a text that has columns."""
+        if draw.columns:
+            return (tokens, *draw.columns)
         return tokens, tokens
+
+    def pool(self, encoded: Encoded) -> Tensor:
+        """One vector of each sentence, (B, hidden), in training, scoring and a kept model."""
+        return encoded.first
 
     def pooled(self, batch: Packed) -> Tensor:
         """What `contrast` gets of a batch, (B, dim)."""
-        return self.head(self.encoder(batch))
+        return self.head(self.pool(Encoded(self.encoder, batch)))
+
+    def extra(self, batch: Packed) -> Mapping[str, Tensor]:
+        """Further terms of the loss by name, a scalar each. They are added to it and logged.
+        `self.pooled_views` holds the views that `contrast` got."""
+        return {}
 
     def build(self) -> None:
         """Make more layers; `self.linear` makes one. Called before the model goes to its device."""
@@ -65,58 +121,124 @@ class TwoViews(Contrastive, ABC):
         """A new Linear with weights of the random stream of this name."""
         return new_linear(inputs, outputs, torch_stream(self.config.seed.model, name))
 
+    def clean(self, batch: Packed) -> Tensor:
+        """What `pooled` gives of a batch without dropout, (B, dim) in float32. Gradients pass; stop
+        them with `detach`."""
+        with self._without_dropout(), self._as_the_step_computes():
+            return in_float32(self.pooled(batch))
+
+    @contextmanager
+    def _without_dropout(self) -> Iterator[None]:
+        modules = [m for m in self.modules() if isinstance(m, (Dropout, nn.Dropout))]
+        modes = [module.training for module in modules]
+        for module in modules:
+            module.training = False
+        try:
+            yield
+        finally:
+            for module, mode in zip(modules, modes, strict=True):
+                module.training = mode
+
+    def _as_the_step_computes(self) -> torch.autocast:
+        """The arithmetic of the step's own pass; `contrast` and `extra` are called in float32."""
+        return torch.autocast("cpu", torch.bfloat16, enabled=self._half, cache_enabled=False)
+
     def loss(self, views: Packed) -> Tensor:
-        """The loss of one step. `views` holds the first views of a batch, then its second views."""
-        pooled = self.pooled(views)
-        if len(pooled) != views.batch:
-            where = place(Path(inspect.getfile(type(self))), "    def pooled")
-            rows = counted(len(pooled), "row")
-            raise UserError(
-                f"{where}: pooled gave {rows} for {views.batch} sentences; give one each, in their "
-                "order."
-            )
-        first, second = pooled.chunk(2)  # (B, dim) each
+        """The loss of one step. `views` holds the first views of a batch, then its second views,
+        and so on."""
+        self._half = torch.is_autocast_enabled("cpu")
+        whole = self.pooled(views)
+        if len(whole) != views.batch:
+            rows = counted(len(whole), "row")
+            problem = f"gave {rows} for {views.batch} sentences; give one each, in their order"
+            raise self._refusal("pooled", problem)
+        pooled = whole.chunk(views.parts or 2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
-            loss = self.contrast(in_float32(first), in_float32(second))
+            self.pooled_views = tuple(map(in_float32, pooled))
+            loss = self._scalar("contrast", self._contrasted())
+            terms = self.extra(views)
+            if not isinstance(terms, Mapping):
+                raise self._refusal("extra", "returned no dict; return a number by name")
+            for name, term in terms.items():
+                loss = loss + self._scalar("extra", term)
+                self.terms.add(name, term)
+        self.pooled_views = ()
+        return loss
+
+    def _contrasted(self) -> Any:
+        """What `contrast` makes of the views. Raises UserError if it takes another number."""
+        count = len(self.pooled_views)
+        try:
+            inspect.signature(self.contrast).bind(*self.pooled_views)
+        except TypeError:
+            made = counted(count, "view")
+            problem = f"does not take the {made} of a sentence; write contrast(self, *pooled)"
+            raise self._refusal("contrast", problem) from None
+        return self.contrast(*self.pooled_views)
+
+    def _scalar(self, hook: str, loss: Any) -> Tensor:
+        """A loss that a hook returned. Raises UserError unless it is one number."""
         if isinstance(loss, Tensor) and loss.numel() == 1:  # the shape alone: a GPU replays this
             return loss
         returned = type(loss).__name__
         if isinstance(loss, Tensor):
             returned = counted(loss.numel(), "number")
-        where = place(Path(inspect.getfile(type(self))), "    def contrast")
-        raise UserError(
-            f"{where}: contrast returned {returned}; return one number, such as their mean."
-        )
+        raise self._refusal(hook, f"returned {returned}; return one number, such as their mean")
+
+    @classmethod
+    def _refusal(cls, hook: str, problem: str) -> UserError:
+        """A sentence about a hook of the method's file, with its line."""
+        where = place(Path(inspect.getfile(cls)), f"    def {hook}")
+        return UserError(f"{where}: {hook} {problem}.")
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
-        """Vectors to be scored, (B, hidden): the raw [CLS], or the head's output with eval.head=on
-        (D65)."""
-        cls = self.encoder(batch)
+        """Vectors to be scored, (B, hidden): those of `pool`, or the head's output with
+        eval.head=on (D65)."""
+        vectors = self.pool(Encoded(self.encoder, batch))
         if self.config.eval.head == "on":
-            return self.head(cls)
-        return cls
+            return self.head(vectors)
+        return vectors
+
+    def starts_from_cls(self) -> bool:
+        own = type(self)
+        return own.pool is Views.pool and own.sentence_vectors is Views.sentence_vectors
+
+    def term_means(self) -> dict[str, float]:
+        if type(self).extra is Views.extra:
+            return {}
+        return self.terms.means()
 
     def new_layers(self) -> list[nn.Module]:
-        return [
-            module for name, module in self.named_children() if name not in ("encoder", "dropping")
-        ]
+        others = ("encoder", "dropping", "terms")
+        return [module for name, module in self.named_children() if name not in others]
 
     @classmethod
     def batch(
         cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Sequence[int]
     ) -> Batches:
-        """Both views of each sentence, as 2B sentences."""
-        first = []
-        second = []
+        """The views of each sentence: all first views, then all second views, and so on."""
+        by_sentence = []
         for i in places:
-            view, other = cls.views(text.table[i], rng)
-            first.append(view)
-            second.append(other)
-        return (pack(first + second),)
+            made = cls.views(text.table[i], Draw(rng, config, text, i))
+            if not isinstance(made, (tuple, list)) or not made:
+                problem = f"returned {type(made).__name__}; return a tuple of arrays of token ids"
+                raise cls._refusal("views", problem)
+            by_sentence.append(made)
+        counts = sorted(set(map(len, by_sentence)))
+        if len(counts) > 1:
+            problem = f"returned {counts[0]} views of one sentence and {counts[-1]} of another"
+            raise cls._refusal("views", f"{problem}; return as many of each")
+        by_view = zip(*by_sentence, strict=True)
+        return (in_parts(pack(list(chain.from_iterable(by_view))), counts[0]),)
 
 
-class SimCSE(TwoViews):
+TwoViews = Views  # the name that methods with two views were written with
+
+
+class SimCSE(Views):
     """The model of one run."""
+
+    capturable = True
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
         return info_nce(first, second, None, temperature=self.config.loss.temperature)

@@ -6,6 +6,8 @@ from core.methods.simcse.model import TwoViews
 class Model(TwoViews):
     """Squared distance of the cross-correlation matrix from the identity."""
 
+    capturable = True
+
     def contrast(self, first, second):
         first, second = ((x - x.mean(0)) / (x.std(0, correction=0) + 1e-5) for x in (first, second))
         squares = (first.T @ second / len(first)).pow(2)  # (dim, dim)

@@ -9,6 +9,8 @@ from core.methods.simcse.model import TwoViews
 class Model(TwoViews):
     """Minus each pair's cosine, plus the log of the sum over all other sentences' views."""
 
+    capturable = True
+
     def contrast(self, first, second):
         views = F.normalize(torch.cat([first, second]), dim=1)  # (2B, dim)
         logits = views @ views.T / self.config.loss.temperature  # (2B, 2B)

@@ -1,0 +1,17 @@
+"""Three views: SimCSE's two, and the sentence with some of its words left out as a third."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from core.config.methods import derived
+from core.config.section import SHARE, Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Three(Section):
+    """The third view."""
+
+    left_out: Annotated[float, "share of the words that the third view leaves out", SHARE] = 0.2
+
+
+METHOD = derived("simcse", title="Three views", section=Three)

@@ -1,0 +1,17 @@
+"""Triplets (Schroff et al. 2015): a positive is to be nearer than a hard negative by a margin."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from core.config.methods import derived
+from core.config.section import ABOVE_0, Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triplet(Section):
+    """The margin."""
+
+    margin: Annotated[float, "how much nearer, in squared distance of unit vectors", ABOVE_0] = 0.2
+
+
+METHOD = derived("simcse", title="Triplets", section=Triplet, columns=3)

@@ -1,0 +1,17 @@
+"""VICReg (Bardes et al. 2022): near views, dimensions that vary and do not correlate."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from core.config.methods import derived
+from core.config.section import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VICReg(Section):
+    """The covariance term has weight 1."""
+
+    weight: Annotated[float, "weight of distance and variance"] = 25.0
+
+
+METHOD = derived("simcse", title="VICReg", section=VICReg, changes={"eval.head": "never"})
