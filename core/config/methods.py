@@ -11,7 +11,6 @@ import ast
 import dataclasses
 import difflib
 import functools
-import hashlib
 import importlib
 import re
 from collections.abc import Mapping
@@ -112,7 +111,19 @@ def derived(
     the paper's units. columns: how many columns of the training text the method reads, from the
     first on. A temperature that its `contrast` does not read cannot be changed.
     """
+    if section is not None:
+        _check_section(section)
     return Derived(base, title, section, tuple((changes or {}).items()), columns)
+
+
+def _check_section(section: type) -> None:
+    """Refuse a section that is no frozen dataclass: runs are compared and named by its values."""
+    parameters = vars(section).get("__dataclass_params__")
+    if not issubclass(section, Section) or parameters is None or not parameters.frozen:
+        raise UserError(
+            f"{section.__name__} is no frozen section; write class {section.__name__}(Section) "
+            "under @dataclass(frozen=True, slots=True, kw_only=True)."
+        )
 
 
 @functools.cache  # one class of runs a method
@@ -180,6 +191,11 @@ def _folders() -> dict[str, Path]:
     return dict(sorted(folders.items()))
 
 
+def folder(name: str) -> Path:
+    """The folder of a method's files."""
+    return _folders()[name]
+
+
 def method(name: str) -> Method:
     """What a method's settings say. Raises UserError for an unknown name and unusable files."""
     folders = _folders()
@@ -198,7 +214,7 @@ def method(name: str) -> Method:
         # else its runs would be another method's
         if not isinstance(stated, Method) or stated.name != name:
             raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
-    except Exception as error:  # the folder is being written, perhaps by somebody else
+    except (Exception, SystemExit) as error:  # the folder is being written, or ends the process
         raise UserError(fault(settings, error, "METHOD")) from error
     _check_files(folders[name], stated.paper)
     return stated
@@ -295,32 +311,44 @@ def _check_hooks(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
 
 
 def _check_own_fields(settings: Path, file: Path, run: RunConfig) -> None:
-    """Refuse a field of the method's own sections that its model does not read."""
-    attributes = source.attributes(file)
+    """Refuse a field of the method's own sections that neither its model nor another file of its
+    folder reads."""
+    files = [path for path in sorted(file.parent.glob("*.py")) if path != settings]
     for attribute in public_names(type(run)).values():
         section = type(getattr(run, attribute))
         if section.__module__ != f"{PACKAGE}.{run.method}.settings":
             continue
+        read = set().union(*(_fields_read(path, section.label()) for path in files))
         for name, field in public_names(section).items():
-            if name not in attributes and field not in attributes:
+            if name not in read and field not in read:
                 where = place(settings, rf"\s*{field}:")
                 raise UserError(
                     f"{where}: model.py does not read {name}; read it there, or leave it out."
                 )
 
 
+def _fields_read(file: Path, section: str) -> set[str]:
+    """The names that a Python file reads of a section: behind its name, behind a variable that was
+    set to it, or of a function's parameter, which may stand for it."""
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    variables = {section}
+    for node in nodes:
+        if isinstance(node, ast.arg) and node.arg != "self":
+            variables.add(node.arg)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(f".{section}"):
+            variables.update(map(ast.unparse, node.targets))
+    fields = set()
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            if owner in variables or owner.endswith(f".{section}"):
+                fields.add(node.attr)
+    return fields
+
+
 def model(name: str) -> ModuleType:
     """The module that trains a method's runs; it needs torch."""
     return importlib.import_module(f"{PACKAGE}.{name}.model")
-
-
-def code_digest(name: str) -> str:
-    """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count."""
-    files = sorted(_folders()[name].glob("*.py"))
-    texts = [
-        f"{file.name}\n{ast.dump(ast.parse(file.read_text(encoding='utf-8')))}\n" for file in files
-    ]
-    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
 def as_coded(changes: Mapping[str, object]) -> dict[str, Mapping[str, object]]:

@@ -39,6 +39,15 @@ def python_stream(seed: int, purpose: str) -> random.Random:
     return random.Random(stream_seed(seed, purpose))
 
 
+def seed_libraries(seed: int, purpose: str) -> None:
+    """Seed the generators of torch (on the CPU), numpy and the standard library that code draws
+    from without naming a stream, such as `nn.Linear` and `random.random`."""
+    number = stream_seed(seed, purpose)
+    torch.default_generator.manual_seed(number)
+    np.random.seed(number % (1 << 32))
+    random.seed(number)
+
+
 def in_parallel(
     call: Callable[[Item], Output], batches: Iterable[Item], device: str
 ) -> list[Output]:

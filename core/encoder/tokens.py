@@ -27,10 +27,11 @@ REWRITING_VERSION = 1  # raised when a change of code is meant to change what is
 
 class TokenTable:
     """Token ids of many sentences: sentence i is ids[offsets[i]:offsets[i + 1]] of the flat int32
-    `ids`."""
+    `ids`. Sentences are read-only: every epoch and every run of the process reads them."""
 
     def __init__(self, ids: np.ndarray, offsets: np.ndarray):
-        self.ids = ids
+        self.ids = ids.view()
+        self.ids.flags.writeable = False
         self.offsets = offsets
         self._held: tuple[Tensor, Tensor] | None = None
 

@@ -200,9 +200,18 @@ class Contrastive(nn.Module):
         the vector is scored before the first step, and gains count from there."""
         return False
 
-    def scored_parts(self) -> nn.ModuleDict:
-        """The modules that `sentence_vectors` reads: what a kept checkpoint has to hold."""
-        raise NotImplementedError
+    def scored_parts(self) -> nn.Module:
+        """What `sentence_vectors` reads, and so a selected checkpoint holds: all but dropout and
+        the logged terms."""
+        parts = nn.Module()
+        for name, module in self.named_children():
+            if name not in ("dropping", "terms"):
+                parts.add_module(name, module)
+        for name, parameter in self.named_parameters(recurse=False):
+            parts.register_parameter(name, parameter)
+        for name, buffer in self.named_buffers(recurse=False):
+            parts.register_buffer(name, buffer)
+        return parts
 
     def new_layers(self) -> Sequence[nn.Module]:
         """The trained layers that start at random; train.new_layer_factor applies to them."""

@@ -19,7 +19,7 @@ from core.report.quantities import SPECTRUM, value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
-from core.report.words import contrast_here
+from core.report.words import contrast_here, trained_rates
 from core.study.claim import Contrast, labels_of
 from core.study.registered import changed_after_runs
 from core.study.study import FigureSpec, Metric, Study
@@ -94,6 +94,11 @@ def cell_frame(result: Judged) -> pd.DataFrame:
         numbers = _cell_numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
         rows.append({**_setting(result, cell), **names, **numbers})
     frame = pd.DataFrame(rows)
+    rates = trained_rates(result)
+    if rates:
+        frame["trained_rate"] = [
+            rates[labels][1] if labels in rates else np.nan for labels in cells
+        ]
     if why_unmarked(result):
         frame["different"] = frame["different"].where(frame["different"] == "", "no verdict")
     return frame

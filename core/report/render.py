@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from core.errors import counted
+from core.errors import UserError, counted
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
@@ -45,35 +45,53 @@ def render(
     pictures = figures_dir / key
     results = gathered(grids, store)
     lines = []
+    undrawn = set()
     for result in results:
         name = result.study.name
         head = _head(result)
         if not result.begun:
             lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
             continue
-        cells = frames.cell_frame(result)
-        curves = frames.curve_frame(result)
+        try:
+            picture = _draw(result, tables, pictures, small)
+            lines.append(f"{head}; {tables / name}.md; {picture}")
+        except (OSError, UserError):  # of the folder, and so of every study
+            raise
+        except Exception as error:
+            words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            lines.append(
+                f"{head}; it cannot be drawn ({words}); correct the study's axes or figure."
+            )
+            undrawn.add(name)
+    drawn = [result for result in results if result.begun and result.study.name not in undrawn]
+    return lines, drawn
 
-        # tables
-        texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
-        if len(curves):
-            texts["_curves.csv"] = frames.csv_text(curves, digits=6)
-        if not small:
-            texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
-            texts[".tex"] = latex(result)
-        files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
-        _write_all(tables, files)
 
-        # figures
-        kinds = ["png"]
-        if not small:
-            kinds.append("pdf")
-        with drawing():
-            drawn = _images(study_figures(result, cells, curves), kinds)
-        _write_all(pictures, drawn)
-        remove(name, tables, pictures, but=(*files, *drawn))
-        lines.append(f"{head}; {tables / name}.md; {_picture(result, pictures, drawn)}")
-    return lines, [result for result in results if result.begun]
+def _draw(result: Judged, tables: Path, pictures: Path, small: bool) -> str:
+    """Write a study's tables and figures; where its figure is, or why it has none."""
+    name = result.study.name
+    cells = frames.cell_frame(result)
+    curves = frames.curve_frame(result)
+
+    # tables
+    texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
+    if len(curves):
+        texts["_curves.csv"] = frames.csv_text(curves, digits=6)
+    if not small:
+        texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
+        texts[".tex"] = latex(result)
+    files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
+    _write_all(tables, files)
+
+    # figures
+    kinds = ["png"]
+    if not small:
+        kinds.append("pdf")
+    with drawing():
+        drawn = _images(study_figures(result, cells, curves), kinds)
+    _write_all(pictures, drawn)
+    remove(name, tables, pictures, but=(*files, *drawn))
+    return _picture(result, pictures, drawn)
 
 
 def study_figures(result: Judged, cells: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Figure]:

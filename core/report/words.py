@@ -8,6 +8,7 @@ from itertools import chain
 
 from core.config.fields import explained
 from core.config.result import SCORE, unit
+from core.config.section import decimal
 from core.errors import counted, shown
 from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
 from core.report.quantities import worst_value
@@ -36,6 +37,7 @@ READING = (
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
 )
+RATE = "train.learning_rate"
 # What scale mini is, said of the encoder that the project brings for it.
 MINI_ENCODER = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
 CUT = (
@@ -63,8 +65,30 @@ ENVIRONMENT = (
 
 
 def title(result: StudyResult) -> str:
-    """Paper, table and caption."""
-    return f"{result.study.paper_name} {result.study.title}: {result.study.caption}"
+    """Paper, table and caption, and the learning rates that labels state in the paper's units."""
+    words = f"{result.study.paper_name} {result.study.title}: {result.study.caption}"
+    rates = [
+        f"{label} as {rate:.3g}" for label, rate in dict(trained_rates(result).values()).items()
+    ]
+    if rates:
+        words += f". Scale {result.setup.scale.name} trains the learning rates {', '.join(rates)}"
+    return words
+
+
+def trained_rates(result: StudyResult) -> dict[tuple[str, ...], tuple[str, float]]:
+    """By the labels of a cell, the label that states its learning rate, and the rate at which the
+    cell is trained, where the scale changed it."""
+    rates = {}
+    for entry in result.cells:
+        cell = entry.cell
+        stated = result.study.named(cell, result.setup.profile).get(RATE)
+        if stated is None or entry.unavailable is not None:
+            continue
+        trained = entry.place.config(0).train.learning_rate
+        for label in cell.labels:
+            if trained != stated and decimal(label) == stated:
+                rates[cell.labels] = (label, trained)
+    return rates
 
 
 def setting(result: StudyResult) -> str:

@@ -127,6 +127,12 @@ def command_parser() -> Parser:
     )
     add("--use-published", **switch, help="count published runs as done")
     add("--force", **switch, help="train stored runs again")
+    add(
+        "--trial",
+        action=argparse.BooleanOptionalAction,
+        help="with --plan: try the methods for silent mistakes, as a training does by itself "
+        "before a method's first run; --no-trial leaves that out",
+    )
     add = (
         parser.add_argument_group("instead of training").add_mutually_exclusive_group().add_argument
     )

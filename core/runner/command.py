@@ -294,6 +294,11 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
         failure = store.failure(run.run_id)
         if failure:
             say(f"failed  {run.run_id} {run.label}: {failure}")
+    faults = []
+    if training.options.trial:
+        faults = training.trial_faults(plan, anew=True)
+        say(*faults, out=sys.stderr)
+        print(f"Trial: {counted(len(faults), 'fault') if faults else 'no fault'}.")
     if len(plan.missing) < len(plan.runs):
         from core.report.results import gather
 
@@ -310,7 +315,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
 
         for line in judged_at(grids, store):
             say(line)
-    return 0
+    return 2 if faults else 0
 
 
 def menu(training: RunTrainer, studies: list[Study]) -> int:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.config import methods
+from core.config.method_code import is_code_of
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError, are, counted, nearest, say
@@ -180,11 +180,11 @@ def _say_without_columns(grids: Sequence[Grid]) -> None:
 
 def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
     """Say how many of these stored runs were made by other code of their method."""
-    digest = functools.cache(methods.code_digest)
+    is_present = functools.cache(is_code_of)
     others = Counter[str]()
     for name, config in done.items():
         code = store.codes.get(name)
-        if code is not None and code != digest(config.method):
+        if code is not None and not is_present(code, config.method):
             others[config.method] += 1
     for method, number in others.items():
         say(

@@ -11,14 +11,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from core.config.run import Execution
 from core.data import encoders, hub
 from core.data.sources import Found, first_digests
-from core.errors import are, counted, say
+from core.errors import UserError, are, counted, say
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
@@ -26,6 +26,7 @@ from core.runner.estimate import Expectation, expectation
 from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
+from core.runner.trials import trial_faults
 from core.runner.worker import Order
 from core.store.store import Store
 from core.study.catalogue import Catalogue
@@ -35,6 +36,7 @@ from core.study.setup import Setup, check_device
 DRAWING = 2.0
 DRAWING_STUDY = 1.5
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
+NOT_TRAINED = "Nothing is trained; correct that, or give --no-trial to train in spite of it."
 # Imported before the first fork: transformers loads its parts only when they are used.
 WARM = (
     "transformers.models.auto.modeling_auto",
@@ -48,12 +50,13 @@ WARM = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a command works with. `home` is the folder of `results` and `figures`; children of a
-    process that has loaded `warm` run `job`."""
+    process that has loaded `warm` run `job`. The module `trial` tries methods; "" for none."""
 
     catalogue: Catalogue
     home: Path
     job: str = "core.training.job:run"
     warm: tuple[str, ...] = WARM
+    trial: str = "core.training.trial"
 
 
 class RunTrainer:
@@ -90,6 +93,11 @@ class RunTrainer:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan)
+        if self.options.trial is not False:
+            faults = self.trial_faults(plan, anew=bool(self.options.trial))
+            if faults:
+                say(*faults, out=sys.stderr)
+                raise UserError(NOT_TRAINED)
         self.store.prepare()
         first = first_digests(self.setup.scale, self.store.root)
         if first:
@@ -185,12 +193,21 @@ class RunTrainer:
         lines += ["", f"{why} {still}. Go on with:".strip()]
         return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
 
-    def scheduler(self) -> Any:
-        """What trains: this machine, or the workers of a cluster. Nothing of where and with what
-        runs are executed is part of their identity; who launches them fills in device and
-        threads."""
+    def trial_faults(self, plan: Plan, anew: bool = False) -> list[str]:
+        """What is wrong with the methods of missing runs, in sentences; empty if nothing is."""
+        if not self.around.trial:
+            return []
         options = self.options
-        scale = self.setup.scale
+        execution = self.execution()
+        if not options.cluster:
+            here = devices.resources(self.setup.scale.name, options.device, options.jobs)
+            execution = replace(execution, device=here.device, threads=here.jobs * here.threads)
+        return trial_faults(plan.missing, execution, self.around.trial, anew)
+
+    def execution(self) -> Execution:
+        """Where and with what runs are executed, but for device and threads. Nothing of it is part
+        of their identity."""
+        options = self.options
         places = self.found.places
         sources = self.found.sources
         paths = {
@@ -206,18 +223,24 @@ class RunTrainer:
         for encoder in sources.others:
             folder = str(places.others[encoder.stands_for])
             others.append((encoder.digest, folder, encoder.name))
-        execution = Execution(
+        return Execution(
             results_dir=str(self.store.root),
             cache_dir=str(cache_folder()),
             encoder_name=sources.encoder_name,
             keep_models=options.keep_models,
-            checkpoint_minutes=None if scale.generated else CHECKPOINT_MINUTES,
+            checkpoint_minutes=None if self.setup.scale.generated else CHECKPOINT_MINUTES,
             pairs=tuple((name, str(path)) for name, path in places.pairs),
             other_encoders=tuple(others),
             **named,
         )
+
+    def scheduler(self) -> Any:
+        """What trains: this machine, or the workers of a cluster. Who launches a run fills in
+        device and threads."""
+        options = self.options
+        scale = self.setup.scale
         order = Order(
-            execution=execution,
+            execution=self.execution(),
             job=self.around.job,
             warm=self.around.warm,
             provenance=self.found.provenance(),

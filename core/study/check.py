@@ -15,6 +15,7 @@ from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.claim import POINT, Claim, Contrast, Labels, labels_of
+from core.study.columns import COLUMNS
 from core.study.study import Cell, Study
 
 # a run under each profile, by the cell's labels
@@ -64,7 +65,13 @@ def _check_distinct(study: Study, laid_out: list[str]) -> None:
 
 
 def _check_axis_names(study: Study, laid_out: list[str]) -> None:
-    """Refuse a layout, a figure and tasks along axes that the study has not."""
+    """Refuse an axis of a column's name, and a layout, a figure and tasks along axes that the study
+    has not."""
+    for axis in study.axes:
+        if axis.name in COLUMNS:
+            raise UserError(
+                f"The axis {axis.name} has the name of a column of CSV files; give it another name."
+            )
     used = [*laid_out]
     if study.figure is not None:
         used += filter(None, (study.figure.x, study.figure.series))

@@ -158,10 +158,20 @@ def mean_scatters_more(
 
 
 def slope(cells: Sequence[Labels | str], x: Sequence[float], above: float = 0.0) -> Contrast:
-    """The least-squares slope of the cells over x, which varies, is greater than `above`."""
+    """The least-squares slope of the cells over x, which varies, is greater than `above`, in
+    their unit per unit of x; `rises` has the cells' unit."""
     mean = sum(x) / len(x)
     square = sum((value - mean) ** 2 for value in x)
     return weighted(cells, [(value - mean) / square for value in x], above)
+
+
+def rises(cells: Sequence[Labels | str], x: Sequence[float], by: float = 0.0) -> Contrast:
+    """The least-squares line through the cells over x rises by more than `by`, in their unit, from
+    the least x to the largest."""
+    width = max(x) - min(x)
+    line = slope(cells, x)
+    weights = [term.weight * width for term in line.terms]
+    return weighted(cells, weights, by)
 
 
 def mean_above(

@@ -143,7 +143,9 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     unavailable = _without_sources(cell, setup) or _without_scores(study, cell, setup)
     if unavailable is None:
         base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
-        base = vary(base, {path: value for path, value in named.items() if path in UNSCALED})
+        in_run_units = study.units == "run"
+        kept = {path: value for path, value in named.items() if in_run_units or path in UNSCALED}
+        base = vary(base, kept)
         unavailable = _without_text(base, setup)
     names_data_seed = "seed.data" in named or "seed.data" in profile_changes(paper, setup.profile)
     configs: tuple[RunConfig, ...] = ()

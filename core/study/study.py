@@ -115,6 +115,7 @@ class Study(Typed):
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer
     tasks (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes
     whatever the scale has. With `equal_updates` batches of every size have as many steps.
+    With `units="run"` values are those that runs train with, and not the paper's that a scale changes.
     `must_learn` are the cells (None: any label) that show whether their method learns, where that
     is not the reference's method.
     """
@@ -143,6 +144,7 @@ class Study(Typed):
     tasks: Literal["tests", "probes"] | None = None
     least_seeds: int = 1
     equal_updates: bool = False
+    units: Literal["paper", "run"] = "paper"  # of what base and cells change
     footnotes: tuple[str, ...] = ()
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
     source: Paper | None = None  # the paper's facts, which whoever finds the study puts in

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from core.config import methods
 from core.config.identity import NUMERICS, run_id
+from core.config.method_code import code_digest
 from core.config.result import Row
 from core.config.run import Execution, RunConfig
 from core.errors import UserError
@@ -107,7 +107,7 @@ class CheckpointFile:
             "run_id": run_id(config),
             "numerics": NUMERICS,
             "device": self.device.type,
-            "code of the method": methods.code_digest(config.method),
+            "code of the method": code_digest(config.method),
         }
         self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()

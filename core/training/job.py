@@ -25,6 +25,7 @@ from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
 from core.encoder.bert import Encoder
 from core.encoder.packing import Packed, pack, padded, token_matrix
+from core.encoder.streams import seed_libraries
 from core.encoder.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown_tokens
 from core.errors import UserError, say
 from core.evaluation.baselines import baseline_rows, kept_rows
@@ -60,7 +61,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     encoder, tokenizer = load_encoder(config, execution)
     text = training_text_of(config, execution, tokenizer, device, note)
     scorer = scorer_for(config, execution, tokenizer, encoder, device, note)
-    model = methods.model(config.method).Model(config, encoder, device)
+    model = new_model(config, encoder, device)
     file = CheckpointFile(config, execution, model, note)
     unknown = unknown_tokens(text.table, tokenizer)
     if unknown:
@@ -134,6 +135,13 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     if file.resumed_at:
         provenance["resumed_at_steps"] = file.resumed_at
     return Result(status=final.status, rows=tuple(rows), pairs=final.pairs, provenance=provenance)
+
+
+def new_model(config: RunConfig, encoder: Encoder, device: torch.device) -> Contrastive:
+    """The model of a run before its first step. Layers that a method makes by torch's own classes
+    start from the run's seed, too."""
+    seed_libraries(config.seed.model, "layers")
+    return methods.model(config.method).Model(config, encoder, device)
 
 
 def measure_untrained(

@@ -12,7 +12,7 @@ from importlib import metadata
 
 import torch
 
-from core.config import methods
+from core.config.method_code import code_digest
 from core.config.run import Execution, RunConfig
 from core.encoder.processor import processor
 from core.encoder.tokens import TokenTable
@@ -52,7 +52,7 @@ def run_provenance(
         "host": socket.gethostname(),
         "commit": code.current_commit(),
         "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
-        "method_code": methods.code_digest(config.method),
+        "method_code": code_digest(config.method),
         "encoder": others.get(config.encoder.digest, execution.encoder_name),
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
         "peak_memory_bytes": peak,

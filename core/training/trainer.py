@@ -14,7 +14,7 @@ import torch
 
 from core.config import methods
 from core.config.run import RunConfig
-from core.encoder.streams import numpy_stream, python_stream
+from core.encoder.streams import numpy_stream, python_stream, seed_libraries
 from core.methods.contrastive import Batch, Contrastive, TrainingText, device_batch
 from core.training.checkpoint import Candidate, CheckpointFile, TrainingState
 from core.training.optimiser import adamw, learning_rate
@@ -200,12 +200,14 @@ def training_batches(
     config: RunConfig, text: TrainingText, device: torch.device, done: int = 0
 ) -> Iterator[tuple[Batch, ...]]:
     """The arguments of `model.loss` for each training step after the first `done` steps. Batches of
-    skipped steps are made, too (0.1 ms each), so that later random draws stay the same."""
+    skipped steps are made, too (0.1 ms each), so that later random draws stay the same. What a step
+    draws without naming a stream depends on the seed and the step alone."""
     model = methods.model(config.method).Model
     drawing = python_stream(config.seed.data, "augmentation")
     batcher = functools.partial(device_batch, device, config.longest)
     indices = batch_indices(config, len(text.table))
     for step in range(config.train.steps):
+        seed_libraries(config.seed.data, f"step {step}")
         batch = model.batch(config, text, batcher, drawing, next(indices))
         if step >= done:
             yield batch

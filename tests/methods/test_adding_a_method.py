@@ -9,6 +9,7 @@ from places import ROOT
 
 from core.config import methods
 from core.config.identity import canonical_json, from_canonical_json, run_id
+from core.config.method_code import code_digest, is_code_of
 from core.config.methods import base
 from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
@@ -102,7 +103,7 @@ def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(
         == config
         == from_canonical_json(canonical_json(config))[0]
     )
-    assert store.verified(run_id(config)) and store.codes[run_id(config)] == methods.code_digest(
+    assert store.verified(run_id(config)) and store.codes[run_id(config)] == code_digest(
         source.name
     )
 
@@ -230,6 +231,45 @@ def test_what_is_wrong_with_a_method_s_files_is_one_sentence_of_a_plan(added, ch
     methods._folders.cache_clear()
     with pytest.raises(UserError, match="core/methods/wrong/"):
         methods.method("wrong")
+
+
+def test_a_field_of_the_same_name_elsewhere_is_not_read_and_a_helper_s_reading_counts(added):
+    read = "self.config.barlow.redundancy"
+    added(EXAMPLES / "barlow", "elsewhere", model=(read, "first.sum().redundancy"))
+    with pytest.raises(UserError, match="model.py does not read redundancy"):
+        methods.method("elsewhere")
+    folder = added(EXAMPLES / "barlow", "helped", model=(read, "weight(self.config)"))
+    (folder / "weights.py").write_text("def weight(run):\n    return run.barlow.redundancy\n")
+    assert base("helped", "paper").barlow.redundancy == 0.0051
+
+
+@pytest.mark.parametrize("settings", [("frozen=True, ", ""), ("@dataclass(", "@dict(")])
+def test_a_section_that_is_not_frozen_is_one_sentence(added, settings):
+    added(EXAMPLES / "barlow", "thawed", settings=settings)
+    with pytest.raises(UserError, match="core/methods/thawed/settings.py, line 1[0-9]: "):
+        methods.method("thawed")
+
+
+def test_settings_that_end_the_process_are_one_sentence(added):
+    added(EXAMPLES / "dcl", "ends", settings=("METHOD =", "raise SystemExit(3)\nMETHOD ="))
+    with pytest.raises(UserError, match="core/methods/ends/settings.py, line 6: SystemExit: 3"):
+        methods.method("ends")
+
+
+def test_the_digest_of_a_method_s_code_covers_what_it_takes_over(added):
+    added(EXAMPLES / "barlow")
+    heir = added(EXAMPLES / "dcl", "heir", settings=('"simcse"', '"barlow"'))
+    (heir / "model.py").write_text("from core.methods.barlow.model import Model\n")
+    before = code_digest("heir")
+    others = [code_digest(name) for name in ("simcse", "esimcse", "mocose")]
+    assert is_code_of(before, "heir") and is_code_of(before.partition("+")[0], "heir")
+    for stem, change in (("model", ("1e-5", "1e-6")), ("settings", ("0.0051", "0.005"))):
+        file = heir.parent / "barlow" / f"{stem}.py"
+        file.write_text(file.read_text().replace(*change))
+        after = code_digest("heir")
+        assert not is_code_of(before, "heir")
+        before = after
+    assert others == [code_digest(name) for name in ("simcse", "esimcse", "mocose")]
 
 
 @pytest.mark.parametrize("mean, what", [("", "32 numbers"), (".mean() and None", "NoneType")])

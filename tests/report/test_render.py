@@ -5,9 +5,14 @@ from fake_store import filled, made_setup
 from small_study import result, small, stored
 
 from core.errors import UserError
+from core.report import frames
+from core.report import render as rendering
 from core.report.render import render
 from core.runner.draw import origins
+from core.study.check import check_study
+from core.study.columns import COLUMNS
 from core.study.grid import resolve
+from core.study.study import Axis, Cell
 from studies import find
 
 TABLE3 = find("table3")
@@ -70,3 +75,55 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
         draw([study], stored(study, a=[10.0, 11.0], b=[12.0, 13.0]), tmp_path)
     assert page.read_bytes() == old
     assert not [path for path in tmp_path.rglob(".*")]
+
+
+def test_a_study_that_cannot_be_drawn_is_one_sentence_and_the_others_are_drawn(
+    tmp_path, monkeypatch
+):
+    sound = rendering.figures
+
+    def figures(study, *words):
+        if study.name == "mocose-table3":
+            raise KeyError("no such label")
+        return sound(study, *words)
+
+    monkeypatch.setattr(rendering, "figures", figures)
+    store = filled(TABLE3)
+    store.runs |= filled(TABLE7).runs
+    lines, drawn = draw([TABLE3, TABLE7], store, tmp_path)
+    assert "it cannot be drawn (KeyError: 'no such label')" in lines[0]
+    assert [one.study.name for one in drawn] == ["mocose-table7"]
+    assert (tmp_path / "results/demo/paper/mocose-table7.md").is_file()
+
+
+def test_no_axis_has_the_name_of_a_column():
+    judged = result(TABLE7, filled(TABLE7))
+    for frame in (frames.cell_frame(judged), frames.run_frame(judged), frames.curve_frame(judged)):
+        axes = {axis.name for axis in TABLE7.axes}
+        assert set(frame.columns) - axes - {"task"} <= COLUMNS
+    for name in ("metric", "n", "scale", "step", "values"):
+        axes = (Axis(name=name, title="Size", labels=("a", "b")),)
+        with pytest.raises(UserError, match=f"The axis {name} has the name of a column"):
+            check_study(small(axes=axes, columns=name, figure=None))
+
+
+def test_labels_that_state_another_rate_than_is_trained_are_explained(tmp_path):
+    def study(**more):
+        rates = ("1e-5", "3e-5")
+        cells = [
+            Cell(labels=(rate,), changes={"train.learning_rate": float(rate)}) for rate in rates
+        ]
+        axes = (Axis(name="size", title="Rate", labels=rates),)
+        return small(cells=tuple(cells), axes=axes, reference=rates[:1], **more)
+
+    paper = study()
+    own = study(units="run")
+    frame = frames.cell_frame(result(paper, filled(paper)))
+    assert frame["trained_rate"].tolist() == pytest.approx([1e-3 / 3, 1e-3], rel=1e-6)
+    draw([paper], filled(paper), tmp_path)
+    table = (tmp_path / "results/demo/paper/mocose-small.md").read_text()
+    assert "Scale demo trains the learning rates 1e-5 as 0.000333, 3e-5 as 0.001" in table
+    assert "trained_rate" not in frames.cell_frame(result(own, filled(own)))
+    setup = made_setup(1)
+    rates = [setup.config(own, cell, 0).train.learning_rate for cell in own.cells]
+    assert rates == [1e-5, 3e-5]

@@ -17,7 +17,7 @@ from fake_jobs import made_result
 from places import ROOT
 
 import studies
-from core.config.methods import code_digest
+from core.config.method_code import code_digest
 from core.runner.plan import cost, plan
 from core.study.grid import resolve
 

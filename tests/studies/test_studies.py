@@ -47,9 +47,9 @@ def available(study, scale, sources):
 
 def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
     names = {
-        path.stem.replace("_", "-")
-        if path.parent.name == "own"
-        else f"{path.parent.name}-{path.stem}"
+        (path.stem if path.parent.name == "own" else f"{path.parent.name}-{path.stem}").replace(
+            "_", "-"
+        )
         for path in files()
     }
     assert names == {study.name for study in STUDIES} and len(names) == len(STUDIES)

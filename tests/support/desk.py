@@ -200,6 +200,7 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
         raise AssertionError("it went as far as training")
 
     monkeypatch.setattr("core.runner.train.Launcher", forbidden)
+    monkeypatch.setattr("core.runner.train.trial_faults", lambda *_: [])
     return made
 
 

@@ -40,5 +40,6 @@ around = run_study.Surroundings(
     home=Path(os.environ["FAKE_HOME"]),
     job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
     warm=(),
+    trial=os.environ.get("FAKE_TRIAL", ""),
 )
 sys.exit(run_study.main(sys.argv[1:], around))

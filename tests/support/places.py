@@ -5,4 +5,5 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).resolve().parent
 ROOT = SUPPORT.parents[1]
+SHIPPED = ("mocose", "esimcse", "simcse", "own")  # folders of studies; others are a user's own
 SHARED = ROOT.parent / "shared"

@@ -127,6 +127,10 @@ class ESimCSE(Views):
             return views, pack(second)
         return views, pack(first)
 
+    def scored_parts(self) -> nn.Module:
+        """Encoder and head: no vector is scored by the momentum encoder."""
+        return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
+
     def after_update(self) -> None:
         if self._waiting is not None:
             self._enqueue(self._waiting)

@@ -147,7 +147,12 @@ class Views(Contrastive, ABC):
         """The loss of one step. `views` holds the first views of a batch, then its second views,
         and so on."""
         self._half = torch.is_autocast_enabled("cpu")
-        pooled = self.pooled(views).chunk(views.parts or 2)  # (B, dim) each
+        whole = self.pooled(views)
+        if len(whole) != views.batch:
+            rows = counted(len(whole), "row")
+            problem = f"gave {rows} for {views.batch} sentences; give one each, in their order"
+            raise self._refusal("pooled", problem)
+        pooled = whole.chunk(views.parts or 2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
             self.pooled_views = tuple(map(in_float32, pooled))
             loss = self._scalar("contrast", self._contrasted())
@@ -193,9 +198,6 @@ class Views(Contrastive, ABC):
         if self.config.eval.head == "on":
             return self.head(vectors)
         return vectors
-
-    def scored_parts(self) -> nn.ModuleDict:
-        return nn.ModuleDict({"encoder": self.encoder, "head": self.head})
 
     def starts_from_cls(self) -> bool:
         own = type(self)

@@ -1,0 +1,102 @@
+"""A trial before a method's first run: it names each silent mistake with its line, and says nothing
+of sound methods."""
+
+import os
+
+import pytest
+import tiny
+import torch
+from places import ROOT
+from wrong_methods import HEAD, SOUND, WRONG
+
+import core.methods
+from core.config import methods
+from core.config.methods import base
+from core.config.run import Execution
+from core.config.scale import DEMO, at_scale
+from core.config.vary import vary
+from core.data.sources import demo_sources
+from core.training.job import new_model
+from core.training.trial import replayed, trial
+
+# `triplet` reads a text of three columns, which the demo has not
+EXAMPLES = sorted({path.name for path in (ROOT / "examples/methods").iterdir()} - {"triplet"})
+SETTINGS = (
+    "from core.config.methods import derived\n\nMETHOD = derived('simcse', title='A trial')\n"
+)
+
+
+@pytest.fixture
+def sentences(monkeypatch, tmp_path_factory):
+    """A function from a method's name, and the body of its Model, to what a trial says of it."""
+    cache = tmp_path_factory.getbasetemp() / "trials"
+    cache.mkdir(exist_ok=True)
+    place = tmp_path_factory.mktemp("methods")
+    paths = [*core.methods.__path__, str(ROOT / "examples" / "methods"), str(place)]
+    monkeypatch.setattr(core.methods, "__path__", paths)
+
+    def said(name, body=None, profile="paper"):
+        if body is not None:
+            (place / name).mkdir()
+            (place / name / "settings.py").write_text(SETTINGS)
+            (place / name / "model.py").write_text(HEAD + body)
+        methods._folders.cache_clear()
+        config = at_scale(base(name, profile), DEMO, demo_sources().sources)
+        return trial(config, Execution(results_dir=str(cache), cache_dir=str(cache)))
+
+    yield said
+    methods._folders.cache_clear()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_silent_mistake_is_one_sentence_with_its_line(sentences, name):
+    body, words = WRONG[name]
+    (sentence,) = sentences(name.lower(), body)
+    file, _, rest = sentence.partition(", line ")
+    line = int(rest.partition(":")[0])
+    written = (HEAD + body).splitlines()[line - 1]
+    print(sentence, "|", written)
+    assert words in sentence and file.endswith(f"{name.lower()}{os.sep}model.py")
+    assert line > len(HEAD.splitlines()), written
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_method_of_ones_own_passes_without_a_word(sentences, name):
+    assert sentences(name.lower(), SOUND[name]) == []
+
+
+@pytest.mark.parametrize("name", ["simcse", "esimcse", "mocose", "untrained", *EXAMPLES])
+def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
+    assert sentences(name) == []
+
+
+def test_a_replayed_step_is_compared_with_a_plain_one():
+    class Model(torch.nn.Module):
+        __module__ = "core.methods.simcse.model"
+
+    def losses(captures):
+        return [3.0, 2.0, 2.0 if captures else 1.0, 1.0]
+
+    def uncapturable(captures):
+        if captures:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return [1.0]
+
+    model = Model()
+    assert replayed(model, lambda captures: [3.0, 2.0]) == []
+    assert (
+        "step 3 has the loss 2 where a GPU replays it, and 1 as usual" in replayed(model, losses)[0]
+    )
+    assert "a GPU cannot capture a step (operation not" in replayed(model, uncapturable)[0]
+
+
+def test_layers_of_torch_s_own_classes_follow_the_run_s_seed(sentences):
+    assert sentences("seeded", SOUND["OwnLayers"]) == []
+    run = at_scale(base("seeded", "paper"), DEMO, demo_sources().sources)
+    encoder = tiny.encoder(tiny.bert())
+    weights = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(len(weights))  # of which no run may depend
+        model = new_model(vary(run, {"seed.model": seed}), encoder, torch.device("cpu"))
+        weights.append(model.own[0].weight)
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
