@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from core.config.fields import explained
-from core.config.result import SCORE, unit
+from core.config.quantities import SCORE
+from core.config.result import unit
 from core.errors import counted, shown
 from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
 from core.report.quantities import worst_value
@@ -112,7 +113,7 @@ def _number_words(result: StudyResult) -> str:
     metric = result.study.metric
     scale = result.setup.scale
     kind = unit(metric)
-    if kind == SCORE:
+    if kind == SCORE.words:
         kind += f" ({result.aggregate})"
     if metric.quantity != "spearman":
         if metric.title.lower() == kind:

@@ -127,11 +127,15 @@ def plan(
 
     # Those that are done
     done = {}
+    codes = {}  # digests of the methods' code that made own runs
     if not force:
         for name, run in runs.items():
-            if store.verified(name) or (use_published and store.has(name, use_published=True)):
+            stored = store.verified(name)
+            if stored is not None:
+                codes[name] = stored.provenance.get("method_code")
+            if stored is not None or (use_published and store.has(name, use_published=True)):
                 done[name] = run.config
-    _say_other_code(done, store)
+    _say_other_code(done, codes)
 
     # Those without the model that they could have left
     if keep_models:
@@ -157,12 +161,12 @@ def _check_labels(studies: Sequence[Study], setup: Setup, labels: Sequence[str])
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
-def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
+def _say_other_code(done: Mapping[str, RunConfig], codes: Mapping[str, object]) -> None:
     """Say how many of these stored runs were made by other code of their method."""
     digest = functools.cache(methods.code_digest)
     others = Counter[str]()
     for name, config in done.items():
-        code = store.codes.get(name)
+        code = codes.get(name)
         if code is not None and code != digest(config.method):
             others[config.method] += 1
     for method, number in others.items():

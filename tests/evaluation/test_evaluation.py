@@ -13,9 +13,11 @@ import torch
 from scipy.stats import spearmanr
 from transformers import AutoTokenizer
 
-from core.config.result import EXCESS, PairBlock
+from core.config.quantities import EXCESS
+from core.config.result import PairBlock
 from core.data.sts import StsSet, load_demo
 from core.encoder.packing import pack
+from core.encoder.vectors import cosines
 from core.evaluation import edits, metrics
 from core.evaluation.baselines import Untrained
 from core.evaluation.edits import (
@@ -79,7 +81,7 @@ def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     assert found.average(("A", "B")) == pytest.approx(
         (found.scores["A"]["all"] + found.scores["B"]["all"]) / 2
     )
-    assert cosine.tolist() == metrics.cosines(encode(list(first.a)), encode(list(first.b))).tolist()
+    assert cosine.tolist() == cosines(encode(list(first.a)), encode(list(first.b))).tolist()
     a = first.a + second.a
     b = first.b + second.b
     # exactly 4 is not positive
