@@ -191,17 +191,25 @@ def fits(expected: Any) -> Callable[[Any], bool]:
         tests = [fits(option) for option in inner]
         return lambda value: any(test(value) for test in tests)
     if origin is Literal:
-        return lambda value: any(value == name and type(value) is type(name) for name in inner)
+        return functools.partial(_is_one_of, inner)
     if origin is tuple:
         return _fits_tuple(inner)
     if origin is Mapping:
         pair_fits = _fits_tuple(inner)
         return lambda value: isinstance(value, Mapping) and all(map(pair_fits, value.items()))
     if expected is int:
-        return lambda value: type(value) is int and abs(value) < LARGEST_WHOLE
+        return _is_whole
     if expected is float:
         return _is_finite
     return lambda value: isinstance(value, expected)
+
+
+def _is_one_of(names: tuple, value: Any) -> bool:
+    return any(value == name and type(value) is type(name) for name in names)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and abs(value) < LARGEST_WHOLE
 
 
 def _is_finite(value: Any) -> bool:

@@ -114,16 +114,7 @@ def plan(
     if labels:
         _check_labels(studies, setup, labels)
 
-    # All runs, each once
-    runs: dict[str, PlannedRun] = {}
-    for study in studies:
-        for cell, configs in setup.asked(study):
-            if labels and not set(labels) & set(_cell_names(cell)):
-                continue
-            name = f"{study.name} {'/'.join(cell.labels)}"
-            for seed, config in enumerate(configs):
-                run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
-                runs.setdefault(run.run_id, run).cells.append(name)
+    runs = _each_once(studies, setup, labels)
 
     # Those that are done
     done = {}
@@ -146,6 +137,22 @@ def plan(
         if unfit:
             print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
+
+
+def _each_once(
+    studies: Sequence[Study], setup: Setup, labels: Sequence[str]
+) -> dict[str, PlannedRun]:
+    """All runs by id, of the cells with one of `labels` if there are labels."""
+    runs: dict[str, PlannedRun] = {}
+    for study in studies:
+        for cell, configs in setup.asked(study):
+            if labels and not set(labels) & set(_cell_names(cell)):
+                continue
+            name = f"{study.name} {'/'.join(cell.labels)}"
+            for seed, config in enumerate(configs):
+                run = PlannedRun(run_id=run_id(config), config=config, seed=seed)
+                runs.setdefault(run.run_id, run).cells.append(name)
+    return runs
 
 
 def _check_labels(studies: Sequence[Study], setup: Setup, labels: Sequence[str]) -> None:
