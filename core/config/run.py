@@ -119,7 +119,7 @@ class Selection(Section):
 
     in_paths = "select"
 
-    def check(self):
+    def check(self) -> None:
         if (self.metric == "sts_test_avg") != (self.score is not None):
             raise UserError(
                 "select.score goes with select.metric=sts_test_avg alone; set it or leave it none."
@@ -173,7 +173,7 @@ class RunConfig(Section):
     cadence = 125  # steps between development checks in the method's paper
     trains = True  # False: the run scores the encoder that it starts from
 
-    def check(self):
+    def check(self) -> None:
         size = self.train.batch_size
         rows = self.data.rows
         if self.trains and self.train.steps == 0:
@@ -289,7 +289,7 @@ class TextView(Section):
 
     in_paths = "text"
 
-    def check(self):
+    def check(self) -> None:
         kind = self.kind
         models = MODELS[self.kind]
         if kind in ("continuation", "back_translation") and self.rate != 0.3:

@@ -204,7 +204,7 @@ def fits(expected: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, expected)
 
 
-def _is_one_of(names: tuple, value: Any) -> bool:
+def _is_one_of(names: tuple[Any, ...], value: Any) -> bool:
     return any(value == name and type(value) is type(name) for name in names)
 
 
@@ -216,7 +216,7 @@ def _is_finite(value: Any) -> bool:
     return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
-def _fits_tuple(expected: tuple) -> Callable[[Any], bool]:
+def _fits_tuple(expected: tuple[Any, ...]) -> Callable[[Any], bool]:
     """The test whether a tuple has a fitting value at each place; an ellipsis repeats what it
     follows."""
     tests = [fits(option) for option in expected if option is not Ellipsis]
@@ -232,20 +232,20 @@ def _fits_tuple(expected: tuple) -> Callable[[Any], bool]:
     return every if expected[1:] == (Ellipsis,) else each_its_own
 
 
-def alternatives(expected) -> tuple:
+def alternatives(expected: Any) -> tuple[Any, ...]:
     """The members of a union, or the annotation itself."""
     if typing.get_origin(expected) in UNIONS:
         return typing.get_args(expected)
     return (expected,)
 
 
-def section_classes(expected) -> list[type[Section]]:
+def section_classes(expected: Any) -> list[type[Section]]:
     """The sections that an annotation allows."""
     classes = [option for option in alternatives(expected) if isinstance(option, type)]
     return [option for option in classes if issubclass(option, Section)]
 
 
-def describe(expected) -> str:
+def describe(expected: Any) -> str:
     """An annotation in words, for messages: `'on' or 'off'`, `a whole number`, `none`."""
     words: list[str] = []
     for option in alternatives(expected):

@@ -275,7 +275,7 @@ def stopping(stop: Stop) -> Iterator[None]:
 
 def _ends(scheduler: Any, stop: Stop) -> bool:
     """Whether no more runs are started."""
-    return stop.asked or bool(scheduler.lost)
+    return bool(stop.asked or scheduler.lost)
 
 
 def train_round(

@@ -119,7 +119,7 @@ def _stated(file: Path, name: str, kind: type) -> Any:
     return value
 
 
-def _order(item: tuple[Path, Study]) -> tuple:
+def _order(item: tuple[Path, Study]) -> tuple[object, ...]:
     """Where a study stands: by its paper, its order, then tables, figures and others, each by
     number."""
     file, study = item
