@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+from typing import Any
 
 from core.config import methods
 from core.config.run import RunConfig
@@ -38,13 +39,13 @@ def canonical_json(run: RunConfig) -> str:
     )
 
 
-def to_plain(value):
+def to_plain(value: Any) -> Any:
     """A section as plain dicts, lists and scalars, tagged with its class under `kind` (`RunConfig`
     for the runs of every method), or under `section` where a field is called kind. Raises TypeError
     for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
         tag = "section" if "kind" in field_types(type(value)) else "kind"
-        plain = {tag: type(value).__name__}
+        plain: dict[str, Any] = {tag: type(value).__name__}
         if isinstance(value, RunConfig):
             plain = {**dict.fromkeys(NAMED_BY_ALL), tag: "RunConfig"}
         for field in dataclasses.fields(value):
@@ -70,7 +71,7 @@ def from_canonical_json(text: str) -> tuple[RunConfig, int]:
         raise UserError(f"The stored run configuration cannot be read ({error}).") from error
 
 
-def _from_plain(value, expected):
+def _from_plain(value: Any, expected: Any) -> Any:
     """What `to_plain` wrote of a value of this annotation. Fields that are left out are neutral."""
     if isinstance(value, list):
         return tuple(_from_plain(item, None) for item in value)

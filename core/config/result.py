@@ -58,11 +58,11 @@ training step.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
 
+from core.config.quantities import known_quantity, quantity
 from core.config.section import Bound, Typed, one_of
 
 Status = Literal["ok", "collapsed", "diverged"]
@@ -71,58 +71,6 @@ CHECKPOINTS = (  # time: of step_seconds
     *("untrained_first_last_0", "untrained_last", "whitening", "bag_of_words", "start"),
 )
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of a scale
-# metrics of rows; from `collapsed` on what `core.report.quantities` derives from them
-QUANTITIES = frozenset(
-    """
-    spearman_all spearman_mean spearman_wmean spearman_gap_le3 spearman_gap_gt3
-    like_length_excess accuracy_test accuracy_dev alignment_global alignment_batched64
-    alignment_all_global alignment_all_batched64 uniformity_global uniformity_batched64
-    mean_cosine effective_rank spread singular_value_0 cosine_itself cosine_insertion
-    cosine_deletion cosine_repetition cosine_repetition_subword mtd_at_selected_checkpoint
-    mtd_nominal mtd_at_start mtd_mean_over_run fgsm_changed_fraction diverged_at view_cosine
-    view_cosine_plain view_input_difference loss pairs spearman step_seconds collapsed
-    curve_start curve_best_after_start curve_last curve_late_range spectrum_0 singular_0
-    length_gap like_length_excess_learnt view_cosine_loss alignment_plus_uniformity
-    """.split()
-)
-
-
-TERM = "loss_"  # begins the metric of a further term of the loss
-
-
-def known_quantity(name: str) -> bool:
-    """Whether a run has numbers of this name. An index may follow those on singular values:
-    `spectrum_50`. A term of a method's loss has any name."""
-    if name.startswith(TERM) and name != TERM:
-        return True
-    return re.sub(r"(?<=_)[0-9]+$", "0", name) in QUANTITIES
-
-
-# units of which a point is one
-SCORE = "Spearman × 100"
-ACCURACY = "accuracy × 100"
-GEOMETRY = ("alignment", "uniformity")
-SUM = "alignment_plus_uniformity"
-EXCESS = "like_length_excess"
-LEARNT = "like_length_excess_learnt"
-UNITS = {  # of what is no score, by the start of the quantity's name; the first that fits
-    "pairs": "pairs",
-    "mean_cosine": "cosine",
-    "view_cosine": "cosine",
-    "cosine": "cosine",
-    "effective_rank": "effective rank",
-    "collapsed": "share of runs",
-    "step_seconds": "seconds",
-    # no score: a run that learnt nothing has none to lose
-    "length_gap": "difference of Spearman × 100",
-    "like_length_excess": "SDs of the cosines",
-    "alignment_plus": "alignment + uniformity",
-    "alignment": "alignment",
-    "uniformity": "uniformity",
-    "accuracy": ACCURACY,
-    "spectrum": "singular value over the largest",
-    "singular": "singular value",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,27 +86,19 @@ class Metric(Typed):
     task: str
     title: str
     quantity: Annotated[
-        str, "read", Bound("a quantity of core/config/result.py", known_quantity)
+        str, "read", Bound("a quantity of core/config/quantities.py", known_quantity)
     ] = "spearman"
     checkpoint: Annotated[str, "of which checkpoint", one_of(CHECKPOINTS)] = "selected"
 
 
 def unit(metric: Metric) -> str:
     """What the metric's numbers are, for axes and headings."""
-    for start, kind in UNITS.items():
-        if metric.quantity.startswith(start):
-            return kind
-    return SCORE
+    return quantity(metric.quantity).unit.words
 
 
 def decimals(metric: Metric) -> int:
     """Decimals that the metric is printed with."""
-    kind = unit(metric)
-    if kind == "pairs":
-        return 0
-    if kind.endswith("× 100"):
-        return 2
-    return 3
+    return quantity(metric.quantity).unit.decimals
 
 
 class Row(NamedTuple):

@@ -122,7 +122,7 @@ class Selection(Section):
 
     in_paths = "select"
 
-    def check(self):
+    def check(self) -> None:
         if (self.metric == "sts_test_avg") != (self.score is not None):
             raise UserError(
                 "select.score goes with select.metric=sts_test_avg alone; set it or leave it none."
@@ -178,7 +178,7 @@ class RunConfig(Section):
     columns = 1  # columns of the training text that the method reads
     unread: ClassVar[tuple[str, ...]] = ()  # paths of fields that the method does not read
 
-    def check(self):
+    def check(self) -> None:
         size = self.train.batch_size
         rows = self.data.rows
         if self.trains and self.train.steps == 0:
@@ -295,7 +295,7 @@ class TextView(Section):
 
     in_paths = "text"
 
-    def check(self):
+    def check(self) -> None:
         kind = self.kind
         models = MODELS[self.kind]
         if kind in ("continuation", "back_translation") and self.rate != 0.3:

@@ -61,11 +61,11 @@ class Typed:
     __slots__ = ()
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
 
-    def __post_init__(self):
-        for name, expected, place, bounds, plain in _declared(type(self)):
-            value = getattr(self, name)
-            if type(value) not in plain:
-                object.__setattr__(self, name, checked(value, expected, place, bounds))
+    def __post_init__(self) -> None:
+        for field in _declared(type(self)):
+            value = getattr(self, field.name)
+            if type(value) not in field.plain:
+                object.__setattr__(self, field.name, field.checked(value))
         self.check()
 
     @classmethod
@@ -116,17 +116,44 @@ def meanings(section: type) -> dict[str, str]:
     return texts
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Declared:
+    """A field as its class declares it. `plain`: the types of which every value fits."""
+
+    name: str
+    hint: Any
+    place: str
+    fits: Callable[[Any], bool]
+    bounds: tuple[Bound, ...]
+    plain: frozenset[type]
+    is_float: bool
+
+    def checked(self, value: Any) -> Any:
+        """The value as the annotation wants it, or UserError naming place, value and what is
+        allowed."""
+        if not self.fits(value):
+            raise UserError(
+                f"{self.place} is {repr(value)[:80]}, but it must be {describe(self.hint)}."
+            )
+        for bound in self.bounds:
+            if value is not None and not bound.holds(value):
+                raise UserError(f"{self.place} is {value}, but it must be {bound.words}.")
+        if self.is_float and type(value) in (int, float):
+            return float(value) + 0.0  # -0.0 is written otherwise, and would be another run id
+        return value
+
+
 @cached_by_class
-def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...], set[type]]]:
-    """Name, annotation, place and bounds of each field, and the types of which every value fits."""
+def _declared(typed: type[Typed]) -> list[Declared]:
+    """The fields of a class, in order. Raises UserError for a type that no test is there for."""
     declared = []
     annotations = typing.get_type_hints(typed, include_extras=True)
     for field in dataclasses.fields(typed):
-        name = field.name
-        hint = field_types(typed)[name]
-        place = typed.place_of(name)
-        bounds = getattr(annotations[name], "__metadata__", ())[1:]
-        for option in alternatives(hint):
+        hint = field_types(typed)[field.name]
+        place = typed.place_of(field.name)
+        bounds = getattr(annotations[field.name], "__metadata__", ())[1:]
+        options = alternatives(hint)
+        for option in options:
             is_class = isinstance(option, type) and option not in (list, dict)
             if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
                 raise UserError(
@@ -135,8 +162,11 @@ def _declared(typed: type[Typed]) -> list[tuple[str, Any, str, tuple[Bound, ...]
                 )
         plain: set[type] = set()
         if not bounds:
-            plain = {option for option in alternatives(hint) if isinstance(option, type)}
-        declared.append((name, hint, place, bounds, plain - {int, float}))
+            plain = {option for option in options if isinstance(option, type)} - {int, float}
+        is_float = float in options and int not in options
+        declared.append(
+            Declared(field.name, hint, place, fits(hint), bounds, frozenset(plain), is_float)
+        )
     return declared
 
 
@@ -152,59 +182,70 @@ def public_name(field_name: str) -> str:
     return field_name.rstrip("_")
 
 
-def checked(value, expected, path: str, bounds: tuple[Bound, ...] = ()):
-    """`value` as `expected` wants it, or UserError naming `path`, the value and what is allowed."""
-    if not fits(value, expected):
-        raise UserError(f"{path} is {repr(value)[:80]}, but it must be {describe(expected)}.")
-    for bound in bounds:
-        if value is not None and not bound.holds(value):
-            raise UserError(f"{path} is {value}, but it must be {bound.words}.")
-    options = alternatives(expected)
-    if type(value) in (int, float) and float in options and int not in options:
-        return float(value) + 0.0  # -0.0 is written otherwise than 0.0, and would be another run id
-    return value
-
-
-def fits(value, expected) -> bool:
-    """Whether a value may stand in a field of this annotation."""
+def fits(expected: Any) -> Callable[[Any], bool]:
+    """The test whether a value may stand in a field of this annotation. It is put together once a
+    class, since a command makes 30,000 sections."""
     origin = typing.get_origin(expected)
     inner = typing.get_args(expected)
     if origin in UNIONS:
-        return any(fits(value, option) for option in inner)
+        tests = [fits(option) for option in inner]
+        return lambda value: any(test(value) for test in tests)
     if origin is Literal:
-        return any(value == option and type(value) is type(option) for option in inner)
+        return functools.partial(_is_one_of, inner)
     if origin is tuple:
-        return isinstance(value, tuple) and _all_fit(value, inner)
+        return _fits_tuple(inner)
     if origin is Mapping:
-        return isinstance(value, Mapping) and all(_all_fit(pair, inner) for pair in value.items())
+        pair_fits = _fits_tuple(inner)
+        return lambda value: isinstance(value, Mapping) and all(map(pair_fits, value.items()))
     if expected is int:
-        return type(value) is int and abs(value) < LARGEST_WHOLE
+        return _is_whole
     if expected is float:
-        return type(value) is int or (type(value) is float and math.isfinite(value))
-    return isinstance(value, expected)
+        return _is_finite
+    return lambda value: isinstance(value, expected)
 
 
-def _all_fit(values: tuple, expected: tuple) -> bool:
-    """Whether each value may stand at its place of a tuple; an ellipsis repeats what it follows."""
-    if expected[1:] == (Ellipsis,):
-        expected = expected[:1] * len(values)
-    return len(values) == len(expected) and all(map(fits, values, expected))
+def _is_one_of(names: tuple[Any, ...], value: Any) -> bool:
+    return any(value == name and type(value) is type(name) for name in names)
 
 
-def alternatives(expected) -> tuple:
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and abs(value) < LARGEST_WHOLE
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+def _fits_tuple(expected: tuple[Any, ...]) -> Callable[[Any], bool]:
+    """The test whether a tuple has a fitting value at each place; an ellipsis repeats what it
+    follows."""
+    tests = [fits(option) for option in expected if option is not Ellipsis]
+
+    def every(value: Any) -> bool:
+        return isinstance(value, tuple) and all(map(tests[0], value))
+
+    def each_its_own(value: Any) -> bool:
+        if not isinstance(value, tuple) or len(value) != len(tests):
+            return False
+        return all(test(part) for test, part in zip(tests, value, strict=True))
+
+    return every if expected[1:] == (Ellipsis,) else each_its_own
+
+
+def alternatives(expected: Any) -> tuple[Any, ...]:
     """The members of a union, or the annotation itself."""
     if typing.get_origin(expected) in UNIONS:
         return typing.get_args(expected)
     return (expected,)
 
 
-def section_classes(expected) -> list[type[Section]]:
+def section_classes(expected: Any) -> list[type[Section]]:
     """The sections that an annotation allows."""
     classes = [option for option in alternatives(expected) if isinstance(option, type)]
     return [option for option in classes if issubclass(option, Section)]
 
 
-def describe(expected) -> str:
+def describe(expected: Any) -> str:
     """An annotation in words, for messages: `'on' or 'off'`, `a whole number`, `none`."""
     words: list[str] = []
     for option in alternatives(expected):

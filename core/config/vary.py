@@ -44,7 +44,8 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     for prefix, inner in values.items():
         head = prefix[:-1]
         fields[head] = _replaced(run, prefix, fields.get(head, _section(run, head)), inner)
-    return _replaced(run, "", run, fields)
+    varied: RunConfig = _replaced(run, "", run, fields)
+    return varied
 
 
 def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, Any]) -> Any:

@@ -222,9 +222,9 @@ def positions(folder: Path) -> int:
     """The tokens that a trainable encoder has positions for; RoBERTa counts them from its padding's
     id."""
     config = configuration(folder)
-    places = config["max_position_embeddings"]
+    places = int(config["max_position_embeddings"])
     if config["model_type"] == "roberta":
-        return places - config.get("pad_token_id", 1) - 1
+        return places - int(config.get("pad_token_id", 1)) - 1
     return places
 
 

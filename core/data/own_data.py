@@ -263,27 +263,32 @@ def _columns(
             f"Lines of {title} have more fields than its first line; put fields with commas in "
             "double quotes, or name every column in the first line."
         )
-    columns = named or TABLE_COLUMNS[kind]
-    if not named and kind == "text" and len(names) == 1:
-        if not headed:
-            raise UserError(
-                f"{title} begins with {names[0][:80]!r}; write hf:FILE#train?columns=NAME for a "
-                "column, or rename a text by line to .txt."
-            )
-        columns = tuple(names)
+    lone_text = kind == "text" and len(names) == 1
+    if not named and lone_text and not headed:
+        raise UserError(
+            f"{title} begins with {names[0][:80]!r}; write hf:FILE#train?columns=NAME for a "
+            "column, or rename a text by line to .txt."
+        )
+    columns = named or (tuple(names) if lone_text else TABLE_COLUMNS[kind])
     missing = [name for name in columns if name not in names]
     if missing:
         raise UserError(
             f"{title} has the columns {', '.join(names)}, and no {', '.join(missing)}; name the "
             "columns behind the split, as in #test?columns=a,b,c."
         )
+    if is_csv and not named:
+        _refuse_twins(title, columns, names)
+    return columns
+
+
+def _refuse_twins(title: str, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise UserError for a column that a CSV file has twice."""
     twice = [name for name in columns if f"{name}.1" in names]
-    if is_csv and twice and not named:
+    if twice:
         raise UserError(
             f"{title} has two columns {twice[0]}; rename the second, or name it behind the split "
             f"as {twice[0]}.1."
         )
-    return columns
 
 
 def _ending(path: Path) -> str:

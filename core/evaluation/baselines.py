@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.config.result import EXCESS, Row
+from core.config.quantities import EXCESS
+from core.config.result import Row
 from core.config.run import RunConfig
 from core.data.sts import StsSet
 from core.encoder.bert import Encoder

@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -72,12 +72,7 @@ def load_checkpoint(
     unused = info["unexpected_keys"]
 
     # refuse what does not fit
-    wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
-    for name, has, wants in info["mismatched_keys"]:
-        wrong.append(f"{name} is {[*has]}, not {[*wants]}")
-    for name in sorted(unused):
-        if re.search(r"\blayers?\.\d", name):
-            wrong.append(f"{name} is of a layer too many")
+    wrong = _wrong_weights(info)
     first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:
         raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
@@ -108,6 +103,18 @@ def stated_pooling(folder: Path) -> Pooling:
         return "cls"
     pooling = json_object(folder / "1_Pooling" / "config.json")
     return "mean" if pooling.get("pooling_mode_mean_tokens") is True else "cls"
+
+
+def _wrong_weights(info: Mapping[str, Any]) -> list[str]:
+    """What is wrong with loaded weights, but for a pooler that is missing."""
+    missing = sorted(info["missing_keys"])
+    wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
+    for name, has, wants in info["mismatched_keys"]:
+        wrong.append(f"{name} is {[*has]}, not {[*wants]}")
+    for name in sorted(info["unexpected_keys"]):
+        if re.search(r"\blayers?\.\d", name):
+            wrong.append(f"{name} is of a layer too many")
+    return wrong
 
 
 def _positions(model: Any) -> int:

@@ -16,7 +16,8 @@ import torch
 from scipy.stats import rankdata
 from torch import Tensor
 
-from core.config.result import EXCESS, PairBlock, Row
+from core.config.quantities import EXCESS
+from core.config.result import PairBlock, Row
 from core.data.sts import StsSet
 from core.encoder.vectors import Vectors, array, unit_vectors
 

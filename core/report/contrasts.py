@@ -107,18 +107,25 @@ def _by_seed(
                 number = run.read(metric, result.aggregate, result.setup.scale)
                 own_numbers[run.run_id] = number
     worst = worst_of(metric, [number for number in own_numbers.values() if number is not None])
-    devices: dict[int, set[object]] = {}
-    for cell in cells:
-        for run in cell.runs:
-            if run.rows is not None:
-                devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
+    mixed = set[int]()
+    if metric.checkpoint == "time":
+        mixed = _seeds_of_several_devices(cells)
     numbers = []
     for cell in cells:
         by_seed = {}
         for run in cell.runs:
             number = counted(run.status, own_numbers.get(run.run_id), metric, worst)
-            compares_devices = metric.checkpoint == "time" and len(devices.get(run.seed, ())) > 1
-            if number is not None and not compares_devices:
+            if number is not None and run.seed not in mixed:
                 by_seed[run.seed] = number
         numbers.append(by_seed)
     return numbers
+
+
+def _seeds_of_several_devices(cells: Sequence[CellResult]) -> set[int]:
+    """The seeds whose runs of these cells were not all on one device."""
+    devices: dict[int, set[object]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            if run.rows is not None:
+                devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
+    return {seed for seed, names in devices.items() if len(names) > 1}

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from core.config.result import SCORE, Metric, unit
+from core.config.quantities import in_points
+from core.config.result import Metric, unit
 from core.report.shapes import (
     MEANS,
     by_weight,
@@ -138,7 +139,7 @@ class _Words:
 
     def amount(self, value: float, contrast: Contrast) -> str:
         """A difference with its unit."""
-        if unit(self.metric(contrast)) != SCORE and not unit(self.metric(contrast)).endswith("100"):
+        if not in_points(unit(self.metric(contrast))):
             return f"{value:.3g}"
         if value == 1.0:
             return "a point"

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.config.methods import method
+from core.config.quantities import in_points
 from core.report.comparability import AFTER_TRAINING
 from core.report.drawing import (
     BLUE,
@@ -23,7 +24,7 @@ from core.report.drawing import (
     sheet,
     styled,
 )
-from core.report.frames import POINTS, base_pattern
+from core.report.frames import base_pattern
 from core.report.numbers import number
 from core.study.study import Axis, FigureSpec, Study
 
@@ -213,7 +214,7 @@ def _difference(study: Study, rows: pd.DataFrame) -> str:
     row = rows.loc[rows["paired_difference"].abs().idxmax()]
     size = row["paired_difference"]
     amount = f"{number(abs(size), 3)} {row['unit']}"
-    if row["unit"] in POINTS:
+    if in_points(row["unit"]):
         amount = f"{number(abs(size), 1)} points"
     side = "above" if size > 0 else "below"
     name = _named(study, [row[axis.name] for axis in study.axes]) or "the average"
@@ -335,7 +336,7 @@ def _by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         first.set_ylabel(" / ".join(study.axis(name).title for name in axes))
     x_title = rows["unit"].iloc[0]
     if numbers.paired:
-        points = "points" if x_title in POINTS else x_title
+        points = "points" if in_points(x_title) else x_title
         x_title = f"{points} above {_base(study)}"
     lowest = min(reversed(sheet_axes), key=lambda panel: panel.get_position().x0)
     lowest.set_xlabel(x_title, loc="left")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from core.config.quantities import in_points
 from core.config.result import decimals, unit
 from core.errors import UserError, no_formula, shown
 from core.report.comparisons import lines_of, needed
@@ -26,8 +27,6 @@ from core.study.study import FigureSpec, Metric, Study
 
 Record = dict[str, object]
 SETTING = ("scale", "profile", "encoder")
-# units whose differences are points
-POINTS = ("Spearman × 100", "accuracy × 100", "difference of Spearman × 100")
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -408,7 +407,7 @@ def _unit_of(contrast: Contrast, study: Study) -> str:
     units = set()
     for metric in metrics:
         name = unit(metric)
-        units.add("points" if name in POINTS else name)
+        units.add("points" if in_points(name) else name)
     return units.pop() if len(units) == 1 else ""
 
 

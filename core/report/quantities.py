@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -10,20 +10,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from core.config.result import ACCURACY, EXCESS, GEOMETRY, LEARNT, SCORE, SUM, unit
+from core.config.quantities import Collapse, Curve, Singular, Sum, quantity
 from core.config.scale import Scale
 from core.study.study import Metric
 
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
-LATE = 2 / 3  # of a run: from here on it is late
-# mean cosine above, effective rank below: vectors that have collapsed
-COLLAPSED_COSINE = 0.95
-COLLAPSED_RANK = 2.0
-# The worst value of other numbers. Vectors without a direction are as good as one vector.
-WORST = {"mean_cosine": 1.0, "effective_rank": 1.0}
-COLLAPSED = {"diverged": 0.5, "collapsed": 1.0}  # failed runs among those that collapse
-# a range of scores is the worse the larger it is, and has no worst value
-UNBOUNDED = "curve_late_range"
+# failed runs among those that collapse
+COLLAPSED = {"diverged": 0.5, "collapsed": 1.0}
 SPECTRUM = "singular_value_"  # and an index: singular values of the development sentences' vectors
 
 
@@ -77,37 +70,12 @@ class Rows:
         return np.sort(np.array(values, dtype=float))[::-1]
 
 
-# Numbers that are a sum of two others of the same run: by sign, quantity and checkpoint ("": the
-# metric's own).
-SUMS: Mapping[str, tuple[tuple[int, str, str], ...]] = {
-    # score on pairs that differ by at most 3 words minus score on the others
-    "length_gap": ((1, "spearman_gap_le3", ""), (-1, "spearman_gap_gt3", "")),
-    # how much training adds to what pairs of like length are rated higher
-    LEARNT: ((1, EXCESS, ""), (-1, EXCESS, "untrained")),
-    # the mean cosine of the two views without FGSM minus that with it, dropout off
-    "view_cosine_loss": ((1, "view_cosine_plain", ""), (-1, "view_cosine", "")),
-    # the L1 distance from any point below both, but for a constant
-    SUM: tuple((1, f"{name}_global", "") for name in GEOMETRY),
-}
-CURVE: Mapping[str, Callable[[pd.Series], float]] = {  # of the development score along training
-    "curve_start": lambda scores: scores.iloc[0],
-    "curve_best_after_start": lambda scores: scores.iloc[1:].max(),
-    "curve_last": lambda scores: scores.iloc[-1],
-    "curve_late_range": lambda scores: np.ptp(scores[scores.index >= LATE * scores.index[-1]]),
-}
-# their average is the mean over the test sets that have the number
-OVER_SETS = ("length_gap", EXCESS)
-
-
 def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | None:
     """The metric of a run, in its own unit; None if absent, not a number, or an average with a part
     missing.
 
-    `spearman` is x 100 in the run's aggregation. Derived numbers: SUMS and CURVE above; collapsed
-    (1 for a run with collapsed vectors, by mean cosine or effective rank, else 0); spectrum_N (the
-    singular value at index N of 768, or at that share of another width, over the largest);
-    singular_N (the same, not divided). An average of transfer tasks that no row has is the mean
-    over the scale's tasks.
+    `core/config/quantities.py` says how a number is derived. `spearman` is x 100 in the run's
+    aggregation. An average of transfer tasks that no row has is the mean over the scale's tasks.
     """
     number = _number(rows, metric, aggregate, scale)
     return float(number) if np.isfinite(number) else None
@@ -119,33 +87,49 @@ def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     def read(**changes: str) -> float:
         return _number(rows, replace(metric, **changes), aggregate, scale)
 
-    name = metric.quantity
-    kind, _, index = name.partition("_")
-    if name in OVER_SETS and metric.task == "avg":
-        numbers = [read(task=task) for task in scale.tests]
-        parts = [number for number in numbers if np.isfinite(number)]
-        return sum(parts) / len(parts) if parts else np.nan
-    if name in SUMS:
-        return sum(
-            sign * read(quantity=part, checkpoint=at or metric.checkpoint)
-            for sign, part, at in SUMS[name]
-        )
-    if name in CURVE:
-        scores = rows.curve(aggregate)
-        return CURVE[name](scores) if len(scores) > 1 else np.nan
-    if name == "collapsed":
-        cosine = read(quantity="mean_cosine")
-        rank = read(quantity="effective_rank")
-        if np.isnan(cosine) and np.isnan(rank):
-            return np.nan
-        return float(cosine > COLLAPSED_COSINE or rank < COLLAPSED_RANK)
-    if kind in ("spectrum", "singular") and index.isdigit():
-        values = rows.spectrum(metric.checkpoint)
-        if len(values) < 2 or values[0] <= 0:
-            return np.nan
-        place = min(len(values) - 1, round(int(index) * len(values) / PAPER_WIDTH))
-        return values[place] / values[0] if kind == "spectrum" else values[place]
+    about = quantity(metric.quantity)
+    if about.tasks == "some sets" and metric.task == "avg":
+        return _mean([read(task=task) for task in scale.tests])
+    match about.derived:
+        case Sum(parts):
+            total = 0.0
+            for sign, part, checkpoint in parts:
+                total += sign * read(quantity=part, checkpoint=checkpoint or metric.checkpoint)
+            return total
+        case Curve(of):
+            scores = rows.curve(aggregate).to_dict()
+            return of(scores) if len(scores) > 1 else np.nan
+        case Collapse() as limits:
+            cosine = read(quantity="mean_cosine")
+            return _collapsed(cosine, read(quantity="effective_rank"), limits)
+        case Singular(share):
+            index = int(metric.quantity.rpartition("_")[2])
+            return _singular_value(rows.spectrum(metric.checkpoint), index, share)
     return _stored_number(rows, metric, aggregate, scale)
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    """The mean of the numbers that are finite; NaN without one."""
+    parts = [number for number in numbers if np.isfinite(number)]
+    return sum(parts) / len(parts) if parts else np.nan
+
+
+def _collapsed(cosine: float, rank: float, limits: Collapse) -> float:
+    """1 if mean cosine or effective rank show a collapse, else 0; NaN without either."""
+    if np.isnan(cosine) and np.isnan(rank):
+        return np.nan
+    return float(cosine > limits.cosine or rank < limits.rank)
+
+
+def _singular_value(values: np.ndarray, index: int, share: bool) -> float:
+    """The value at the share of the width that `index` has of PAPER_WIDTH; `share`: over the
+    largest."""
+    if len(values) < 2 or values[0] <= 0:
+        return np.nan
+    place = min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))
+    if share:
+        return values[place] / values[0]
+    return values[place]
 
 
 def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
@@ -157,7 +141,7 @@ def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> 
     task = metric.task
     if task == "avg_transfer" and task not in numbers:
         numbers[task] = sum(numbers.get(name, np.nan) for name in scale.probes) / len(scale.probes)
-    if metric.quantity.startswith(GEOMETRY) and numbers:
+    if quantity(metric.quantity).tasks == "geometry" and numbers:
         # of the scale's own sentences, which stand for STS-B's
         numbers.setdefault(task, list(numbers.values())[-1])
     if task == "avg" and not all(name in numbers for name in scale.tests):
@@ -173,17 +157,14 @@ def worst_value(metric: Metric) -> float | None:
     correlation of -1 would take an encoder that knows the order and turns it round; one such run
     would outweigh fifty healthy runs.
     """
-    if metric.quantity in WORST:
-        return WORST[metric.quantity]
-    scored = unit(metric) in (SCORE, ACCURACY) and metric.quantity != UNBOUNDED
-    return 0.0 if scored else None
+    return quantity(metric.quantity).worst
 
 
 def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
     """The worst value beside the numbers of a table: the lowest score, where one is below 0. So no
     failed run stands above another run."""
     worst = worst_value(metric)
-    if worst is None or metric.quantity in WORST:
+    if worst is None or not quantity(metric.quantity).unit.in_points:
         return worst
     return min([worst, *numbers])
 

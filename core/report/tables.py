@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 from tabulate import tabulate
 
+from core.config.quantities import UNITS
 from core.errors import printable
 from core.report.claims import verdict_sentences
 from core.report.criteria import criterion
-from core.report.frames import POINTS, cell_frame
+from core.report.frames import cell_frame
 from core.report.numbers import number
 from core.report.verdicts import Judged
 from core.report.words import (
@@ -169,7 +170,7 @@ def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
         return "†" if line == PAIRED or value is not None else ""
     if value is None:
         return STATUS.get(row["status"], "—") if line == OURS else ""
-    places = _places(row["unit"])
+    places = UNITS[row["unit"]].decimals
     text = number(value, places, signed=difference)
     if line in (PAPER, PRINTED):
         return text
@@ -186,13 +187,6 @@ def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
     if n > 1 and n != usual[count]:
         text += f" (n={n})"
     return text
-
-
-def _places(unit: str) -> int:
-    """Decimals of numbers of a unit."""
-    if unit == "pairs":
-        return 0
-    return 2 if unit in POINTS else 3
 
 
 def _marked(row: dict, line: str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from core.config.quantities import UNITS
 from core.errors import printable
 from core.report.claims import JUDGED, verdict_sentences
-from core.report.frames import POINTS, cell_frame
+from core.report.frames import cell_frame
 from core.report.numbers import number
 from core.report.tables import OURS, PAIRED, PAPER, PRINTED, Grid, grid, laid_out, marks
 from core.report.verdicts import Judged
@@ -143,7 +144,7 @@ def _rows_in_words(cells: pd.DataFrame) -> str:
         rows = rows[rows["mean"].notna()]
     parts = []
     for place, value in rows[column].head(MOST_ROWS).items():
-        places = 2 if rows["unit"][place] in POINTS else 3
+        places = UNITS[rows["unit"][place]].decimals
         text = number(value, places, signed=column == "paired_difference")
         parts.append(f"{names[place]} {text}")
     words = ", ".join(parts)

@@ -3,11 +3,13 @@ words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from typing import Any
 
 from core.config.fields import explained
-from core.config.result import SCORE, unit
+from core.config.quantities import SCORE
+from core.config.result import unit
 from core.config.section import decimal
 from core.errors import counted, shown
 from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
@@ -139,7 +141,7 @@ def _number_words(result: StudyResult) -> str:
     metric = result.study.metric
     scale = result.setup.scale
     kind = unit(metric)
-    if kind == SCORE:
+    if kind == SCORE.words:
         kind += f" ({result.aggregate})"
     if metric.quantity != "spearman":
         if metric.title.lower() == kind:
@@ -312,12 +314,18 @@ def _origin(result: Judged) -> Iterator[str]:
         if here:
             sentence += f", {here} from this machine"
         yield f"{sentence}."
-    environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
+    differing = _differing([run.provenance for run in runs])
+    if differing:
+        masks = "; dropout can differ between devices" if "device" in differing else ""
+        yield f"The runs differ in {', '.join(differing)}{masks}."
+
+
+def _differing(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The parts of the environment in which runs differ."""
+    environments = [{**provenance, **provenance.get("versions", {})} for provenance in provenances]
     differing = []
     for name in ENVIRONMENT:
         versions = {str(environment[name]) for environment in environments if name in environment}
         if len(versions) > 1:
             differing.append(name)
-    if differing:
-        masks = "; dropout can differ between devices" if "device" in differing else ""
-        yield f"The runs differ in {', '.join(differing)}{masks}."
+    return differing

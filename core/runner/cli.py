@@ -83,6 +83,19 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{line[:1].upper()}{line[1:]}; see {self.prog} --help.")
 
 
+def _count(text: str) -> int:
+    number = whole_number(text)
+    if number is None or not 1 <= number <= MOST:
+        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {MOST}")
+    return number
+
+
+# Keywords of options: true or false; given any number of times; a number.
+SWITCH: dict[str, Any] = {"action": "store_true"}
+MANY: dict[str, Any] = {"action": "append", "default": []}
+NUMBER: dict[str, Any] = {"type": _count, "metavar": "N"}
+
+
 def command_parser() -> Parser:
     """The parser of the command line with every option that it takes."""
     parser = Parser(
@@ -94,10 +107,18 @@ def command_parser() -> Parser:
         "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
         "evaluate --help`.",
     )
-    switch: dict[str, Any] = {"action": "store_true"}
-    many: dict[str, Any] = {"action": "append", "default": []}
-    number: dict[str, Any] = {"type": _count, "metavar": "N"}
 
+    _add_what_to_run(parser)
+    _add_instead_of_training(parser)
+    _add_seeds_and_budget(parser)
+    _add_where(parser)
+    _add_changes(parser)
+    _add_output(parser)
+    return parser
+
+
+def _add_what_to_run(parser: Parser) -> None:
+    """What is trained."""
     add = parser.add_argument_group("what to run").add_argument
     add(
         "studies",
@@ -105,7 +126,7 @@ def command_parser() -> Parser:
         metavar="STUDY",
         help="studies by name, for example table7 or esimcse-table11",
     )
-    add("--all", **switch, help="every study")
+    add("--all", **SWITCH, help="every study")
     add(
         "--scale",
         choices=tuple(SCALES),
@@ -120,19 +141,23 @@ def command_parser() -> Parser:
     add(
         "--cell",
         dest="cells",
-        **many,
+        **MANY,
         metavar="LABEL",
         help="only the cells of this row or column, or the cell with all its labels, such as "
         "half/512",
     )
-    add("--use-published", **switch, help="count published runs as done")
-    add("--force", **switch, help="train stored runs again")
+    add("--use-published", **SWITCH, help="count published runs as done")
+    add("--force", **SWITCH, help="train stored runs again")
     add(
         "--trial",
         action=argparse.BooleanOptionalAction,
         help="with --plan: try the methods for silent mistakes, as a training does by itself "
         "before a method's first run; --no-trial leaves that out",
     )
+
+
+def _add_instead_of_training(parser: Parser) -> None:
+    """What a command does instead; one of them at most."""
     add = (
         parser.add_argument_group("instead of training").add_mutually_exclusive_group().add_argument
     )
@@ -162,15 +187,18 @@ def command_parser() -> Parser:
     add(
         "--verify-published",
         dest="verify",
-        **number,
+        **NUMBER,
         help="train N published runs again and compare",
     )
 
+
+def _add_seeds_and_budget(parser: Parser) -> None:
+    """How much is trained."""
     add = parser.add_argument_group("seeds and budget").add_argument
-    add("--seeds", **number, help="runs of each cell (default: the scale's; a study may need more)")
+    add("--seeds", **NUMBER, help="runs of each cell (default: the scale's; a study may need more)")
     add(
         "--resolve",
-        **switch,
+        **SWITCH,
         help="train the runs that are likely to settle most claims an hour "
         "(with --plan: name them)",
     )
@@ -181,10 +209,13 @@ def command_parser() -> Parser:
         help="how long --resolve may take: 2h, 90m, 30s or 1h30m",
     )
 
+
+def _add_where(parser: Parser) -> None:
+    """On which machine, and how many runs at once."""
     add = parser.add_argument_group("where, and how many at once").add_argument
     add(
         "--jobs",
-        **number,
+        **NUMBER,
         help="runs at once (default: two a GPU, one a core, as far as memory goes)",
     )
     add(
@@ -195,7 +226,7 @@ def command_parser() -> Parser:
     )
     add(
         "--gpus",
-        **number,
+        **NUMBER,
         help="with --plan: plan for N NVIDIA H100, one run on each, on any machine",
     )
     add(
@@ -204,17 +235,20 @@ def command_parser() -> Parser:
         help="train on the workers of the dask scheduler there, such as tcp://host:8786",
     )
 
+
+def _add_changes(parser: Parser) -> None:
+    """Fields, data and encoders that replace those of the study."""
     add = parser.add_argument_group("change a run").add_argument
     add(
         "--set",
         dest="settings",
-        **many,
+        **MANY,
         metavar="FIELD=VALUE",
         help="change a field of every run with it",
     )
     add(
         "--vary",
-        **many,
+        **MANY,
         metavar="FIELD=a,b,c",
         help="add an axis with these values of a field; several make a grid",
     )
@@ -223,7 +257,7 @@ def command_parser() -> Parser:
         "--encoder",
         dest="encoders",
         type=_named_encoder,
-        **many,
+        **MANY,
         metavar="[NAME=]DIR",
         help=f"the pretrained encoder; with NAME= it stands for another of {', '.join(ENCODERS)}",
     )
@@ -236,18 +270,21 @@ def command_parser() -> Parser:
     add(
         "--pairs",
         type=named_pairs,
-        **many,
+        **MANY,
         metavar="[NAME=]FILE",
         help="test on these pairs: two sentences "
         "and a score a line, separated by tabs, or hf:NAME@REVISION#SPLIT; dev=FILE selects on "
         "them",
     )
 
+
+def _add_output(parser: Parser) -> None:
+    """What is left behind."""
     add = parser.add_argument_group("output").add_argument
     add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
     add(
         "--keep-models",
-        **switch,
+        **SWITCH,
         help="leave each run's selected checkpoint in results/models, as "
         "transformers and sentence-transformers load it",
     )
@@ -259,16 +296,15 @@ def command_parser() -> Parser:
     )
     add(
         "--publish",
-        **switch,
+        **SWITCH,
         help="for maintainers: pack the finished runs into results/published and draw "
         "what is published; with --regenerate-figures draw alone",
     )
     add(
         "--replace-published",
-        **switch,
+        **SWITCH,
         help="with --publish: replace published runs with other numbers",
     )
-    return parser
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -284,13 +320,7 @@ def parse(argv: Sequence[str]) -> Options:
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")
-    for option, does, others in APART:
-        for other in others.split():
-            if {option, other} <= named:
-                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
-    for option, others in TOGETHER.items():
-        if option in named and not named & set(others.split(" or ")):
-            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
+    _check_company(named)
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
     if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
@@ -303,13 +333,28 @@ def parse(argv: Sequence[str]) -> Options:
     encoders = dict(options.encoders)
     options.encoder = encoders.pop(ENCODERS[0], None)
     options.other_encoders = tuple(encoders.items())
-    if options.mode is None and options.verify:
-        options.mode = "verify-published"
-    elif options.mode is None and options.fields is not None:
-        options.mode = "fields"
-    elif options.mode is None:
-        options.mode = "train"
+    options.mode = options.mode or _other_mode(options)
     return options
+
+
+def _check_company(named: set[str]) -> None:
+    """Raise UserError for options that do not go together, and for one without what it needs."""
+    for option, does, others in APART:
+        for other in others.split():
+            if {option, other} <= named:
+                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
+    for option, others in TOGETHER.items():
+        if option in named and not named & set(others.split(" or ")):
+            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
+
+
+def _other_mode(options: Options) -> str:
+    """The mode of a command without an option for it alone."""
+    if options.verify:
+        return "verify-published"
+    if options.fields is not None:
+        return "fields"
+    return "train"
 
 
 def check_environment() -> None:
@@ -324,13 +369,6 @@ def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
         raise UserError(
             f"{option} gives one name twice; give each its own, as {option} NAME=PLACE."
         )
-
-
-def _count(text: str) -> int:
-    number = whole_number(text)
-    if number is None or not 1 <= number <= MOST:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no whole number from 1 to {MOST}")
-    return number
 
 
 def _seconds(text: str) -> float:

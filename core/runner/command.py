@@ -34,7 +34,6 @@ from core.store.records import StoredRun
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.grid import Grid, check_distinct, resolve
-from core.study.setup import Setup
 from core.study.study import Study
 
 # New objects; to look through a report's millions more often took a quarter of its time.
@@ -81,15 +80,16 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         devices.check_torch(options.device)  # before anything is fetched
     found = inputs.sources(options, scale, studies, store)
     scale, studies = inputs.on_data(options, scale, studies, found, store.root)
-    setup = Setup(
-        profile=options.profile or PROFILES[0],
-        scale=scale,
-        sources=found.sources,
-        seeds=options.seeds or scale.seeds,
-    )
+    setup = inputs.setup_of(options, scale, found.sources)
     training = RunTrainer(options, argv, around, store, setup, found)
+    return act(training, studies, drawer)
 
-    # What was asked
+
+def act(training: RunTrainer, studies: list[Study], drawer: StudyDrawer) -> int:
+    """List, verify, plan, train or draw these studies; the exit status."""
+    options = training.options
+    around = training.around
+    setup = training.setup
     if options.mode == "list":
         return menu(training, studies)
     studies = [inputs.varied(options, study, setup) for study in studies]
@@ -99,13 +99,14 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     if options.mode == "verify-published":
         return verify(training, studies)
     status = 0
-    if not draws:
+    if options.mode != "regenerate-figures":
         status = train_or_plan(training, studies, grids)
     if status > 128 or options.mode == "plan":
         return status  # stopped: the user wants out, and what is stored can be drawn later
     if options.publish:
         replace_others = options.replace_published
-        publish_and_draw(store, around.home, catalogue.studies, grids, replace_others)
+        everything = around.catalogue.studies
+        publish_and_draw(training.store, around.home, everything, grids, replace_others)
     drawer.draw(studies, grids)
     return status
 
@@ -146,12 +147,9 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     """The studies that a command names, each once, or every study; prints what is wrong with other
     files. Raises UserError for a study that does not exist or is wrong."""
     faults = list(catalogue.faults.values())
-    if options.all and len(faults) == 1:
-        raise UserError(faults[0])
-    if options.all and faults:
-        raise UserError(f"{faults[0]} ({len(faults) - 1} more files are wrong; see --list.)")
     studies: dict[str, Study] = {}
     if options.all:
+        _refuse_all(faults)
         studies = {study.name: study for study in catalogue.studies}
     for name in studies_meant(options.studies, catalogue):
         for file, fault in catalogue.faults.items():
@@ -159,17 +157,31 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
                 raise UserError(fault)
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
-        others = []
-        for study in catalogue.studies:
-            if study.name.endswith(f"-{name}") and study not in group:
-                others.append(study.name)
-        if others and name not in catalogue.groups:
-            print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
+        if name not in catalogue.groups:
+            _say_others(name, group[0], catalogue)
     for study in studies.values():
         catalogue.check(study)
     for fault in faults:
         print(f"Passed over: {fault}")
     return list(studies.values())
+
+
+def _refuse_all(faults: Sequence[str]) -> None:
+    """Raise UserError where files are wrong and every study is asked for."""
+    if len(faults) == 1:
+        raise UserError(faults[0])
+    if faults:
+        raise UserError(f"{faults[0]} ({len(faults) - 1} more files are wrong; see --list.)")
+
+
+def _say_others(name: str, study: Study, catalogue: Catalogue) -> None:
+    """Name the other studies that a short name could mean."""
+    others = []
+    for other in catalogue.studies:
+        if other.name.endswith(f"-{name}") and other != study:
+            others.append(other.name)
+    if others:
+        print(f"{name} is {study.name}; name {' and '.join(others)} in full.")
 
 
 def refusal_of(check: Callable[..., object], *words: object) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.config.methods import PROFILES
 from core.config.scale import SCALES, Scale
 from core.data import encoders, hub
 from core.data import sources as finding
@@ -38,25 +39,28 @@ def scale_of(options: Options) -> Scale:
     return SCALES[name]
 
 
+def setup_of(options: Options, scale: Scale, places: finding.Sources) -> Setup:
+    """The scale, profile and seeds of a command on these data."""
+    return Setup(
+        profile=options.profile or PROFILES[0],
+        scale=scale,
+        sources=places,
+        seeds=options.seeds or scale.seeds,
+    )
+
+
 def sources(
     options: Options, scale: Scale, studies: Sequence[Study], store: Store
 ) -> finding.Found:
     """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with
     stored runs, or fetched."""
-    cache = cache_folder()
-    looking = options.mode in LOOKING
-    own = options.text is not None or bool(options.pairs)
-
     # A made-up language, which the project ships
     if scale.generated:
-        if own or options.data_dir or options.encoder or options.other_encoders:
-            raise UserError(
-                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
-                "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
-            )
+        _refuse_data(options, scale)
         return finding.demo_sources()
 
     # What is drawn needs no data
+    own = options.text is not None or bool(options.pairs)
     encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
     if options.mode == "regenerate-figures" and not own and not (options.data_dir and encoder):
         recorded = finding.recorded_sources(scale, store)
@@ -67,7 +71,38 @@ def sources(
             )
         return recorded
 
-    # What lies on this machine
+    # What lies on this machine, and what the hub has
+    places = _local_places(options, encoder)
+    others: list[str] = []
+    if scale.name == "paper" and not options.encoder:  # your own encoder has no relatives there
+        others = _other_encoders(studies)
+    cache = cache_folder()
+    if options.mode not in LOOKING:
+        return _announced(finding.local_sources(hub.fetch_parts(places, cache, others), cache))
+    not_fetched = finding.NOT_FETCHED
+    if others or hub.missing_parts(places):  # else digests that no run has
+        recorded = finding.recorded_sources(scale, store)
+        if recorded:
+            not_fetched = recorded.sources
+        not_fetched = finding.unfetched_sources(others, not_fetched)
+    return _announced(finding.local_sources(places, cache, not_fetched))
+
+
+def _refuse_data(options: Options, scale: Scale) -> None:
+    """Raise UserError for data or encoders beside a scale's own."""
+    data = (options.text, options.pairs, options.data_dir)
+    if any(data) or options.encoder or options.other_encoders:
+        raise UserError(
+            f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
+            "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
+        )
+
+
+def _local_places(options: Options, encoder: Path | None) -> finding.Places:
+    """Where text, pairs, sets and encoders lie on this machine; says what of an encoder is
+    unused."""
+    cache = cache_folder()
+    looking = options.mode in LOOKING
     text = None
     if options.text is not None:
         text = data_file(options.text, "text", cache, fetch=not looking)
@@ -79,20 +114,7 @@ def sources(
         unused = ", ".join(encoders.unused(folder))
         if unused:
             say(f"Runs start from the encoder in {folder} alone, without {unused[:200]}.")
-
-    # What the hub has; your own encoder has no relatives there
-    others: list[str] = []
-    if scale.name == "paper" and not options.encoder:
-        others = _other_encoders(studies)
-    if not looking:
-        return _announced(finding.local_sources(hub.fetch_parts(places, cache, others), cache))
-    not_fetched = finding.NOT_FETCHED
-    if others or hub.missing_parts(places):  # else digests that no run has
-        recorded = finding.recorded_sources(scale, store)
-        if recorded:
-            not_fetched = recorded.sources
-        not_fetched = finding.unfetched_sources(others, not_fetched)
-    return _announced(finding.local_sources(places, cache, not_fetched))
+    return places
 
 
 def _other_encoders(studies: Sequence[Study]) -> list[str]:

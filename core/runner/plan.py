@@ -121,24 +121,19 @@ def plan(
     if labels:
         _check_labels(grids, labels)
 
-    # All runs, each once
-    runs: dict[str, PlannedRun] = {}
-    for grid in grids:
-        for cell in grid.available:
-            if labels and not set(labels) & set(_cell_names(cell)):
-                continue
-            name = f"{grid.study.name} {cell.name}"
-            for seed, config in enumerate(cell.configs):
-                run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
-                runs.setdefault(run.run_id, run).cells.append(name)
+    runs = _each_once(grids, labels)
 
     # Those that are done
     done = {}
+    codes = {}  # digests of the methods' code that made own runs
     if not force:
         for name, run in runs.items():
-            if store.verified(name) or (use_published and store.has(name, use_published=True)):
+            stored = store.verified(name)
+            if stored is not None:
+                codes[name] = stored.provenance.get("method_code")
+            if stored is not None or (use_published and store.has(name, use_published=True)):
                 done[name] = run.config
-    _say_other_code(done, store)
+    _say_other_code(done, codes)
     _say_without_columns(grids)
 
     # Those without the model that they could have left
@@ -150,6 +145,20 @@ def plan(
         if unfit:
             print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
+
+
+def _each_once(grids: Sequence[Grid], labels: Sequence[str]) -> dict[str, PlannedRun]:
+    """All runs by id, of the cells with one of `labels` if there are labels."""
+    runs: dict[str, PlannedRun] = {}
+    for grid in grids:
+        for cell in grid.available:
+            if labels and not set(labels) & set(_cell_names(cell)):
+                continue
+            name = f"{grid.study.name} {cell.name}"
+            for seed, config in enumerate(cell.configs):
+                run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
+                runs.setdefault(run.run_id, run).cells.append(name)
+    return runs
 
 
 def _check_labels(grids: Sequence[Grid], labels: Sequence[str]) -> None:
@@ -178,12 +187,12 @@ def _say_without_columns(grids: Sequence[Grid]) -> None:
             say(f"{grid.study.name}, {left_out}: {words}.")
 
 
-def _say_other_code(done: Mapping[str, RunConfig], store: Store) -> None:
+def _say_other_code(done: Mapping[str, RunConfig], codes: Mapping[str, object]) -> None:
     """Say how many of these stored runs were made by other code of their method."""
     is_present = functools.cache(is_code_of)
     others = Counter[str]()
     for name, config in done.items():
-        code = store.codes.get(name)
+        code = codes.get(name)
         if code is not None and not is_present(code, config.method):
             others[config.method] += 1
     for method, number in others.items():

@@ -23,7 +23,7 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
-from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, tail
+from core.runner.launch import STOP_POLL, Ending, Launcher, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.runner.trials import trial_faults
@@ -131,28 +131,31 @@ class RunTrainer:
         endings: dict[str, Ending] = {}
         left = list(runs)
         first = True
-        while left and not stop.asked and not scheduler.lost:
-            free = [run for run in left if first or not self.store.claimed(run.run_id)]
-            force = self.options.force and first
+        while left and not _ends(scheduler, stop):
+            free = list(left)
+            if not first:
+                free = [run for run in left if not self.store.claimed(run.run_id)]
             if free:
-                for ending in scheduler.train(free, stop, shown.hear, force):
-                    shown.ended(ending)
-                    if ending.state != "elsewhere":
-                        endings[ending.run] = ending
+                force = self.options.force and first
+                endings |= train_round(free, scheduler, stop, shown, force)
             left = [run for run in left if run.run_id not in endings]
-            if left and first and not stop.asked and not scheduler.lost:
+            if left and first and not _ends(scheduler, stop):
                 shown.note(
                     f"{are(len(left), 'run')} being trained by another command; waiting for it."
                 )
             first = False
             if left:
                 time.sleep(STOP_POLL)
-        for run in left:  # a cluster that is lost cannot say of what it has stored
-            state: State = "stopped"
-            if not self.options.force and self.store.has(run.run_id):
-                state = "done" if scheduler.lost else "found"
-            endings[run.run_id] = Ending(run.run_id, state)
+        for run in left:
+            endings[run.run_id] = self.ending_of_left(run.run_id, scheduler.lost)
         return endings
+
+    def ending_of_left(self, run: str, lost: str) -> Ending:
+        """The ending of a run that nobody reported; a cluster that is lost cannot say of what it
+        has stored."""
+        if self.options.force or not self.store.has(run):
+            return Ending(run, "stopped")
+        return Ending(run, "done" if lost else "found")
 
     def summary(
         self, runs: Sequence[PlannedRun], endings: dict[str, Ending], number: int | None, lost: str
@@ -169,11 +172,7 @@ class RunTrainer:
         for run in left:
             ending = endings[run.run_id]
             if ending.cause:
-                lines += ["", f"FAILED {run.run_id}: {ending.cause}"]
-                lines.append(f"  cells: {'; '.join(run.cells)}; seed {run.seed}")
-                lines += [f"  | {line}" for line in tail(ending.log)]
-            if ending.cause and ending.log:
-                lines.append(f"  log: {ending.log}")
+                lines += failure_lines(run, ending)
         if not left:
             return lines
         older = sum(self.store.has(run.run_id) for run in left)
@@ -304,3 +303,30 @@ def stopping(stop: Stop) -> Iterator[None]:
     finally:
         for number, handler in heeded.items():
             signal.signal(number, handler)
+
+
+def _ends(scheduler: Any, stop: Stop) -> bool:
+    """Whether no more runs are started."""
+    return bool(stop.asked or scheduler.lost)
+
+
+def train_round(
+    runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display, force: bool
+) -> dict[str, Ending]:
+    """Train these runs; their endings by id, without runs that another command holds."""
+    endings = {}
+    for ending in scheduler.train(runs, stop, shown.hear, force):
+        shown.ended(ending)
+        if ending.state != "elsewhere":
+            endings[ending.run] = ending
+    return endings
+
+
+def failure_lines(run: PlannedRun, ending: Ending) -> list[str]:
+    """What to print of a run that failed: its cause, its cells and the end of its log."""
+    lines = ["", f"FAILED {run.run_id}: {ending.cause}"]
+    lines.append(f"  cells: {'; '.join(run.cells)}; seed {run.seed}")
+    lines += [f"  | {line}" for line in tail(ending.log)]
+    if ending.log:
+        lines.append(f"  log: {ending.log}")
+    return lines

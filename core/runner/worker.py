@@ -208,7 +208,7 @@ def train_run(request: Request, report: Report, job: Job) -> None:
         return
     if request.force:
         store.path("checkpoints", run).unlink(missing_ok=True)
-    elif store.verified(run, True) and not (
+    elif store.verified(run, claimed=True) is not None and not (
         execution.keep_models and lacks_model(store, run, config)
     ):
         report(Message(state="found"))

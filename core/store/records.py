@@ -106,7 +106,7 @@ def believed(where: object, source: SOURCE = "own") -> Iterator[None]:
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     """Every test pair of a run. Raises ValueError if a block's columns differ in length."""
-    rows: list[tuple] = []
+    rows: list[tuple[object, ...]] = []
     for block in blocks:
         columns = zip(block.gold, block.cosine, block.words_a, block.words_b, strict=True)
         for gold, cosine, *words in columns:
@@ -115,7 +115,7 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     return table(rows, PAIR_SCHEMA)
 
 
-def table(rows: Sequence[tuple], schema: pa.Schema) -> pa.Table:
+def table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
     """The long table of these rows."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]

@@ -58,8 +58,6 @@ class Store:
     def __init__(self, root: Path | str, published: Path | None):
         self.root = Path(root)
         self.published = published
-        # digests of the methods' code that made own runs, once read
-        self.codes: dict[str, object] = {}
 
     @functools.cached_property
     def packs(self) -> dict[str, Pack]:
@@ -135,9 +133,7 @@ class Store:
                     where = f"Run {run} in {pack.path}"
                     return records.stored_run(*pack.read(run), "published", where)
         table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
-        stored = records.stored_run(table, footer, "own", path)
-        self.codes[run] = stored.provenance.get("method_code")
-        return stored
+        return records.stored_run(table, footer, "own", path)
 
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
@@ -154,31 +150,31 @@ class Store:
                 )
         return table.to_pandas()
 
-    def verified(self, run: str, claimed: bool = False) -> bool:
-        """Whether the user's own run exists and can be believed. A damaged file that nobody is
+    def verified(self, run: str, claimed: bool = False) -> StoredRun | None:
+        """The user's own run, if it exists and can be believed. A damaged file that nobody is
         writing is set aside with a printed sentence; a run without its pairs stays done. `claimed`:
         the caller holds the claim."""
+        stored = None
         kind: FileKind = "runs"
         try:
             if self.has(run):
-                self.load(run)
+                stored = self.load(run)
                 kind = "pairs"
                 self.load_pairs(run)
         except MissingRun:
-            return False
+            return None
         except CorruptRun as error:
             if claimed:
                 say(f"{error} The file was set aside as {self.set_aside(self.path(kind, run))}.")
-                return self.has(run)
+                return stored
             claim = self.claim(run)
             if claim is not None:
                 try:
                     return self.verified(run, claimed=True)
                 finally:
                     os.close(claim)
-            if kind == "runs":
-                return False  # somebody is training it anew at this moment
-        return self.has(run)
+            # a run without a stored one is being trained anew at this moment
+        return stored
 
     def runs(self) -> tuple[str, ...]:
         """Ids of all runs, own and published, sorted; files with other names do not count."""

@@ -75,7 +75,7 @@ def catalogue(*folders: Path) -> Catalogue:
         first = folder / "__init__.py"
         try:
             paper = _stated(first, "PAPER", Paper)
-            _take(taken, [f"paper {paper.key}"], folder)
+            taken |= _owned([f"paper {paper.key}"], folder, taken)
         except (Exception, SystemExit) as error:
             faults[first] = fault(first, error, "PAPER")
             continue
@@ -89,19 +89,19 @@ def catalogue(*folders: Path) -> Catalogue:
                     )
                 check_study(study)
                 keys = [f"key {claim.key}" for claim in study.claims]
-                _take(taken, [f"name {study.name}", *keys], file)
+                taken |= _owned([f"name {study.name}", *keys], file, taken)
                 files[file] = replace(study, source=paper)
             except (Exception, SystemExit) as error:  # whatever a file does, other studies go on
                 faults[file] = fault(file, error, "STUDY")
     return Catalogue(dict(sorted(files.items(), key=_order)), faults)
 
 
-def _take(taken: dict[str, str], names: Sequence[str], owner: Path) -> None:
-    """Note these names and keys as the owner's. Raises UserError for one that is another's."""
+def _owned(names: Sequence[str], owner: Path, taken: Mapping[str, str]) -> dict[str, str]:
+    """These names and keys with their owner. Raises UserError for one that is another's."""
     for name in names:
         if name in taken:
             raise UserError(f"The {name} is that of {taken[name]}, too; give each its own.")
-    taken |= dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
+    return dict.fromkeys(names, f"{owner.parent.name}/{owner.name}")
 
 
 def _stated(file: Path, name: str, kind: type) -> Any:

@@ -10,6 +10,7 @@ from operator import contains
 
 from core.config import methods
 from core.config.methods import PROFILES, SETTLED
+from core.config.quantities import in_points
 from core.config.result import TASKS, unit
 from core.config.run import RunConfig
 from core.config.scale import SCALES
@@ -216,7 +217,7 @@ def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: Runs) 
         raise UserError(
             f"Claim {claim.key} compares different kinds ({', '.join(units)}): {names}."
         )
-    if claim.margin == POINT and not units[0].endswith("× 100"):
+    if claim.margin == POINT and not in_points(units[0]):
         raise UserError(
             f"Claim {claim.key} has a margin of a point, and its unit is another: {names}. "
             "Give it a margin in their unit, or None."

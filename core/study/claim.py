@@ -50,7 +50,7 @@ class Contrast(Typed):
     metric: Metric | None = None
     of: Literal["value", "scatter", "share"] = "value"
 
-    def check(self):
+    def check(self) -> None:
         cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
         if self.of == "share" and (len(self.terms) != 1 or not cells or None in cells[0]):
             raise UserError("A share of runs is of one cell; use collapsed() or sound().")
@@ -67,7 +67,7 @@ class Joined(Typed):
     parts: tuple[Predicate, ...]
     needed: int
 
-    def check(self):
+    def check(self) -> None:
         if not 1 <= self.needed <= len(self.parts):
             raise UserError(
                 f"{self.needed} of {len(self.parts)} comparisons cannot be needed; compare a cell "

@@ -35,7 +35,7 @@ def rule_of(claim: Claim) -> str:
     return hashlib.sha256(json.dumps(rule).encode()).hexdigest()[:16]
 
 
-def _plain(predicate: Predicate) -> list:
+def _plain(predicate: Predicate) -> list[object]:
     if not isinstance(predicate, Contrast):
         return [predicate.needed, *map(_plain, predicate.parts)]
     metric = predicate.metric

@@ -15,7 +15,8 @@ import torch
 
 from core.config import methods
 from core.config.identity import run_id
-from core.config.result import TERM, Result, Row
+from core.config.quantities import TERM
+from core.config.result import Result, Row
 from core.config.run import Execution, RunConfig, needs_columns
 from core.config.scale import SCALES
 from core.data.encoders import DEMO_ENCODER, encoder_digest
@@ -74,9 +75,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     # before the first step
     if not file.step:
         file.rows += measure_untrained(config, execution, scorer, encoder, progress)
-        file.rows += scorer.check(model, config, 0).rows
-        if config.trains and not model.starts_from_cls():
-            file.rows += scorer.start_rows(model)
+        file.rows += measure_start(config, scorer, model)
 
     # train
     terms: dict[str, float] = {}  # of the loss, at the last check
@@ -113,14 +112,12 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     if final.status != "diverged" and selected is not None:
         rows += measure_selected(config, scorer, model, tokenizer, selected.step, progress)
         if execution.keep_models:
-            source = encoder_folder(config, execution)
-            pooling: str | None = "cls"
-            if not model.starts_from_cls():
-                pooling = scored_pooling(model, first_sentences(config, text, device))
+            pooling = pooling_of(config, model, text, device)
             if pooling is None:
                 provenance["keeps_no_model"] = True
                 note("keeps no model: its vectors are neither [CLS] nor the mean of the tokens")
             else:
+                source = encoder_folder(config, execution)
                 keep_model(config, execution, model, source, selected.step, pooling)
 
     # times and versions, so no rows
@@ -177,6 +174,23 @@ def measure_method(
         if value is not None:
             rows.append(Row("last", "train", name, config.train.steps, value))
     return rows
+
+
+def measure_start(config: RunConfig, scorer: Scorer, model: Contrastive) -> list[Row]:
+    """Rows of the first check, and of the method's own vector where that is not [CLS]."""
+    rows = list(scorer.check(model, config, 0).rows)
+    if config.trains and not model.starts_from_cls():
+        rows += scorer.start_rows(model)
+    return rows
+
+
+def pooling_of(
+    config: RunConfig, model: Contrastive, text: TrainingText, device: torch.device
+) -> str | None:
+    """The pooling that a kept model's folder states; None if none gives the scored vectors."""
+    if model.starts_from_cls():
+        return "cls"
+    return scored_pooling(model, first_sentences(config, text, device))
 
 
 def first_sentences(config: RunConfig, text: TrainingText, device: torch.device) -> Packed:

@@ -17,7 +17,8 @@ SECONDS = 2.0  # of timed steps
 
 def main(setting: dict) -> float:
     """Seconds for each token of the text, from the folder `cache` or timed."""
-    cache = Path(setting.pop("cache"))
+    cache = Path(setting["cache"])
+    setting = {name: value for name, value in setting.items() if name != "cache"}
     key = {**setting, "processor": processor(), "torch": metadata.version("torch")}
 
     def load(content: bytes) -> float:

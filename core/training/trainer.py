@@ -128,9 +128,7 @@ def train(
     device = next(model.parameters()).device
     at_once = device.type in NO_WAITING
     optimiser = adamw(config.train, model, model.new_layers())
-    state = TrainingState()
-    if file is not None:
-        state = file.restored(optimiser)
+    state = TrainingState() if file is None else file.restored(optimiser)
     losses = Losses(state, at_once)
     selection = Selection(config, model, state)
     train_step = step_for(config.train, model, optimiser, device)
@@ -141,13 +139,15 @@ def train(
     for step, batch in enumerate(batches, start=state.step + 1):
         # one step
         losses.pending.append(train_step(batch, learning_rate(config.train, step)))
-        checks = step % config.eval.every == 0 or step == config.train.steps
+        checks = is_check(config, step)
         writes = file is not None and file.due()
-        if at_once or checks or writes:  # a GPU finishes the step first
+        timed = at_once or checks
+        reads = timed or writes  # a GPU finishes the step first
+        if reads:
             diverged_at = losses.first_not_finite(step)
             if diverged_at is not None:
                 break
-        if at_once or checks:
+        if timed:
             laps.end(step)
 
         # a check
@@ -177,9 +177,14 @@ def train(
                 step, selection.selected, losses.means, losses.pending, selection.score
             )
             file.write(reached, model, optimiser)
-        if at_once or checks or writes:
+        if reads:
             laps.begin(step)
     return TrainingResult(selection.selected, losses.means, diverged_at, laps.median())
+
+
+def is_check(config: RunConfig, step: int) -> bool:
+    """Whether the model is scored after this step: every `eval.every` steps and at the end (D86)."""
+    return step % config.eval.every == 0 or step == config.train.steps
 
 
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:

@@ -13,7 +13,8 @@ import torch
 from scipy.stats import spearmanr
 from transformers import AutoTokenizer
 
-from core.config.result import EXCESS, PairBlock
+from core.config.quantities import EXCESS
+from core.config.result import PairBlock
 from core.data.sts import StsSet, load_demo
 from core.encoder.packing import pack
 from core.encoder.vectors import cosines

@@ -103,9 +103,9 @@ def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(
         == config
         == from_canonical_json(canonical_json(config))[0]
     )
-    assert store.verified(run_id(config)) and store.codes[run_id(config)] == code_digest(
-        source.name
-    )
+    stored = store.verified(run_id(config))
+    assert stored is not None
+    assert stored.provenance["method_code"] == code_digest(source.name)
 
 
 def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(added):

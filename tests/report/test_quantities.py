@@ -1,13 +1,18 @@
 """What an entry reads from a run: rows, averages, derived numbers; and what a failed run counts
 for."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from fake_store import as_table
 
+from core.config.quantities import QUANTITIES, Sum, known_quantity
+from core.config.result import unit
 from core.config.scale import DEMO
 from core.report.quantities import Rows, counted, worst_of
 from core.report.quantities import value as value_of
+from core.store.store import Store
 from core.study.study import Metric
 
 FIRST, SECOND, THIRD = DEMO.tests[:3]
@@ -131,3 +136,21 @@ def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
     assert (
         counted("diverged", None, of, None) == 0.5 and counted("collapsed", None, of, None) == 1.0
     )
+
+
+def test_every_number_that_runs_leave_stands_in_the_table(tmp_path):
+    store = Store(tmp_path, Path("results/published"))
+    for run in store.runs()[::500]:
+        for name in set(store.load(run).rows["metric"]):
+            assert known_quantity(name), name
+    for quantity in QUANTITIES.values():
+        if isinstance(quantity.derived, Sum):
+            for _, part, _ in quantity.derived.parts:
+                assert QUANTITIES[part].derived is None
+
+
+@pytest.mark.parametrize("quantity", ["loss", "mtd_nominal", "spread", "diverged_at"])
+def test_what_is_no_score_is_called_none_and_has_no_worst_score(quantity):
+    metric = Metric(task="train", title="", quantity=quantity)
+    assert "Spearman" not in unit(metric)
+    assert worst_of(metric, [3.0]) is None

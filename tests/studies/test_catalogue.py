@@ -72,7 +72,7 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
         'title="Average"',
         'title="Average", quantity="pearson"',
         22,
-        "Metric's quantity is pearson, but it must be a quantity of core/config/result.py",
+        "Metric's quantity is pearson, but it must be a quantity of core/config/quantities.py",
     ),
     (
         'paper="sketched"',

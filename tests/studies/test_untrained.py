@@ -5,12 +5,14 @@ import dataclasses
 
 import pytest
 
-from core.config.result import LEARNT
 from core.study.claim import above, greater, weighted
 from studies import STUDIES, find
 
 TRAINED = ("selected", "last", "curve")  # checkpoints of a number that comes from training
-COMPARES = (LEARNT, "curve_start")  # quantities that hold the untrained encoder's number
+COMPARES = (
+    "like_length_excess_learnt",
+    "curve_start",
+)  # quantities that hold the untrained encoder's number
 OF_ONE_MODEL = {
     "T1.6",
     "T2.3",
