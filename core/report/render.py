@@ -3,6 +3,7 @@ all."""
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,9 @@ from matplotlib.figure import Figure
 from core.errors import are, counted
 from core.report import frames
 from core.report.drawing import drawing, image
-from core.report.figures import figures, scatters
+from core.report.figures import scatters
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
+from core.report.pictures import Order, Pictures, drawn_together
 from core.report.results import RunResult
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
@@ -33,13 +35,17 @@ def render(
     results_dir: Path,
     figures_dir: Path,
     small: bool = False,
+    ordered: Pictures | None = None,
 ) -> tuple[list[str], list[Judged]]:
     """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
     for each study and for missing and published runs, and the results that were drawn.
 
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
-    left out.
+    left out. `ordered` takes the figures, and writes them later.
     """
+    if ordered is None:
+        with drawn_together() as pictures_here:
+            return render(studies, setup, store, results_dir, figures_dir, small, pictures_here)
     key = Path(setup.scale.name) / setup.profile
     tables = results_dir / key
     pictures = figures_dir / key
@@ -66,15 +72,16 @@ def render(
         _write_all(tables, files)
 
         # figures
-        kinds = ["png"]
-        if not small:
-            kinds.append("pdf")
-        heading = _heading(result)
-        may_state = not why_unmarked(result)
-        with drawing():
-            drawn = _images(figures(result.study, cells, curves, heading, may_state), kinds)
-        _write_all(pictures, drawn)
-        remove(name, tables, pictures, but=(*files, *drawn))
+        order = Order(
+            study=result.study,
+            cells=cells,
+            curves=curves,
+            heading=_heading(result),
+            judged=not why_unmarked(result),
+            kinds=("png",) if small else ("png", "pdf"),
+        )
+        clean = functools.partial(_remove_others, name, tables, pictures, (*files,))
+        ordered.add(order, pictures, clean)
 
     runs = dict[str, RunResult]()
     for result in results:
@@ -87,6 +94,13 @@ def render(
     if published:
         lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
     return lines, [result for result in results if result.begun]
+
+
+def _remove_others(
+    study: str, tables: Path, pictures: Path, texts: tuple[str, ...], images: Collection[str]
+) -> None:
+    """Remove the files of a study but for those that are written now."""
+    remove(study, tables, pictures, but=(*texts, *images))
 
 
 def _head(result: Judged) -> str:

@@ -3,12 +3,16 @@ publishes. The report is imported when it is needed: matplotlib takes its time."
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress
 
 from core.config.identity import run_id
 from core.config.methods import PROFILES, base
@@ -16,6 +20,7 @@ from core.config.scale import SCALES
 from core.data import sources as finding
 from core.errors import UserError, are, counted, refusing, say
 from core.runner.cli import Options
+from core.runner.devices import cache_folder
 from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
 from core.store import code, files, locks
@@ -56,6 +61,7 @@ class StudyDrawer:
     ) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
         profiles; the results of all, by scale and profile."""
+        say("Drawing what is stored; this takes up to a minute.")
         report = _report()
         if not report.is_ours(self.results / "index.html"):
             for name in PAGE:
@@ -67,6 +73,24 @@ class StudyDrawer:
         recorded = finding.recorded(self.store)
         results = dict[tuple[str, str], list]()
         setups = list[Setup]()
+        with _pictures() as pictures:
+            self._redraw_settings(studies, only, recorded, results, setups, pictures)
+        if not any(results.values()):
+            print("No study is started; train one, and it can be redrawn.")
+        say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
+        return results
+
+    def _redraw_settings(
+        self,
+        studies: Sequence[Study],
+        only: str | None,
+        recorded: Mapping,
+        results: dict[tuple[str, str], list],
+        setups: list[Setup],
+        pictures,
+    ) -> None:
+        """Draw the started studies of each scale and profile, and fill `results` and `setups`."""
+        report = _report()
         for scale, profile in itertools.product(SCALES.values(), PROFILES):
             found = recorded.get(scale.name)
             if found:
@@ -81,22 +105,43 @@ class StudyDrawer:
                 continue
             begun = started(studies, setup, self.store)
             if begun and only in (None, scale.name) and self.options.profile in (None, profile):
-                results[scale.name, profile] = self.render(begun, setup)
+                results[scale.name, profile] = self.render(begun, setup, pictures)
             else:
                 stored = report.gathered(begun, setup, self.store)
                 results[scale.name, profile] = [result for result in stored if result.begun]
-        if not any(results.values()):
-            print("No study is started; train one, and it can be redrawn.")
-        say(*report.render_index(studies, results, setups, self.results, self.figures, gpu_seconds))
-        return results
 
-    def render(self, studies: Sequence[Study], setup: Setup) -> list:
-        """Draw tables and figures from what is stored, and say what was drawn; the results."""
+    def render(self, studies: Sequence[Study], setup: Setup, pictures=None) -> list:
+        """Draw tables and figures from what is stored, and say what was drawn; the results.
+        `pictures` takes the figures of several calls."""
         lines, results = _report().render(
-            studies, setup, self.store, self.results, self.figures, self.small
+            studies, setup, self.store, self.results, self.figures, self.small, pictures
         )
         say(*lines)
         return results
+
+
+@contextlib.contextmanager
+def _pictures() -> Iterator:
+    """What draws the figures of a whole redraw: in several processes, under a bar at the end."""
+    from core.report.pictures import drawn_together
+
+    memory = None
+    with contextlib.suppress(UserError):  # without a cache all is drawn
+        memory = cache_folder() / "figures"
+    columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("", total=None)
+
+    def note(done: int, of: int) -> None:
+        bar.start()
+        bar.update(task, completed=done, total=of)
+
+    try:
+        with drawn_together(memory, note=note) as pictures:
+            yield pictures
+    finally:
+        bar.stop()
 
 
 def _report() -> ModuleType:
