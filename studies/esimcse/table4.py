@@ -49,7 +49,7 @@ STUDY = Study(
         for backbone, score in zip(BACKBONES, scores, strict=True)
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(x="backbone", series="method", base=("ESimCSE", None)),
+    figure=FigureSpec(x="backbone", series="method", base=("unsup-SimCSE", None)),
     reference=("ESimCSE", "BERT-base"),  # the best of the backbone that every scale has
     claims=(
         Claim(

@@ -34,7 +34,7 @@ STUDY = Study(
         Cell(labels=BOTH, published=84.85),
     ),
     metric=Metric(task="dev", title="Development set"),
-    figure=FigureSpec(x="components"),
+    figure=FigureSpec(x="components", base=BASELINE),
     reference=BOTH,
     claims=(
         Claim(
