@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
 from core.report.drawing import drawing, image
@@ -208,6 +209,8 @@ def render_index(
     results: dict[tuple[str, str], list[Judged]] = {}
     for key, of_key in grids.items():
         by_name = {result.study.name: result for result in stored.get(key, ())}
+        if not by_name and key[1] != PROFILES[0]:
+            continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
         if by_name:
             runs = frames.summary_frame(by_name.values())
