@@ -190,6 +190,9 @@ class Encoder(nn.Module):
     `model`.
     """
 
+    capturable = True  # whether a GPU can replay its steps as a CUDA graph
+    shuffles_positions = True  # whether positions enter beside the words, and nowhere else
+
     def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
         config = model.config
