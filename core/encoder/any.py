@@ -133,6 +133,7 @@ class AnyEncoder(Encoder):
         setattr(rebuilt, root, Entered())
         self.stack: Any = AnyStack(rebuilt)
         self.hidden = config.hidden_size
+        self.word_width = model.get_input_embeddings().weight.shape[1]
         self.norm_eps = next((getattr(config, n) for n in EPSILONS if hasattr(config, n)), 1e-12)
         places = getattr(config, "max_position_embeddings", None) or 512
         self.max_positions = places - self.embeddings.position_offset

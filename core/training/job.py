@@ -300,7 +300,26 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, Any]
     loaded = load_checkpoint(folder, pooling="cls")
     encoder = encoder_over(loaded.model, settings.hidden_dropout, settings.attention_dropout)
     encoder.mask_token = loaded.tokenizer.mask_token_id
+    refuse_augmentation(config, encoder)
     return encoder, loaded.tokenizer
+
+
+def refuse_augmentation(config: Any, encoder: Encoder) -> None:
+    """Raises UserError for an augmentation of embeddings that this encoder cannot have."""
+    augmentation = getattr(config, "aug", None)
+    if augmentation is None:
+        return
+    if augmentation.position_shuffle != "off" and not encoder.shuffles_positions:
+        raise UserError(
+            "Positions cannot be shuffled in this encoder, whose attention computes positions "
+            "itself; set aug.position_shuffle=off, or give an encoder such as BERT."
+        )
+    if augmentation.feature_cutoff and encoder.word_width != encoder.hidden:
+        raise UserError(
+            f"Features cannot be cut off in this encoder, whose word embeddings have "
+            f"{encoder.word_width} numbers and vectors {encoder.hidden}; set "
+            "aug.feature_cutoff=0, or give an encoder such as BERT."
+        )
 
 
 def encoder_folder(config: RunConfig, execution: Execution) -> Path:

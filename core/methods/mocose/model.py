@@ -18,7 +18,6 @@ from core.encoder.dropout import dropping
 from core.encoder.packing import Packed
 from core.encoder.streams import torch_stream
 from core.encoder.vectors import cosines
-from core.errors import UserError
 from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, TrainingText
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
@@ -96,11 +95,6 @@ class MoCoSE(Contrastive, Kept):
 
     def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
-        if config.aug.position_shuffle != "off" and not encoder.shuffles_positions:
-            raise UserError(
-                "Positions cannot be shuffled in this encoder, whose attention computes positions "
-                "itself; set aug.position_shuffle=off, or give an encoder such as BERT."
-            )
         self.config = config
         self.encoder = encoder
         weights = torch_stream(config.seed.model, "heads")
@@ -391,7 +385,7 @@ class MoCoSE(Contrastive, Kept):
             if self.training and self.config.data.padding == "static":
                 padded = self.config.data.max_length
             generator = drawing if batch.bias is None else None
-            mask = cutoff_mask(self.config.aug, batch, padded, words.shape[1], generator)
+            mask = cutoff_mask(self.config.aug, batch, padded, self.encoder.hidden, generator)
             if mask is not None:
                 words = words * mask
             positions = shuffled_positions(self.config.aug, batch, padded, generator)
