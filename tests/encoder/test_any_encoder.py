@@ -276,7 +276,9 @@ def test_mocose_is_that_of_the_whole_model(kind, fgsm, monkeypatch):
     (ours, heads, inner), (theirs, other_heads, other_inner) = results
     assert difference(ours, theirs) < CLOSE and float(ours[0]) > 1e-4
     for name, gradient in heads.items():
-        assert difference(gradient, other_heads[name]) < CLOSE * max(1.0, float(gradient.abs().max()))
+        assert difference(gradient, other_heads[name]) < CLOSE * max(
+            1.0, float(gradient.abs().max())
+        )
     ends = {n.removeprefix("encoder.embeddings.model."): g for n, g in other_inner.items()}
     for name, gradient in named_as_theirs(
         {n.removeprefix("encoder."): g for n, g in inner.items()}
