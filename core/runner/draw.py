@@ -240,7 +240,9 @@ def started(grids: Sequence[Grid], store: Store) -> list[Grid]:
 def _is_started(grid: Grid, stored: set[str], sharing: Mapping[str, int]) -> bool:
     """Whether the stored runs start a study. `sharing` says how many studies have a run."""
     least = grid.study.least_seeds
-    seeds = grid.complete_seeds(stored)
+    seeds = 0
+    if len(grid.available) >= min(2, len(grid.cells)):  # else there is nothing to compare
+        seeds = grid.complete_seeds(stored)
     if seeds or least > 1:
         return seeds >= least
     if any(sharing[run] == 1 for run in grid.run_ids & stored):
