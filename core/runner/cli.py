@@ -104,8 +104,8 @@ def command_parser() -> Parser:
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
         epilog="`run_study.py show STUDY` draws what is stored, in English where it can, and trains "
-        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
-        "evaluate --help`.",
+        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint, and `run_study.py judge "
+        "SCORES ...` judges scores of your own; each has its --help.",
     )
 
     _add_what_to_run(parser)
