@@ -24,6 +24,8 @@ MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
+# what takes no text and no pairs of one's own
+NOT_OWN_DATA = "--all --resolve --verify-published --verify-imported --publish --export --import"
 # An option, what it does, and the options that it leaves no room for.
 APART = (
     ("--all", "names every study", "STUDY --set --vary"),
@@ -45,15 +47,32 @@ APART = (
         "trains published runs as they are and keeps none",
         "--set --vary --force --cell --seeds --publish --use-published --keep-models --cluster",
     ),
+    (
+        "--verify-imported",
+        "trains imported runs as they are and keeps none",
+        "--set --vary --force --cell --seeds --publish --use-published --keep-models --resolve",
+    ),
+    (
+        "--export",
+        "trains nothing",
+        "--set --vary --force --cell --cluster --publish --resolve",
+    ),
+    (
+        "--import",
+        "adds the runs of a folder and does nothing else",
+        "STUDY --all --set --vary --force --cell --cluster --publish --resolve --scale --seeds",
+    ),
     ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
-    ("--text", "makes tables without claims", "--all --resolve --verify-published --publish"),
-    ("--pairs", "makes tables without claims", "--all --resolve --verify-published --publish"),
+    ("--text", "makes tables without claims", NOT_OWN_DATA),
+    ("--pairs", "makes tables without claims", NOT_OWN_DATA),
 )
 TOGETHER = {
     "--budget": "--resolve",
     "--resolve": "--budget or --plan",
     "--gpus": "--plan or --list",
     "--replace-published": "--publish",
+    "--export": "--contributor",
+    "--contributor": "--export",
 }
 
 
@@ -190,6 +209,26 @@ def _add_instead_of_training(parser: Parser) -> None:
         **NUMBER,
         help="train N published runs again and compare",
     )
+    add(
+        "--verify-imported",
+        dest="verify_imported",
+        **NUMBER,
+        help="train N runs of each imported pack again; a pack with one that differs is withdrawn",
+    )
+    add(
+        "--export",
+        type=_folder,
+        metavar="FOLDER",
+        help="pack your own runs of these studies into a new folder, for others",
+    )
+    add(
+        "--import",
+        dest="imports",
+        type=_folder,
+        metavar="FOLDER",
+        help="check the runs that --export of somebody else packed, and count them as published "
+        "ones",
+    )
 
 
 def _add_seeds_and_budget(parser: Parser) -> None:
@@ -281,6 +320,7 @@ def _add_changes(parser: Parser) -> None:
 def _add_output(parser: Parser) -> None:
     """What is left behind."""
     add = parser.add_argument_group("output").add_argument
+    add("--contributor", metavar="NAME", help="whose runs --export packs, as tables shall name you")
     add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
     add(
         "--keep-models",
@@ -323,7 +363,7 @@ def parse(argv: Sequence[str]) -> Options:
     _check_company(named)
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
+    if not named & {"STUDY", "--all", "--list", "--fields", "--version", "--import"}:
         raise UserError("No study is named; give one (see --list) or --all.")
     if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError(
@@ -352,6 +392,12 @@ def _other_mode(options: Options) -> str:
     """The mode of a command without an option for it alone."""
     if options.verify:
         return "verify-published"
+    if options.verify_imported:
+        return "verify-imported"
+    if options.export is not None:
+        return "export"
+    if options.imports is not None:
+        return "import"
     if options.fields is not None:
         return "fields"
     return "train"
