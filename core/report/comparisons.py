@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from core.config.result import Metric
 from core.report.contrasts import Reading
 from core.report.statistics import Estimate, alpha_at, leaves, over_seeds
-from core.study.claim import Claim, Contrast, Joined, Predicate, Term, truth
+from core.study.claim import Claim, Contrast, Joined, Labels, Predicate, Term, truth
 from core.study.study import Study
 
 Points = Literal["for", "against", ""]
@@ -17,6 +18,8 @@ Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not r
 # from the worst for a claim to the best
 OUTCOMES = ("contradicted", "no verdict", "not run", "undecided", "equivalent", "supported")
 POINTS_ORDER = ("against", "", "for")
+# metric, kind and terms of a contrast
+Direction = tuple[Metric | None, str, tuple[tuple[float, Labels], ...]]
 HOLDS: dict[Points, bool | None] = {"for": True, "against": False, "": None}
 MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 
@@ -141,13 +144,16 @@ def _mirrors(predicate: Predicate) -> dict[Contrast, Contrast]:
     mirrors: dict[Contrast, Contrast] = {}
     for joined in _with_parts(predicate):
         contrasts = [part for part in joined.parts if isinstance(part, Contrast)]
+        by_direction: dict[Direction, list[Contrast]] = {}
+        for contrast in contrasts:
+            by_direction.setdefault(direction(contrast), []).append(contrast)
         for place, contrast in enumerate(contrasts):
-            others = [other for other in contrasts if mirrored(contrast, other)]
+            others = by_direction.get(direction(contrast, turned=True), [])
             if len(others) != 1 or others[0] not in contrasts[place + 1 :]:
                 continue
             is_range = contrast.above < -others[0].above
             needed_count = len(joined.parts) if is_range else 1
-            unique = sum(mirrored(others[0], other) for other in contrasts) == 1
+            unique = len(by_direction[direction(others[0], turned=True)]) == 1
             if joined.needed == needed_count and unique:
                 mirrors[contrast] = others[0]
     return mirrors
@@ -218,11 +224,12 @@ def term_words(term: Term, study: Study) -> str:
     return f"{weight:.3g} × {name}"
 
 
-def mirrored(first: Contrast, second: Contrast) -> bool:
-    """Whether two contrasts are the two directions of one comparison."""
-    turned = tuple(Term(-term.weight, term.cell) for term in second.terms)
-    same = (first.metric, first.of) == (second.metric, second.of)
-    return same and sorted(turned, key=repr) == sorted(first.terms, key=repr)
+def direction(contrast: Contrast, turned: bool = False) -> Direction:
+    """What a contrast compares, without its bound: metric, kind and sorted terms; turned around it
+    is that of the other direction."""
+    sign = -1.0 if turned else 1.0
+    terms = [(sign * term.weight, term.cell) for term in contrast.terms]
+    return contrast.metric, contrast.of, tuple(sorted(terms, key=repr))
 
 
 def needed(predicate: Predicate) -> str:

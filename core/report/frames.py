@@ -16,7 +16,7 @@ from core.config.quantities import in_points
 from core.config.result import decimals, unit
 from core.errors import UserError, no_formula, shown
 from core.report.comparisons import lines_of, needed
-from core.report.quantities import SPECTRUM, value
+from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
@@ -260,9 +260,8 @@ def _kept(run: RunResult) -> Iterable[tuple]:
     values stay in the run's own file, as does the curve."""
     if run.rows is None:
         return [("", "", "", pd.NA, np.nan)]
-    table = run.rows.table.to_pandas()[["checkpoint", "task", "metric", "step", "value"]]
-    table = table[(table["checkpoint"] != "curve") & ~table["metric"].str.startswith(SPECTRUM)]
-    return table.sort_values(["checkpoint", "task", "metric"]).itertuples(index=False)
+    columns = [column.to_pylist() for column in run.rows.kept.columns]
+    return zip(*columns, strict=True)
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:

@@ -3,6 +3,7 @@ all."""
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
+from core.report.pictures import Order, Pictures, drawn_together
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -32,43 +35,58 @@ def render(
     results_dir: Path,
     figures_dir: Path,
     small: bool = False,
+    ordered: Pictures | None = None,
 ) -> tuple[list[str], list[Judged]]:
     """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
     for each study, and the results that were drawn.
 
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
-    left out.
+    left out. `ordered` takes the figures, and writes them later.
     """
     setup = grids[0].setup
     key = Path(setup.scale.name) / setup.profile
     tables = results_dir / key
-    pictures = figures_dir / key
+    folder = figures_dir / key
     results = gathered(grids, store)
-    lines = []
-    undrawn = set()
+    if ordered is not None:
+        lines, drawn = _render(results, tables, folder, small, ordered)
+        return [*lines.values()], drawn
+    with drawn_together() as pictures:
+        lines, drawn = _render(results, tables, folder, small, pictures)
+    for result in drawn:
+        lines[result.study.name] += f"; {_picture(result, folder, pictures)}"
+    return [*lines.values()], drawn
+
+
+def _render(
+    results: Sequence[Judged], tables: Path, folder: Path, small: bool, pictures: Pictures
+) -> tuple[dict[str, str], list[Judged]]:
+    """Write the studies' tables and order their figures; a line by study, and the results whose
+    table is written."""
+    lines = {}
+    drawn = []
     for result in results:
         name = result.study.name
         head = _head(result)
         if not result.begun:
-            lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
+            lines[name] = "; ".join([head, "nothing to draw yet", *reasons(result)])
             continue
         try:
-            picture = _draw(result, tables, pictures, small)
-            lines.append(f"{head}; {tables / name}.md; {picture}")
+            _draw(result, tables, folder, small, pictures)
+            lines[name] = f"{head}; {tables / name}.md"
+            drawn.append(result)
         except (OSError, UserError):  # of the folder, and so of every study
             raise
         except Exception as error:
             words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            lines.append(
+            lines[name] = (
                 f"{head}; it cannot be drawn ({words}); correct the study's axes or figure."
             )
-            undrawn.add(name)
-    drawn = [result for result in results if result.begun and result.study.name not in undrawn]
     return lines, drawn
 
 
-def _draw(result: Judged, tables: Path, pictures: Path, small: bool) -> str:
-    """Write a study's tables and figures; where its figure is, or why it has none."""
+def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pictures) -> None:
+    """Write a study's tables and order its figures."""
     name = result.study.name
     cells = frames.cell_frame(result)
     curves = frames.curve_frame(result)
@@ -84,14 +102,23 @@ def _draw(result: Judged, tables: Path, pictures: Path, small: bool) -> str:
     _write_all(tables, files)
 
     # figures
-    kinds = ["png"]
-    if not small:
-        kinds.append("pdf")
-    with drawing():
-        drawn = _images(study_figures(result, cells, curves), kinds)
-    _write_all(pictures, drawn)
-    remove(name, tables, pictures, but=(*files, *drawn))
-    return _picture(result, pictures, drawn)
+    order = Order(
+        study=result.study,
+        cells=cells,
+        curves=curves,
+        heading=_heading(result),
+        judged=not why_unmarked(result),
+        kinds=("png",) if small else ("png", "pdf"),
+    )
+    clean = functools.partial(_remove_others, name, tables, folder, (*files,))
+    pictures.add(order, folder, clean)
+
+
+def _remove_others(
+    study: str, tables: Path, pictures: Path, texts: tuple[str, ...], images: Collection[str]
+) -> None:
+    """Remove the files of a study but for those that are written now."""
+    remove(study, tables, pictures, but=(*texts, *images))
 
 
 def study_figures(result: Judged, cells: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Figure]:
@@ -100,10 +127,13 @@ def study_figures(result: Judged, cells: pd.DataFrame, curves: pd.DataFrame) -> 
     return figures(result.study, cells, curves, _heading(result), may_state)
 
 
-def _picture(result: Judged, pictures: Path, drawn: Collection[str]) -> str:
+def _picture(result: Judged, folder: Path, pictures: Pictures) -> str:
     """Where a study's figure lies, or why there is none."""
-    if drawn:
-        return f"{pictures / min(drawn, key=len)}"
+    name = result.study.name
+    if name in pictures.faults:
+        return f"its figure cannot be drawn ({pictures.faults[name]}); correct the study's figure"
+    if pictures.names[name]:
+        return f"{folder / min(pictures.names[name], key=len)}"
     if result.study.figure is None:
         return "the study has no figure"
     return "no figure, since most of its rows have no run"
@@ -179,6 +209,8 @@ def render_index(
     results: dict[tuple[str, str], list[Judged]] = {}
     for key, of_key in grids.items():
         by_name = {result.study.name: result for result in stored.get(key, ())}
+        if not by_name and key[1] != PROFILES[0]:
+            continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
         if by_name:
             runs = frames.summary_frame(by_name.values())

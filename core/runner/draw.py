@@ -3,16 +3,20 @@ publishes. The report is imported when it is needed: matplotlib takes its time."
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress
 
 from core.config.methods import PROFILES, base
 from core.config.scale import SCALES
@@ -20,6 +24,7 @@ from core.data import sources as finding
 from core.errors import UserError, are, counted, refusing, say
 from core.runner.best_scale import ENGLISH, has_answer, stored_setup
 from core.runner.cli import Options
+from core.runner.devices import cache_folder
 from core.runner.estimate import BERT_BASE, MINI_SHAPE, gpu_seconds
 from core.runner.progress import spoken
 from core.store import code, files, locks
@@ -29,6 +34,7 @@ from core.study.setup import Setup
 from core.study.study import Study
 
 if TYPE_CHECKING:  # the report brings scipy
+    from core.report.pictures import Pictures
     from core.report.verdicts import Judged
 
 # of our page; it and its files are written over, and no others
@@ -88,6 +94,7 @@ class StudyDrawer:
     ) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
         profiles; the results of all, by scale and profile."""
+        say("Drawing what is stored; this takes up to a minute.")
         report = _report()
         if not report.is_ours(self.results / "index.html"):
             for name in PAGE:
@@ -96,28 +103,18 @@ class StudyDrawer:
                     raise UserError(
                         f"{file} was not drawn by this command; give another --results-dir."
                     )
-        recorded = finding.recorded(self.store)
+        grids = self._grids(studies)
         results = dict[tuple[str, str], list]()
-        grids = dict[tuple[str, str], list[Grid]]()
-        for scale, profile in itertools.product(SCALES.values(), PROFILES):
-            found = recorded.get(scale.name)
-            if found:
-                sources = found.sources
-            else:
-                hidden = finding.HIDDEN if scale.hub_models else ()
-                sources = finding.unfetched_sources(hidden)
-            seeds = self.options.seeds or scale.seeds
-            setup = Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
-            if found or profile == PROFILES[0]:
-                grids[scale.name, profile] = [resolve(study, setup) for study in studies]
-            if not found:
-                continue
-            begun = started(grids[scale.name, profile], self.store)
-            if begun and only in (None, scale.name) and self.options.profile in (None, profile):
-                results[scale.name, profile] = self.render(begun)
-            else:
-                stored = report.gathered(begun, self.store)
-                results[scale.name, profile] = [result for result in stored if result.begun]
+        with _pictures() as pictures:
+            for (scale, profile), of_both in grids.items():
+                begun = started(of_both, self.store)
+                if begun and only in (None, scale) and self.options.profile in (None, profile):
+                    results[scale, profile] = self.render(begun, pictures)
+                else:
+                    stored = report.gathered(begun, self.store)
+                    results[scale, profile] = [result for result in stored if result.begun]
+        for study, fault in pictures.faults.items():
+            say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
         drawn = [result for of_scale in results.values() for result in of_scale]
         say(*origins(drawn, "run_study.py STUDY --scale SCALE"))
         if not drawn:
@@ -126,11 +123,56 @@ class StudyDrawer:
         say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
         return results
 
-    def render(self, grids: Sequence[Grid]) -> list:
-        """Draw tables and figures from what is stored, and say what was drawn; the results."""
-        lines, results = _report().render(grids, self.store, self.results, self.figures, self.small)
+    def _grids(self, studies: Sequence[Study]) -> dict[tuple[str, str], list[Grid]]:
+        """Every study by scale and profile; of a scale without a run under the first profile."""
+        recorded = finding.recorded(self.store)
+        grids = {}
+        for scale, profile in itertools.product(SCALES.values(), PROFILES):
+            found = recorded.get(scale.name)
+            if found:
+                sources = found.sources
+            elif profile == PROFILES[0]:
+                hidden = finding.HIDDEN if scale.hub_models else ()
+                sources = finding.unfetched_sources(hidden)
+            else:
+                continue
+            seeds = self.options.seeds or scale.seeds
+            setup = Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
+            grids[scale.name, profile] = [resolve(study, setup) for study in studies]
+        return grids
+
+    def render(self, grids: Sequence[Grid], pictures: Pictures | None = None) -> list:
+        """Draw tables and figures from what is stored, and say what was drawn; the results.
+        `pictures` takes the figures of several calls."""
+        lines, results = _report().render(
+            grids, self.store, self.results, self.figures, self.small, pictures
+        )
         say(*lines)
         return results
+
+
+@contextlib.contextmanager
+def _pictures() -> Iterator[Pictures]:
+    """What draws the figures of a whole redraw: in several processes, under a bar at the end."""
+    from core.report.pictures import drawn_together
+
+    memory = None
+    with contextlib.suppress(UserError):  # without a cache all is drawn
+        memory = cache_folder() / "figures"
+    columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("", total=None)
+
+    def note(done: int, of: int) -> None:
+        bar.start()
+        bar.update(task, completed=done, total=of)
+
+    try:
+        with drawn_together(memory, note=note) as pictures:
+            yield pictures
+    finally:
+        bar.stop()
 
 
 def origins(results: Sequence[Judged], command: str) -> list[str]:
@@ -202,7 +244,9 @@ def started(grids: Sequence[Grid], store: Store) -> list[Grid]:
 def _is_started(grid: Grid, stored: set[str], sharing: Mapping[str, int]) -> bool:
     """Whether the stored runs start a study. `sharing` says how many studies have a run."""
     least = grid.study.least_seeds
-    seeds = grid.complete_seeds(stored)
+    seeds = 0
+    if len(grid.available) >= min(2, len(grid.cells)):  # else there is nothing to compare
+        seeds = grid.complete_seeds(stored)
     if seeds or least > 1:
         return seeds >= least
     if any(sharing[run] == 1 for run in grid.run_ids & stored):
@@ -278,7 +322,7 @@ def redraw_published(home: Path, studies: Sequence[Study]) -> None:
         text = readme.filled(file.read_text(encoding="utf-8"), published, times(published))
         files.write_changed(file, text.encode())
     for (scale, profile), results in drawn.items():
-        if not any(drawn[scale, other] for other in PROFILES):
+        if not any(drawn.get((scale, other)) for other in PROFILES):
             continue
         kept = {result.study.name for result in results}
         for name in {study.name for study in studies} - kept:

@@ -46,7 +46,7 @@ class GridCell:
         return "/".join(self.cell.labels)
 
     def config(self, seed: int) -> RunConfig:
-        """The cell's run under any seed. Raises ValueError for a cell without runs."""
+        """The cell's run under any seed. Raises ValueError without an encoder or a score."""
         if seed < len(self.configs):
             return self.configs[seed]
         if self.base is None:
@@ -147,7 +147,8 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
         kept = {path: value for path, value in named.items() if in_run_units or path in UNSCALED}
         base = vary(base, kept)
         unavailable = _without_text(base, setup)
-    names_data_seed = "seed.data" in named or "seed.data" in profile_changes(paper, setup.profile)
+    naming = (named, profile_changes(paper, setup.profile), _settings(study, cell))
+    names_data_seed = any("seed.data" in changes for changes in naming)
     configs: tuple[RunConfig, ...] = ()
     if base is not None and unavailable is None:
         base = _with_settings(study, cell, setup, base)
@@ -166,12 +167,17 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
 
 def _with_settings(study: Study, cell: Cell, setup: Setup, run: RunConfig) -> RunConfig:
     """The run under `--set`'s settings and the cell's values of `--vary`."""
-    settings = {**study.settings, **study.varied_values(cell)}
+    settings = _settings(study, cell)
     if not settings:
         return run
     run = vary(run, chosen_values(run, settings))
     # of eval.transfer
     return vary(run, {"eval.digest": run_evaluation_digest(run, setup.sources)})
+
+
+def _settings(study: Study, cell: Cell) -> dict[str, str]:
+    """What `--set` and `--vary` say of a cell, by field."""
+    return {**study.settings, **study.varied_values(cell)}
 
 
 def _seeded(run: RunConfig, names_data_seed: bool, seed: int) -> RunConfig:

@@ -41,7 +41,7 @@ STUDY = Study(
     ),
     printed=PRINTED,
     metric=DEVELOPMENT,
-    figure=FigureSpec(x="backbone", series="method", base=("ESimCSE", None)),
+    figure=FigureSpec(x="backbone", series="method", base=("unsup-SimCSE", None)),
     reference=("ESimCSE", "BERT-base"),  # the best of the backbone that every scale has
     claims=(
         Claim(

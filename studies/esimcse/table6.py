@@ -29,7 +29,7 @@ STUDY = Study(
     rows=Axis("components", "Components", ROWS),
     printed=PRINTED,
     metric=DEVELOPMENT,
-    figure=FigureSpec(x="components"),
+    figure=FigureSpec(x="components", base=(BASELINE,)),
     reference=BOTH,
     claims=(
         Claim(

@@ -11,7 +11,7 @@ from places import ROOT
 from core.store.store import Store
 
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
-READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2"}
+READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2", "joblib"}
 STANDARD = set(sys.stdlib_module_names)
 # what a method says without torch, and what those below may ask it for
 SETTINGS = ("settings", "sections")
@@ -40,6 +40,8 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
 MORE = {
     # imported only once the command line and the data are right
     "core/runner/evaluate.py": ("core.evaluation",),
+    # remembers what it drew, and with which code
+    "core/report/pictures.py": ("core.store",),
     # imported only when a rewritten text is missing
     "core/encoder/tokens.py": ("core.rewriting",),
 }

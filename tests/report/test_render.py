@@ -5,8 +5,7 @@ from fake_store import filled, made_setup
 from small_study import result, small, stored
 
 from core.errors import UserError
-from core.report import frames
-from core.report import render as rendering
+from core.report import frames, pictures
 from core.report.render import render
 from core.runner.draw import origins
 from core.study.check import check_study
@@ -80,19 +79,20 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
 def test_a_study_that_cannot_be_drawn_is_one_sentence_and_the_others_are_drawn(
     tmp_path, monkeypatch
 ):
-    sound = rendering.figures
+    sound = pictures.figures
 
     def figures(study, *words):
         if study.name == "mocose-table3":
             raise KeyError("no such label")
         return sound(study, *words)
 
-    monkeypatch.setattr(rendering, "figures", figures)
+    monkeypatch.setattr(pictures, "figures", figures)
     store = filled(TABLE3)
     store.runs |= filled(TABLE7).runs
     lines, drawn = draw([TABLE3, TABLE7], store, tmp_path)
-    assert "it cannot be drawn (KeyError: 'no such label')" in lines[0]
-    assert [one.study.name for one in drawn] == ["mocose-table7"]
+    assert "its figure cannot be drawn (KeyError: 'no such label')" in lines[0]
+    assert len(drawn) == 2
+    assert (tmp_path / "figures/demo/paper/mocose-table7.png").is_file()
     assert (tmp_path / "results/demo/paper/mocose-table7.md").is_file()
 
 
@@ -125,5 +125,5 @@ def test_labels_that_state_another_rate_than_is_trained_are_explained(tmp_path):
     assert "Scale demo trains the learning rates 1e-5 as 0.000333, 3e-5 as 0.001" in table
     assert "trained_rate" not in frames.cell_frame(result(own, filled(own)))
     setup = made_setup(1)
-    rates = [setup.config(own, cell, 0).train.learning_rate for cell in own.cells]
+    rates = [cell.config(0).train.learning_rate for cell in resolve(own, setup).cells]
     assert rates == [1e-5, 3e-5]
