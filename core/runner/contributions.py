@@ -10,7 +10,12 @@ from core.data import sources as finding
 from core.errors import UserError, are, counted, say
 from core.runner.plan import PlannedRun
 from core.runner.train import RunTrainer
-from core.runner.verify import Retrained, train_again, withdraw_differing
+from core.runner.verify import (
+    Retrained,
+    other_devices,
+    train_again,
+    withdraw_differing,
+)
 from core.store import code, contributed
 from core.store.contributed import Contribution
 from core.store.records import StoredRun
@@ -131,8 +136,15 @@ def verify_imported(training: RunTrainer, studies: Sequence[Study]) -> int:
         say(run.words)
     packs = training.store.without_own(training.store.root / "none")
     withdrawn = withdraw_differing(packs, retrained)
-    if retrained and not withdrawn:
-        say(f"No pack is withdrawn: {are(len(retrained), 'run')} as imported, within rounding.")
+    elsewhere = sum(other_devices(run.old, run.new) for run in retrained)
+    if elsewhere:
+        say(
+            f"{are(elsewhere, 'run')} of another kind of device than this, which proves nothing; "
+            "give the command on a machine of that kind."
+        )
+    same = len(retrained) - elsewhere
+    if same and not withdrawn:
+        say(f"No pack is withdrawn: {are(same, 'run')} as imported, within rounding.")
     return status or int(bool(withdrawn))
 
 

@@ -58,7 +58,7 @@ ANEW = "its runs count as missing; get the file anew, with git checkout"
 MEND = {
     "own": "train the run again",  # training sets the file aside
     "published": ANEW,
-    "imported": "its runs count as missing; get the pack anew, and import it again",
+    "imported": "get the pack anew, and import it again",
 }
 
 
