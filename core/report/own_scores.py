@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from core.config.section import decimal
 from core.errors import UserError, counted, nearest, no_formula, printable, shown
 from core.report.claims import comparison_sentences
 from core.report.comparisons import lines_of, needed
@@ -21,84 +20,18 @@ from core.report.frames import csv_text
 from core.report.numbers import interval, number, signed
 from core.report.prospects import POWER, chances
 from core.report.score_table import Scores
+from core.report.stated_claims import SOME_ROWS, stated_claim
 from core.report.statistics import ALPHA, LOOKS, NOT_TESTED, Labels, comparisons, over_seeds
 from core.report.tables import Grid, laid_out, markdown_table, marks, md
 from core.report.verdicts import Verdict, verdict_on
 from core.report.words import mark, outcome_words
-from core.study.claim import Claim, Contrast, Predicate, all_of, best, greater, within
+from core.study.claim import Claim, Contrast
 from core.study.study import Axis, FigureSpec, Study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMS = "'a > b', 'a > b by 0.5', 'a = b within 0.5', 'a best' or 'a lowest'"
-SIGNS = (">", "<", "=")
-AMOUNTS = {">": " by ", "<": " by ", "=": " within "}  # the word before a claim's number
-SIDES = (" best", " lowest")
-SOME_ROWS = 8  # that a message names
 NO_CLAIM = "No claim is stated, so there is no verdict; --claim 'a > b' states one."
-
-
-def stated_claim(text: str, rows: Sequence[str], key: str, margin: float | None = None) -> Claim:
-    """The claim that a text states about these rows. Below `margin` a claim that is not shown may
-    be equivalent. Raises UserError for a text of no form, or with a name that is no row."""
-    predicate = _predicate(" ".join(text.split()), rows)
-    own_margin = None if " = " in f" {text} " else margin
-    return Claim(key=key, text=text, predicate=predicate, margin=own_margin, printed="not printed")
-
-
-def _predicate(text: str, rows: Sequence[str]) -> Predicate:
-    for side in SIDES:
-        name = text.removesuffix(side)
-        if name != text and name in rows:
-            others = [row for row in rows if row != name]
-            if side == " best":
-                return best(name, others)
-            return all_of(*(greater(other, name) for other in others))
-    unknown = ""
-    for place, sign in enumerate(text):
-        if sign not in SIGNS:
-            continue
-        left = text[:place].strip()
-        right, amount = _amount(text[place + 1 :].strip(), sign, rows)
-        unknown = unknown or next((name for name in (left, right) if name not in rows), "")
-        if left in rows and right in rows:
-            return _compared(left, sign, right, amount, text)
-    for side in SIDES:
-        unknown = unknown or text.removesuffix(side) * text.endswith(side)
-    if not unknown:
-        raise UserError(f"{shown(text)!r} is no claim; write {FORMS}.")
-    some = ", ".join(map(shown, rows[:SOME_ROWS]))
-    raise UserError(
-        f"The claim {shown(text)!r} names {shown(unknown)!r}, which is no row; "
-        f"{nearest(unknown, rows, f'the rows are {some}.')}"
-    )
-
-
-def _amount(text: str, sign: str, rows: Sequence[str]) -> tuple[str, float | None]:
-    """The row on the right of a sign, and the number behind it; None without one."""
-    if text in rows:
-        return text, None
-    name, word, written = text.rpartition(AMOUNTS[sign])
-    amount = decimal(written)
-    if not word or amount is None:
-        return text, None
-    return name.strip(), amount
-
-
-def _compared(left: str, sign: str, right: str, amount: float | None, text: str) -> Predicate:
-    """Two rows compared. Raises UserError for one row twice, and for a margin that is none."""
-    if left == right:
-        raise UserError(f"The claim {shown(text)!r} compares a row with itself; name two rows.")
-    if sign == "=":
-        if amount is None or amount <= 0:
-            raise UserError(
-                f"The claim {shown(text)!r} has no margin above 0; write 'a = b within 0.5'."
-            )
-        return within([left, right], amount)
-    if sign == "<":
-        left, right = right, left
-    return greater(left, right, amount or 0.0)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from core.config.scale import SCALES
 from core.config.section import whole_number
 from core.data.own_data import named_pairs
 from core.errors import UserError, nearest
+from core.runner.option_rules import check_company
 from core.study.study import ENCODERS
 
 SHOW = "show"  # the first word of a command that draws what is stored, at the best scale
@@ -24,56 +25,6 @@ MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
-# what takes no text and no pairs of one's own
-NOT_OWN_DATA = "--all --resolve --verify-published --verify-imported --publish --export --import"
-# An option, what it does, and the options that it leaves no room for.
-APART = (
-    ("--all", "names every study", "STUDY --set --vary"),
-    ("--fields", "lists what --set can change", "STUDY --all --set"),
-    ("--list", "trains nothing", "--force --cluster --publish --cell"),
-    ("--plan", "trains nothing", "--force --cluster --publish"),
-    (
-        "--regenerate-figures",
-        "draws what is stored, each table whole",
-        "--force --cluster --cell --replace-published",
-    ),
-    (
-        "--resolve",
-        "chooses runs and their number",
-        "--set --vary --force --cell --seeds --list --regenerate-figures --verify-published",
-    ),
-    (
-        "--verify-published",
-        "trains published runs as they are and keeps none",
-        "--set --vary --force --cell --seeds --publish --use-published --keep-models --cluster",
-    ),
-    (
-        "--verify-imported",
-        "trains imported runs as they are and keeps none",
-        "--set --vary --force --cell --seeds --publish --use-published --keep-models --resolve",
-    ),
-    (
-        "--export",
-        "trains nothing",
-        "--set --vary --force --cell --cluster --publish --resolve",
-    ),
-    (
-        "--import",
-        "adds the runs of a folder and does nothing else",
-        "STUDY --all --set --vary --force --cell --cluster --publish --resolve --scale --seeds",
-    ),
-    ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
-    ("--text", "makes tables without claims", NOT_OWN_DATA),
-    ("--pairs", "makes tables without claims", NOT_OWN_DATA),
-)
-TOGETHER = {
-    "--budget": "--resolve",
-    "--resolve": "--budget or --plan",
-    "--gpus": "--plan or --list",
-    "--replace-published": "--publish",
-    "--export": "--contributor",
-    "--contributor": "--export",
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -360,7 +311,7 @@ def parse(argv: Sequence[str]) -> Options:
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")
-    _check_company(named)
+    check_company(named)
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
     if not named & {"STUDY", "--all", "--list", "--fields", "--version", "--import"}:
@@ -375,17 +326,6 @@ def parse(argv: Sequence[str]) -> Options:
     options.other_encoders = tuple(encoders.items())
     options.mode = options.mode or _other_mode(options)
     return options
-
-
-def _check_company(named: set[str]) -> None:
-    """Raise UserError for options that do not go together, and for one without what it needs."""
-    for option, does, others in APART:
-        for other in others.split():
-            if {option, other} <= named:
-                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
-    for option, others in TOGETHER.items():
-        if option in named and not named & set(others.split(" or ")):
-            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
 
 
 def _other_mode(options: Options) -> str:

@@ -141,13 +141,13 @@ def train_again(
     that were trained. `wanted` chooses among the runs of these studies that packs have."""
     options = command.options
     setup = command.setup
-    scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
-    packs = command.store.without_own(scratch / "none")
-    store = Store(scratch, None)
+    packs = command.store.without_own(command.store.root / "none")
     grids = [resolve(study, replace(setup, seeds=MOST_SEEDS)) for study in studies]
     runs = planning.plan(grids, packs, use_published=True).runs
     stored = [run for run in runs if packs.has(run.run_id, use_published=True)]
     chosen = wanted(stored, packs)
+    scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
+    store = Store(scratch, None)
     print(
         f"{are(len(chosen), f'{kind} run')} trained again in {scratch}, which goes if none fails."
     )
