@@ -65,6 +65,10 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
             from core.runner import evaluate
 
             return evaluate.main(argv[1:])
+        if argv[:1] == ["judge"]:
+            from core.runner import judge
+
+            return judge.main(argv[1:])
         options = cli.parse(argv)
         from studies import CATALOGUE  # reads every study
 

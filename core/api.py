@@ -7,6 +7,9 @@
     results.table("table5", scale="demo")
     results.show("esimcse-table7"); results.plot("esimcse-table7")  # for a notebook
 
+    from core.api import judge    # verdicts on scores of your own, paired by seed
+    judge({"SimCSE": [76.1, 75.9, 76.4], "Mine": [77.0, 77.3, 77.1]}, "Mine > SimCSE")
+
 Nothing is trained or written, and torch is not loaded.
 """
 
@@ -16,7 +19,7 @@ import contextlib
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +34,9 @@ from core.config.scale import DEMO, SCALES
 from core.data import sources as finding
 from core.errors import HOME, UserError, refusing
 from core.report import frames, tables, terminal, verdicts
+from core.report.own_scores import Judgement, judgement
 from core.report.results import Loaded
+from core.report.score_table import checked_rows, read_scores
 from core.runner.best_scale import best_scale, stored_setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
@@ -56,6 +61,22 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
     if not folder.is_dir():
         raise UserError(f"{folder} is no results folder; give the one that --results-dir named.")
     return Results(Store(folder, HOME / "results" / "published" if published else None))
+
+
+def judge(
+    scores: str | Path | Mapping[str, Sequence[float]],
+    *claims: str,
+    reference: str | None = None,
+    margin: float | None = None,
+) -> Judgement:
+    """Scores of your own judged as the papers' are. `scores` is a CSV file, as `run_study.py judge`
+    takes it, or the scores of each row in the order of the seeds; a row's scores may be any
+    sequence. `claims` are texts such as "a > b", "a = b within 0.5" and "a best". The differences
+    are to `reference`, by default the first row. Raises UserError for a table that is not whole."""
+    if isinstance(scores, str | Path):
+        path = Path(os.path.expanduser(scores))
+        return judgement(read_scores(path), claims, reference, margin, path.name)
+    return judgement(checked_rows(scores), claims, reference, margin)
 
 
 @dataclass(frozen=True)

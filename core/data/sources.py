@@ -18,6 +18,7 @@ from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import column_count, measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError
+from core.store.records import StoredRun
 from core.store.store import FIRST_DIGESTS, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
@@ -209,7 +210,8 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     first = {name: store.first(name) for name in scales}
     for run in sorted(store.runs(), key=lambda run: not store.has(run)):
-        packed = store.scale_of_pack(run)
+        in_pack = store.pack_of(run)
+        packed = in_pack and in_pack[0]
         if len(by_scale) == len(scales) or packed in by_scale or packed not in (None, *scales):
             continue  # hundreds of runs that need not be read
         # a damaged or foreign file says nothing about sources
@@ -252,6 +254,11 @@ def first_digests(scale: Scale, results: Path) -> dict[str, str]:
 def digests(sources: Sources) -> dict[str, str]:
     """The digests of encoder, text and sets, as `Store.first` gives them."""
     return {name: getattr(sources, name) for name in FIRST_DIGESTS}
+
+
+def sources_of(run: StoredRun) -> Sources:
+    """The sources that a stored run records. Raises KeyError for a run that records none."""
+    return _sources_of(run.config, run.provenance)
 
 
 def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:

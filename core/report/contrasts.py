@@ -18,7 +18,8 @@ from core.study.study import Metric
 
 class Reading(NamedTuple):
     """A contrast on the runs of a study: its cells, the weights of these (cells,), and what their
-    runs count for under the seeds from 0 on that all of them have: `values` (cells, seeds)."""
+    runs count for under the seeds from 0 on that all of them have: `values` (cells, seeds). Scores
+    that a user brings are of no cells."""
 
     contrast: Contrast
     cells: tuple[CellResult, ...]
@@ -51,9 +52,11 @@ class Reading(NamedTuple):
     @property
     def printed(self) -> float | None:
         """The contrast minus its threshold on the paper's printed numbers; None if the paper prints
-        not all of them."""
+        not all of them, or there is no paper."""
         numbers = [cell.cell.published for cell in self.cells]
         if self.contrast.metric is not None or self.contrast.of != "value" or None in numbers:
+            return None
+        if not numbers:
             return None
         pairs = zip(self.weights.tolist(), numbers, strict=True)
         return float(

@@ -20,7 +20,7 @@ from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
-from core.report.words import contrast_here, trained_rates
+from core.report.words import contrast_here, contributor, trained_rates
 from core.study.claim import Contrast, labels_of
 from core.study.registered import changed_after_runs
 from core.study.study import FigureSpec, Metric, Study
@@ -251,7 +251,8 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
                 head += (run.status, run.source)
                 runs[run.run_id] = [(*head, *number) for number in _kept(run)]
     columns = "seed run_id status source checkpoint task metric step value"
-    return _frame(itertools.chain(*runs.values()), columns, axes).astype({"step": "Int64"})
+    frame = _frame(itertools.chain(*runs.values()), columns, axes).astype({"step": "Int64"})
+    return _with_contributors(frame, result.runs)
 
 
 def _kept(run: RunResult) -> Iterable[tuple]:
@@ -292,6 +293,7 @@ def _shares(values: np.ndarray) -> pd.Series:
 
 def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
+    results = list(results)
     rows: dict[str, Record] = {}
     for result, cell, run in _stored_runs(results):
         if run.run_id in rows:
@@ -313,7 +315,16 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
         }
     names = " ".join(SUMMARY)
     frame = _frame(rows.values(), f"run_id study cell method seed status source {names} seconds")
-    return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
+    frame = frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
+    return _with_contributors(frame, (run for *_, run in _stored_runs(results)))
+
+
+def _with_contributors(frame: pd.DataFrame, runs: Iterable[RunResult]) -> pd.DataFrame:
+    """The frame with whoever contributed each run, if anybody did."""
+    names = {run.run_id: contributor(run) for run in runs}
+    if not any(names.values()):
+        return frame
+    return frame.assign(contributor=frame["run_id"].map(names))
 
 
 def _stored_runs(results: Iterable[StudyResult]) -> Iterator[tuple]:

@@ -298,16 +298,16 @@ def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float], devices:
     ]
 
 
-def chances(verdict: Verdict, claims: int) -> dict[int, float]:
+def chances(verdict: Verdict, claims: int, ahead: int = AHEAD) -> dict[int, float]:
     """The chance that an undecided claim, of so many in its study, is settled by each of its next
-    checks, by seeds.
+    `ahead` checks, by seeds.
 
     From the first check on it is the share of draws of further seeds that the verdict's own test
     settles. Before, it takes the printed effect as true, with the claim's larger spread. An effect
     that is not printed counts as one spread of the comparison, and a share of runs that is not as
     three quarters.
     """
-    later = [n for n in LOOKS if n > verdict.seeds][:AHEAD]
+    later = [n for n in LOOKS if n > verdict.seeds][:ahead]
     if verdict.seeds < LOOKS[0]:
         of = _before_runs(verdict)
         powers = [sum(power(verdict.claim, of, n, claims).values()) for n in later]

@@ -19,6 +19,7 @@ from core.study.study import Study
 AVERAGE = "avg"  # the column with the average over the test sets
 SHORT = {PAIRED: "ours −\nreference", PRINTED: "paper −\nreference"}  # headers of a narrow table
 MOST_ROWS = 4  # of a table that a line names
+WHOSE = {"own": "your", "published": "published", "imported": "contributed"}
 
 
 def terminal(result: Judged, width: int | None = None, whole: str = "") -> str:
@@ -114,7 +115,7 @@ def english(result: Judged) -> str:
     claims that are settled."""
     cells = cell_frame(result)
     sources = {run.source for run in result.runs if run.source}
-    runs = " and ".join({"own": "your", "published": "published"}[name] for name in sorted(sources))
+    runs = " and ".join(WHOSE[name] for name in sorted(sources))
     settled: dict[str, list[str]] = {}
     for verdict in result.verdicts:
         if verdict.outcome in JUDGED:

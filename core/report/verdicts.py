@@ -8,7 +8,7 @@ a verdict is the tested one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -144,18 +144,30 @@ def _verdict(
     learns: Mapping[Method, Check],
     result: StudyResult,
 ) -> Verdict:
-    study = result.study
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
     claim_readings = list(read.values())
-    claims = len(study.claims)
-    decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
     barred, provisional = gate(claim, claim_readings, learns, result)
+    verdict = verdict_on(claim, read, len(result.study.claims), barred, provisional)
+    if verdict.outcome == "not run":
+        return replace(verdict, barred=_out_of_reach(claim_readings, result))
+    return verdict
+
+
+def verdict_on(
+    claim: Claim,
+    read: Mapping[Contrast, Reading],
+    claims: int,
+    barred: Reasons = (),
+    provisional: Reasons = (),
+) -> Verdict:
+    """The verdict on a claim, of so many in its study, by the readings of its contrasts."""
+    claim_readings = list(read.values())
+    decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
     outcome: Outcome = decided
     if barred:
         outcome = "no verdict"
     elif decided == "undecided" and not all(reading.seeds for reading in claim_readings):
         outcome = "not run"
-        barred = _out_of_reach(claim_readings, result)
 
     # the weakest comparison that the claim needs, with its tested bounds
     strengths = _strengths(claim_readings, n, decided == "contradicted")

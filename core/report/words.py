@@ -3,6 +3,7 @@ words."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -14,7 +15,7 @@ from core.config.section import decimal
 from core.errors import counted, shown
 from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
 from core.report.quantities import worst_value
-from core.report.results import StudyResult, worst_values
+from core.report.results import RunResult, StudyResult, worst_values
 from core.report.verdicts import Judged, reasons
 from core.study.claim import Contrast
 from core.study.grid import values
@@ -307,17 +308,33 @@ def _origin(result: Judged) -> Iterator[str]:
         yield "All runs have one order of the text and one dropout; seeds move new weights (D35)."
     published = sum(run.source == "published" for run in runs)
     if published:
-        here = len(runs) - published
+        here = sum(run.source == "own" for run in runs)
         sentence = (
             f"From the project's published results: {counted(published, 'run')} of those shown"
         )
         if here:
             sentence += f", {here} from this machine"
         yield f"{sentence}."
+    yield from contributed(runs)
     differing = _differing([run.provenance for run in runs])
     if differing:
         masks = "; dropout can differ between devices" if "device" in differing else ""
         yield f"The runs differ in {', '.join(differing)}{masks}."
+
+
+def contributed(runs: Iterable[RunResult]) -> Iterator[str]:
+    """Who contributed which number of these runs, in a sentence for each contributor."""
+    counts = Counter(contributor(run) for run in runs)
+    for name, count in sorted(counts.items()):
+        if name:
+            yield f"Contributed by {name}: {counted(count, 'run')} of those shown."
+
+
+def contributor(run: RunResult) -> str:
+    """Who contributed a run; empty of your own and of the project's runs."""
+    if run.source == "own":
+        return ""
+    return shown(str(run.provenance.get("contributor", "")))
 
 
 def _differing(provenances: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -17,6 +17,7 @@ from core.config.scale import SCALES
 from core.config.section import whole_number
 from core.data.own_data import named_pairs
 from core.errors import UserError, nearest
+from core.runner.option_rules import check_company
 from core.study.study import ENCODERS
 
 SHOW = "show"  # the first word of a command that draws what is stored, at the best scale
@@ -24,37 +25,6 @@ MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
-# An option, what it does, and the options that it leaves no room for.
-APART = (
-    ("--all", "names every study", "STUDY --set --vary"),
-    ("--fields", "lists what --set can change", "STUDY --all --set"),
-    ("--list", "trains nothing", "--force --cluster --publish --cell"),
-    ("--plan", "trains nothing", "--force --cluster --publish"),
-    (
-        "--regenerate-figures",
-        "draws what is stored, each table whole",
-        "--force --cluster --cell --replace-published",
-    ),
-    (
-        "--resolve",
-        "chooses runs and their number",
-        "--set --vary --force --cell --seeds --list --regenerate-figures --verify-published",
-    ),
-    (
-        "--verify-published",
-        "trains published runs as they are and keeps none",
-        "--set --vary --force --cell --seeds --publish --use-published --keep-models --cluster",
-    ),
-    ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
-    ("--text", "makes tables without claims", "--all --resolve --verify-published --publish"),
-    ("--pairs", "makes tables without claims", "--all --resolve --verify-published --publish"),
-)
-TOGETHER = {
-    "--budget": "--resolve",
-    "--resolve": "--budget or --plan",
-    "--gpus": "--plan or --list",
-    "--replace-published": "--publish",
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -104,8 +74,8 @@ def command_parser() -> Parser:
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
         epilog="`run_study.py show STUDY` draws what is stored, in English where it can, and trains "
-        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint; see `run_study.py "
-        "evaluate --help`.",
+        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint, and `run_study.py judge "
+        "SCORES ...` judges scores of your own; each has its --help.",
     )
 
     _add_what_to_run(parser)
@@ -189,6 +159,26 @@ def _add_instead_of_training(parser: Parser) -> None:
         dest="verify",
         **NUMBER,
         help="train N published runs again and compare",
+    )
+    add(
+        "--verify-imported",
+        dest="verify_imported",
+        **NUMBER,
+        help="train N runs of each imported pack again; a pack with one that differs is withdrawn",
+    )
+    add(
+        "--export",
+        type=_folder,
+        metavar="FOLDER",
+        help="pack your own runs of these studies into a new folder, for others",
+    )
+    add(
+        "--import",
+        dest="imports",
+        type=_folder,
+        metavar="FOLDER",
+        help="check the runs that --export of somebody else packed, and count them as published "
+        "ones",
     )
 
 
@@ -281,6 +271,7 @@ def _add_changes(parser: Parser) -> None:
 def _add_output(parser: Parser) -> None:
     """What is left behind."""
     add = parser.add_argument_group("output").add_argument
+    add("--contributor", metavar="NAME", help="whose runs --export packs, as tables shall name you")
     add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
     add(
         "--keep-models",
@@ -320,10 +311,10 @@ def parse(argv: Sequence[str]) -> Options:
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")
-    _check_company(named)
+    check_company(named)
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
+    if not named & {"STUDY", "--all", "--list", "--fields", "--version", "--import"}:
         raise UserError("No study is named; give one (see --list) or --all.")
     if options.cluster and importlib.util.find_spec("distributed") is None:
         raise UserError(
@@ -342,21 +333,16 @@ def parse(argv: Sequence[str]) -> Options:
     return options
 
 
-def _check_company(named: set[str]) -> None:
-    """Raise UserError for options that do not go together, and for one without what it needs."""
-    for option, does, others in APART:
-        for other in others.split():
-            if {option, other} <= named:
-                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
-    for option, others in TOGETHER.items():
-        if option in named and not named & set(others.split(" or ")):
-            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
-
-
 def _other_mode(options: Options) -> str:
     """The mode of a command without an option for it alone."""
     if options.verify:
         return "verify-published"
+    if options.verify_imported:
+        return "verify-imported"
+    if options.export is not None:
+        return "export"
+    if options.imports is not None:
+        return "import"
     if options.fields is not None:
         return "fields"
     return "train"

@@ -7,10 +7,8 @@ import gc
 import os
 import shutil
 import sys
-import tempfile
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from core.config import fields, methods
@@ -18,7 +16,7 @@ from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
 from core.errors import UserError, are, counted, say
-from core.runner import devices, inputs
+from core.runner import contributions, devices, inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
 from core.runner.cli import Options
@@ -29,8 +27,8 @@ from core.runner.names import studies_meant
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
+from core.runner.verify import compare, verify
 from core.store import code
-from core.store.records import StoredRun
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.grid import Grid, check_distinct, resolve
@@ -38,9 +36,6 @@ from core.study.study import Study
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
-DEVICE = ("method_code", "versions", "device", "processor", "threads")  # what may move a number
-# points: a larger difference is more than another make of processor explains in float32
-SAME_POINTS = 0.01
 
 
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
@@ -53,8 +48,12 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         print(version())
         return 0
 
-    # The studies
     catalogue = around.catalogue
+    if options.mode == "import":
+        contributions.import_folder(options.imports, store_of(options, around.home), around.home)
+        return 0
+
+    # The studies
     draws = options.mode == "regenerate-figures"
     store = store_of(options, around.home)
     figures = (options.results_dir or around.home) / "figures"
@@ -96,6 +95,11 @@ def act(training: RunTrainer, studies: list[Study], drawer: StudyDrawer) -> int:
     grids = [resolve(study, setup) for study in studies]
     for grid in grids:
         check_distinct(grid)
+    if options.mode == "export":
+        contributions.export_runs(training, grids)
+        return 0
+    if options.mode == "verify-imported":
+        return contributions.verify_imported(training, studies)
     if options.mode == "verify-published":
         return verify(training, studies)
     status = 0
@@ -236,54 +240,6 @@ def raised_seeds(options: Options, studies: Sequence[Study]) -> list[str]:
     return lines
 
 
-def compare(store: Store, trained: Sequence[str]) -> None:
-    """Print how far runs that were trained just now differ from the published runs with the same
-    ids."""
-    packs = Store(store.root / "none", store.published)
-    gaps: dict[str, float] = {}
-    for run in trained:
-        if store.scale_of_pack(run) is not None:
-            with contextlib.suppress(UserError):  # a damaged file
-                gaps[run] = difference(packs.load(run).rows, store.load(run).rows)
-    if not gaps:
-        return
-    worst = max(gaps, key=lambda run: gaps[run])
-    if gaps[worst] > SAME_POINTS:
-        print(
-            f"Your {counted(len(gaps), 'run')} and the published: at most {gaps[worst]:.2f} points "
-            "apart."
-        )
-        say(usual(packs.load(worst), store.load(worst)))
-    elif len(gaps) == 1:
-        print(f"Your run equals the published one within {gaps[worst]:.4f} points.")
-    else:
-        print(f"Your {len(gaps)} runs equal the published ones within {gaps[worst]:.4f} points.")
-
-
-def usual(old: StoredRun, new: StoredRun) -> str:
-    """Whether such runs with one id usually differ, by what was measured."""
-    if other_devices(old, new):
-        return "A GPU draws other dropout masks than a CPU, so these runs differ as two seeds do."
-    if new.config.train.precision == "bf16":
-        return (
-            "Some difference is usual in bf16: ten shorter runs on other processors had averages "
-            "up to 0.16 points apart. Longer runs were not compared."
-        )
-    first = old.provenance
-    second = new.provenance
-    names = [name for name in DEVICE if name in first and first[name] != second.get(name)]
-    words = "float32 runs on two makes of processor were 0.0001 points apart."
-    if names:
-        words += f" They differ in {', '.join(names)}."
-    return f"That is not usual: {words}"
-
-
-def other_devices(one: StoredRun, other: StoredRun) -> bool:
-    """Whether one of two runs was trained on a CPU and the other on a GPU."""
-    kinds = {str(run.provenance.get("device", "")).partition(":")[0] for run in (one, other)}
-    return kinds == {"cpu", "cuda"}
-
-
 def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     """Print a plan: its runs and their time, runs in training and failed ones, and what can be
     judged."""
@@ -384,59 +340,3 @@ def print_columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None
         if limit and len(line) > limit:
             line = f"{line[: limit - 1]}…"
         say(line)
-
-
-def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
-    """Train some published runs of these studies again, whatever their seed, and say how far they
-    differ. The exit status is 1 if a run fails or differs by more than `SAME_POINTS` points on the
-    same kind of device."""
-    options = command.options
-    setup = command.setup
-    published = command.store.published
-    scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
-    packs = Store(scratch / "none", published)
-    store = Store(scratch, None)
-    worst = 0.0
-    grids = [resolve(study, replace(setup, seeds=25)) for study in studies]
-    runs = planning.plan(grids, packs, use_published=True).runs
-    stored = [run for run in runs if packs.has(run.run_id, use_published=True)]
-    # ids are hashes: a fair sample
-    wanted = sorted(stored, key=lambda run: run.run_id)[: options.verify]
-    print(
-        f"{are(len(wanted), 'published run')} trained again in {scratch}, which goes if none fails."
-    )
-    training = RunTrainer(options, command.argv, command.around, store, setup, command.found)
-    with contextlib.closing(training):
-        status = training.train(Plan(wanted, wanted))
-    for run in wanted:
-        if not store.has(run.run_id):
-            continue
-        old = packs.load(run.run_id)
-        new = store.load(run.run_id)
-        gap = difference(old.rows, new.rows)
-        line = f"{run.run_id} {run.label}: at most {gap:.6f} points apart"
-        if other_devices(old, new):
-            line += "; of different kinds of device, whose dropout masks differ"
-        else:
-            worst = max(worst, gap)
-        print(f"{line}.")
-    if status == 0:
-        shutil.rmtree(scratch, ignore_errors=True)
-    print(f"The largest difference is {worst:.6f} points; up to {SAME_POINTS} are rounding.")
-    return status or int(worst > SAME_POINTS)
-
-
-def difference(published, anew) -> float:
-    """The largest |difference| over the scores that two runs' frames share, in points: by
-    checkpoint, task and metric, along a curve by step, too. A score that is no number on one side
-    alone is infinitely far."""
-    both = []
-    for rows in (published, anew):
-        is_curve = rows["checkpoint"] == "curve"
-        both.append(rows.assign(step=rows["step"].where(is_curve, 0)))
-    pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric", "step"])
-    pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))]
-    gaps = (pairs["value_x"] - pairs["value_y"]).abs().fillna(float("inf"))
-    if not len(gaps):
-        return 0.0
-    return float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max())

@@ -186,6 +186,10 @@ def origins(results: Sequence[Judged], command: str) -> list[str]:
         lines.append(f"{are(missing, 'run')} missing; `{command}` trains {them}.")
     if published:
         lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
+    if any(run.source == "imported" for run in runs.values()):
+        from core.report.words import contributed
+
+        lines += contributed(runs.values())
     return lines
 
 
@@ -270,7 +274,7 @@ def publish_and_draw(
     runs: list[RunResult] = []
     for grid in grids:
         runs += gather(grid, store).runs
-    own = list(dict.fromkeys(run.run_id for run in runs if run.source == "own"))
+    own = list(dict.fromkeys(run.run_id for run in runs if run.source in ("own", "imported")))
 
     # Refuse what may not be published
     packs = finding.recorded(Store(published / "none", published), (scale,))

@@ -21,7 +21,9 @@ from core.study.setup import Setup
 from core.study.study import Study
 
 POSITIVE = 4  # alignment is of the pairs above it
-LOOKING = ("plan", "list", "regenerate-figures")  # modes that train nothing, and so fetch nothing
+# modes that train nothing, and so fetch nothing
+LOOKING = ("plan", "list", "regenerate-figures", "export")
+VERIFYING = ("verify-published", "verify-imported")
 
 
 def scale_of(options: Options) -> Scale:
@@ -133,7 +135,7 @@ def on_data(
     if own := found.own_data():
         scale = with_own_pairs(scale, [name for name, _ in found.places.pairs])
         return scale, [study.on(own, own=True) for study in studies]
-    if found.places.encoder is None or options.mode == "verify-published":
+    if found.places.encoder is None or options.mode in VERIFYING:
         return scale, studies
     first = finding.first_digests(scale, results)
     if not first:

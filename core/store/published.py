@@ -28,6 +28,7 @@ from core.store.files import regular
 from core.store.records import (
     MOST_BYTES,
     RUN_SCHEMA,
+    SOURCE,
     CorruptRun,
     believed,
     check_seal,
@@ -37,7 +38,8 @@ from core.store.records import (
 )
 
 PACK_NAME = "runs.parquet"
-MOST_RUNS = 16  # times the bytes of a run that a pack may have: 3,055 runs have 91 MB
+# times the bytes of a run that a pack may have: 3,055 runs have 91 MB; of others a fourth of it
+MOST_RUNS: dict[SOURCE, int] = {"published": 16, "imported": 4}
 SCHEMA = pa.schema([("run_id", pa.string()), *RUN_SCHEMA])
 
 Run = tuple[pa.Table, dict[str, str]]  # a run's rows and its footer
@@ -46,10 +48,11 @@ Run = tuple[pa.Table, dict[str, str]]  # a run's rows and its footer
 class Pack:
     """One file, opened. `footers` are those of its runs, by id. Raises CorruptRun."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, source: SOURCE = "published"):
         self.path = path
-        with believed(path, "published"):
-            self._file = opened(regular(path), SCHEMA, MOST_RUNS)
+        self.source = source
+        with believed(path, source):
+            self._file = opened(regular(path), SCHEMA, MOST_RUNS[source])
             packed = base64.b64decode(self._file.metadata.metadata[b"runs"])
             text = zlib.decompressobj().decompress(packed, MOST_BYTES)
             listed = json.loads(text)  # of each run its footer, seal and number of rows
@@ -62,7 +65,7 @@ class Pack:
         """All rows (91 MB in 0.4 s for 3,000 runs); none if a page is damaged, so that no seal
         matches."""
         try:
-            return inflated(self._file, SCHEMA, MOST_RUNS)
+            return inflated(self._file, SCHEMA, MOST_RUNS[self.source])
         except (pa.ArrowException, OSError, ValueError):
             return SCHEMA.empty_table()
 
@@ -71,7 +74,7 @@ class Pack:
         stored."""
         (footer, sealed, rows), start = self._places[run]
         table = self._rows.slice(start, rows).drop_columns(["run_id"]).combine_chunks()
-        with believed(f"Run {run} in {self.path}", "published"):
+        with believed(f"Run {run} in {self.path}", self.source):
             check_seal(table, footer, sealed)
         return table, footer
 
@@ -81,7 +84,7 @@ class Pack:
         return [*self.footers.values()], pq.read_table(self.path, filters=chosen)
 
 
-def packs(folder: Path | None) -> dict[str, Pack]:
+def packs(folder: Path | None, source: SOURCE = "published") -> dict[str, Pack]:
     """The packs of a folder by scale; a damaged pack is named, and its runs count as missing."""
     opened: dict[str, Pack] = {}
     if folder is None:
@@ -90,7 +93,7 @@ def packs(folder: Path | None) -> dict[str, Pack]:
         path = folder / scale / PACK_NAME
         try:
             if path.is_file():
-                opened[scale] = Pack(path)
+                opened[scale] = Pack(path, source)
         except CorruptRun as error:
             say(str(error))
     return opened
@@ -124,7 +127,7 @@ def publish(folder: Path, new: Mapping[str, Mapping[str, Run]], replace: bool = 
                 "--replace-published, or leave --publish out."
             )
         for path, content in packs.items():
-            files.write_changed(path, _packed(content))  # git sees no change where there is none
+            files.write_changed(path, packed(content))  # git sees no change where there is none
 
 
 def _same(*runs: Run) -> bool:
@@ -133,7 +136,7 @@ def _same(*runs: Run) -> bool:
     return len(seals) == 1
 
 
-def _packed(runs: Mapping[str, Run]) -> bytes:
+def packed(runs: Mapping[str, Run]) -> bytes:
     """The bytes of a pack."""
     listed = []
     tables = []

@@ -53,9 +53,13 @@ PAIR_SCHEMA = pa.schema(
 MOST_ROWS = 1 << 22
 MOST_BYTES = 1 << 28
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
-SOURCE = Literal["own", "published"]
+SOURCE = Literal["own", "published", "imported"]
 ANEW = "its runs count as missing; get the file anew, with git checkout"
-MEND = {"own": "train the run again", "published": ANEW}  # training sets the file aside
+MEND = {
+    "own": "train the run again",  # training sets the file aside
+    "published": ANEW,
+    "imported": "get the pack anew, and import it again",
+}
 
 
 class MissingRun(UserError):

@@ -10,6 +10,8 @@ folder.
 <root>/models/<id>/           the run's model, with --keep-models
 <root>/first/<scale>          digests of encoder, text and sets that plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
+<root>/imported/<name>/<scale>/runs.parquet  runs that others made (core.store.contributed)
+<root>/withdrawn/<name>/      imported packs with a run that came out otherwise when trained again
 <published>/<scale>/runs.parquet  published runs, packed (core.store.published); read only
 """
 
@@ -23,7 +25,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -53,16 +55,45 @@ SUFFIXES: dict[FileKind, str] = {
 
 
 class Store:
-    """Runs of one results folder, and the published ones beside them."""
+    """Runs of one results folder, and the published ones beside them. `imported` is the folder of
+    packs that others made, by default the results folder's own."""
 
-    def __init__(self, root: Path | str, published: Path | None):
+    def __init__(self, root: Path | str, published: Path | None, imported: Path | None = None):
         self.root = Path(root)
         self.published = published
+        self.imported = imported or self.root / "imported"
 
     @functools.cached_property
     def packs(self) -> dict[str, Pack]:
         """The published runs by scale."""
         return published.packs(self.published)
+
+    @functools.cached_property
+    def contributions(self) -> dict[str, dict[str, Pack]]:
+        """The imported packs by name, and by scale."""
+        names = []
+        if self.imported.is_dir():
+            names = sorted(path.name for path in self.imported.iterdir() if path.is_dir())
+        return {name: published.packs(self.imported / name, "imported") for name in names}
+
+    def every_pack(self) -> Iterator[tuple[str, Pack]]:
+        """Each pack with its scale: the published ones, then the imported ones."""
+        yield from self.packs.items()
+        for by_scale in self.contributions.values():
+            yield from by_scale.items()
+
+    def contribution_of(self, run: str) -> str | None:
+        """The name of the imported pack that a run counts from; None for every other run."""
+        if self.has(run) or any(run in pack.footers for pack in self.packs.values()):
+            return None
+        for name, by_scale in self.contributions.items():
+            if any(run in pack.footers for pack in by_scale.values()):
+                return name
+        return None
+
+    def without_own(self, root: Path) -> Store:
+        """The published and imported runs alone; `root` is a folder without runs."""
+        return Store(root, self.published, self.imported)
 
     def path(self, kind: FileKind, run: str) -> Path:
         """Where a file of a run lies, or its model. Only the holder of the claim may change it."""
@@ -70,9 +101,7 @@ class Store:
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
-        return self.path("runs", run).exists() or (
-            use_published and self.scale_of_pack(run) is not None
-        )
+        return self.path("runs", run).exists() or (use_published and self.pack_of(run) is not None)
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each
@@ -124,14 +153,14 @@ class Store:
         return False
 
     def load(self, run: str) -> StoredRun:
-        """The user's own run, else the published one. Raises MissingRun, CorruptRun or
+        """The user's own run, else the published or imported one. Raises MissingRun, CorruptRun or
         OtherVersion."""
         path = self.path("runs", run)
-        if not path.exists():
-            for pack in self.packs.values():
-                if run in pack.footers:
-                    where = f"Run {run} in {pack.path}"
-                    return records.stored_run(*pack.read(run), "published", where)
+        packed = None if path.exists() else self.pack_of(run)
+        if packed is not None:
+            _, pack = packed
+            where = f"Run {run} in {pack.path}"
+            return records.stored_run(*pack.read(run), pack.source, where)
         table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
         return records.stored_run(table, footer, "own", path)
 
@@ -180,9 +209,17 @@ class Store:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
         stems = {path.stem for path in (self.root / "runs").glob("*.parquet")}
         ids = set(filter(_ID.fullmatch, stems))
-        for pack in self.packs.values():
+        for _, pack in self.every_pack():
             ids |= pack.footers.keys()
         return tuple(sorted(ids))
+
+    def pack_of(self, run: str) -> tuple[str, Pack] | None:
+        """Scale and pack of a published or imported run, without reading the run; None of
+        another."""
+        for scale, pack in self.every_pack():
+            if run in pack.footers:
+                return scale, pack
+        return None
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, without reading the run; None if it is not published."""

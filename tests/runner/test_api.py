@@ -136,11 +136,10 @@ def test_a_variant_is_read_by_its_settings_and_what_is_not_there_is_one_sentence
             call()
 
 
-def test_the_example_of_the_docs_runs_on_the_published_runs(capsys):
-    (example,) = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "using.md").read_text(), re.DOTALL
-    )
-    exec(compile(example, "docs/using.md", "exec"), {})  # noqa: S102  (the page's own code)
+def test_the_examples_of_the_docs_run_on_the_published_runs(capsys):
+    text = (ROOT / "docs" / "using.md").read_text()
+    for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(example, "docs/using.md", "exec"), {})  # noqa: S102  (the page's own code)
     out = capsys.readouterr().out
     assert (
         "mocose" in out and re.search(r"^0 +ESimCSE/avg ", out, re.MULTILINE) and "ci95_low" in out
@@ -183,7 +182,7 @@ def test_own_runs_have_their_study_and_cell_before_they_are_drawn(home):
     for row in own.itertuples():  # a shared run has the first study that needs it
         study = studies.find(row.study)
         (cell,) = (cell for cell in study.cells if "/".join(cell.labels) == row.cell)
-        assert run_id(setup.config(study, cell, row.seed)) == row.run
+        assert run_id(config_at(setup, study, cell, row.seed)) == row.run
 
 
 def test_claims_without_a_study_are_those_of_every_study_with_runs(home):

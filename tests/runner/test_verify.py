@@ -10,7 +10,7 @@ import pandas as pd
 from desk import Desk
 
 from core.config.result import Row
-from core.runner.command import difference, usual
+from core.runner.verify import difference, usual
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
 
