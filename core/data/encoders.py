@@ -27,8 +27,22 @@ ENCODER_FILES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "spiece.model",
+    "spm.model",
+    "sentencepiece.bpe.model",
 )
-TRAINABLE = ("bert", "roberta")
+BERTS = ("bert", "roberta")  # whose forward pass is our own
+# Those that count positions from their padding's id, and those that do not.
+BEHIND_PADDING = """camembert data2vec-text mpnet roberta roberta-prelayernorm xlm-roberta
+    xlm-roberta-xl""".split()
+TRAINABLE = sorted(
+    BEHIND_PADDING
+    + """albert bert deberta deberta-v2 distilbert electra ernie eurobert flaubert
+    jina_embeddings_v3 megatron-bert modernbert nomic_bert rembert roformer xlm""".split()
+)
+# of config.json: a width and a number of positions, by the names that architectures give them
+WIDTHS = ("hidden_size", "dim", "emb_dim")
+POSITIONS = ("max_position_embeddings", "n_positions")
 TOKENIZERS = (
     "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
 )
@@ -62,10 +76,13 @@ def check_encoder(folder: Path) -> None:
     kind = config.get("model_type")
     if kind not in TRAINABLE:
         raise UserError(
-            f"{folder}/config.json has model_type {kind!r}; only {' and '.join(TRAINABLE)} "
-            "encoders are trained."
+            f"{folder}/config.json has model_type {kind!r}, which is no bidirectional encoder "
+            f"that can be trained here; give one of {', '.join(TRAINABLE)}."
         )
-    _check_weights(folder, config)
+    hidden_size(folder)
+    positions(folder)
+    if kind in BERTS:
+        _check_weights(folder, config)
     _check_tokenizer(folder, config, words)
 
 
@@ -140,7 +157,7 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
     nothing follows."""
     config = configuration(folder)
     words = _vocabulary(folder)
-    if config.get("model_type") in TRAINABLE:
+    if config.get("model_type") in BERTS:
         _check_config(folder, config)
     for name, meaning in UNFIT.items():
         if config.get(name) not in (None, False, {}, "absolute", "rotary"):
@@ -219,13 +236,28 @@ def configuration(folder: Path) -> dict[str, Any]:
 
 
 def positions(folder: Path) -> int:
-    """The tokens that a trainable encoder has positions for; RoBERTa counts them from its padding's
-    id."""
+    """The tokens that a trainable encoder has positions for; RoBERTa and its relatives count them
+    from their padding's id. Raises UserError if config.json does not state them."""
     config = configuration(folder)
-    places = int(config["max_position_embeddings"])
-    if config["model_type"] == "roberta":
+    places = _size(folder, config, POSITIONS)
+    if config["model_type"] in BEHIND_PADDING:
         return places - int(config.get("pad_token_id", 1)) - 1
     return places
+
+
+def hidden_size(folder: Path) -> int:
+    """The width of an encoder's vectors. Raises UserError if config.json does not state it."""
+    return _size(folder, configuration(folder), WIDTHS)
+
+
+def _size(folder: Path, config: dict[str, Any], names: tuple[str, ...]) -> int:
+    """A size of config.json under the first of these names that is there. Raises UserError."""
+    for name in names:
+        if type(config.get(name)) is int:
+            return int(config[name])
+    raise UserError(
+        f"{folder}/config.json states no {names[0]}; copy the encoder's own config.json there."
+    )
 
 
 def has_masked_words(folder: Path) -> bool:
@@ -237,10 +269,13 @@ def has_masked_words(folder: Path) -> bool:
 def unused(folder: Path) -> list[str]:
     """What lies beside the encoder and enters no run: heads among its weights but that of masked
     words, and files on modules."""
-    prefix = f"{configuration(folder)['model_type']}."
+    kind = configuration(folder)["model_type"]
+    prefix = f"{kind}."
     parts = {name.removeprefix(prefix).partition(".")[0] for name in tensor_shapes(folder)}
     files = ("modules.json", "config_sentence_transformers.json")
-    heads = sorted(parts - {"embeddings", "encoder", "pooler", "cls", "lm_head"})
+    heads = []
+    if kind in BERTS:  # loading names those of other encoders
+        heads = sorted(parts - {"embeddings", "encoder", "pooler", "cls", "lm_head"})
     settings = unfollowed(folder, positions(folder))
     return [*heads, *(name for name in files if (folder / name).is_file()), *settings]
 

@@ -286,7 +286,7 @@ def _encoder_in(stands_for: str, folder: Path) -> EncoderSource:
     for scale, shipped in encoders.SHIPPED_ENCODERS.items():
         if place == shipped:
             name = f"{scale} encoder"
-    hidden = encoders.configuration(folder)["hidden_size"]
+    hidden = encoders.hidden_size(folder)
     return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, name)
 
 

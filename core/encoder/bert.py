@@ -190,6 +190,10 @@ class Encoder(nn.Module):
     `model`.
     """
 
+    capturable = True  # whether a GPU can replay its steps as a CUDA graph
+    shuffles_positions = True  # whether positions enter beside the words, and nowhere else
+    word_width: int  # of a word embedding
+
     def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
         config = model.config
@@ -202,6 +206,7 @@ class Encoder(nn.Module):
         self.embeddings = Embeddings(model.embeddings, hidden_dropout, offset)
         self.stack = Stack(layers)
         self.hidden = config.hidden_size
+        self.word_width = config.hidden_size
         self.norm_eps = config.layer_norm_eps
         self.max_positions = config.max_position_embeddings - offset
         self.mask_token: int | None = None  # the id of [MASK], which the tokenizer names

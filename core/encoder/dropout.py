@@ -75,10 +75,12 @@ class DropoutStream(nn.Module):
     def ahead(self) -> Iterator[None]:
         """Within this context masks are drawn that come again once it is left."""
         mark = self.position.clone()
+        torchs = torch.get_rng_state()  # for layers that drop with torch's own generator
         self._keeps = True
         yield
         self._keeps = False
         self.position.copy_(mark)
+        torch.set_rng_state(torchs)
 
     again = contextlib.nullcontext  # within it the masks of `ahead` come again, by their position
 

@@ -316,6 +316,11 @@ def parse(argv: Sequence[str]) -> Options:
     check_names("--pairs", options.pairs)
     if not named & {"STUDY", "--all", "--list", "--fields", "--version", "--import"}:
         raise UserError("No study is named; give one (see --list) or --all.")
+    if options.cluster and importlib.util.find_spec("distributed") is None:
+        raise UserError(
+            "--cluster needs the packages dask and distributed; pip install -r "
+            "requirements-cluster.txt and give the same command again."
+        )
     if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError(
             "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt "

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from core.config.identity import canonical_json, run_id
 from core.config.run import Execution, RunConfig
 from core.data.encoders import ENCODER_FILES
-from core.encoder.bert import Encoder
+from core.encoder.any import encoder_over
 from core.encoder.packing import Packed
 from core.encoder.pooling import KEPT_POOLINGS, Encoded
 from core.errors import printable, refusing
@@ -58,7 +58,7 @@ def keep_model(
         return
     kept = load_checkpoint(source, pooling="cls")
     run = run_id(config)
-    encoder = Encoder(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
+    encoder = encoder_over(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
 
     # the files that sentence-transformers reads

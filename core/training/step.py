@@ -186,7 +186,8 @@ def step_for(train: Train, model: Contrastive, optimiser: Optimizer, device: tor
     copied = None
     if train.precision == "bf16" and multiplies_bf16(device):
         copied = torch.bfloat16
-    return Step(train, model, optimiser, copied, model.capturable)
+    captures = model.capturable and model.encoder.capturable
+    return Step(train, model, optimiser, copied, captures)
 
 
 def multiplies_bf16(device: torch.device) -> bool:
@@ -203,6 +204,10 @@ def slower(train: Train, model: Contrastive, device: torch.device) -> list[str]:
         sentences.append(
             "Steps are not replayed as a CUDA graph: the method does not state capturable, or this "
             "setting computes with numbers on the CPU."
+        )
+    if not model.encoder.capturable:
+        sentences.append(
+            "Steps are not replayed as a CUDA graph: this encoder runs in transformers' own module."
         )
     if train.precision == "bf16" and not multiplies_bf16(device):
         name = torch.cuda.get_device_name(device)

@@ -136,7 +136,7 @@ HARMED = [
     (
         "encoder",
         lambda p: encoder(p, model_type="gpt2"),
-        "model_type 'gpt2'; only bert and roberta",
+        "model_type 'gpt2', which is no bidirectional encoder",
     ),
     ("encoder", lambda p: encoder(p, num_hidden_layers=12), r"layer.11.attention.* is missing"),
     (WEIGHTS, Path.unlink, "model.safetensors is no whole safetensors file"),

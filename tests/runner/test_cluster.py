@@ -2,6 +2,7 @@
 results as at home, whatever is lost on the way. And without dask, the same command several times at
 once."""
 
+import importlib
 import os
 import signal
 import socket
@@ -17,9 +18,11 @@ from places import ROOT
 
 from core.config.run import Execution
 from core.errors import UserError
-from core.runner import cluster
 from core.runner.launch import Stop
 from core.runner.worker import Order
+
+pytest.importorskip("distributed", reason="requirements-cluster.txt is not installed")
+cluster = importlib.import_module("core.runner.cluster")
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 DASK = str(Path(sys.executable).with_name("dask"))

@@ -1,0 +1,210 @@
+"""Any other bidirectional encoder of transformers, behind the interface of `Encoder`: padded
+batches through transformers' own module.
+
+The module is cut behind its embeddings. So word embeddings can be changed before positions are
+added, and a second branch can share the embeddings and copy the layers. Dropout draws from torch's
+generator, which a run seeds anew for each step on a CPU.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from core.encoder.bert import Embeddings, Encoder
+from core.encoder.packing import Packed, pack
+from core.errors import UserError
+
+OWN_FORWARD = ("bert", "roberta")  # model types that `Encoder` computes itself
+EPSILONS = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps")
+# of config.json: attention beside which a token's position is no input of its own
+RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
+# in the name of a rate that drops no token, or drops whole layers
+ELSEWHERE = ("classif", "pooler", "head", "summary", "layerdrop")
+CLOSE = 1e-3  # of the largest number: rounding of float32 is a thousandth of it
+
+
+def encoder_over(model: Any, hidden_dropout: float, attention_dropout: float) -> Encoder:
+    """The encoder over a loaded model's parameters, by the fast path where there is one. Raises
+    UserError for a model that cannot be trained here."""
+    if model.config.model_type in OWN_FORWARD:
+        return Encoder(model, hidden_dropout, attention_dropout)
+    return AnyEncoder(model, hidden_dropout, attention_dropout)
+
+
+class Entered(nn.Module):
+    """Stands for the embeddings of a model that is given finished embeddings."""
+
+    def forward(self, *arguments: Any, **named: Any) -> Tensor:
+        """The finished embeddings (B, L, width) among the arguments."""
+        for argument in (*arguments, *named.values()):
+            if isinstance(argument, Tensor) and argument.is_floating_point() and argument.dim() > 2:
+                return argument
+        raise TypeError("no embeddings entered the model")
+
+
+class AnyEmbeddings(Embeddings):
+    """The embeddings of transformers' model. `source` is its module, in which `table` names the
+    word embeddings; a bare table has no positions, and is finished."""
+
+    def __init__(self, source: nn.Module, table: str):
+        nn.Module.__init__(self)
+        self.source = source
+        self.table = table
+        self.bare = not table
+        self.arguments = set(inspect.signature(source.forward).parameters)
+        positions = getattr(source, "position_embeddings", None)
+        self.has_positions = isinstance(positions, nn.Embedding)
+        # RoBERTa and its relatives count positions from padding_idx + 1
+        self.position_offset = 0
+        padding = getattr(positions, "padding_idx", None)
+        if padding is not None:
+            self.position_offset = padding + 1
+
+    def lookup(self, packed: Packed) -> Tensor:
+        weight = self.source.get_submodule(self.table).weight
+        return F.embedding(packed.ids, weight)  # type: ignore[arg-type]
+
+    def finish(self, words: Tensor, positions: Tensor) -> Tensor:
+        """What enters the layers, (T, width), of words (T, width) and positions (T,)."""
+        if self.bare:
+            return words
+        named: dict[str, Tensor | None] = {"inputs_embeds": words[None]}
+        if "input_ids" in self.arguments:
+            named["input_ids"] = None
+        if "position_ids" in self.arguments:
+            named["position_ids"] = positions[None] + self.position_offset
+        return self.source(**named)[0]
+
+
+class AnyStack(nn.Module):
+    """The model behind its embeddings."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, packed: Packed) -> Tensor:
+        """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, width)."""
+        return self._output(x, packed).last_hidden_state[:, 0]
+
+    def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
+        """The embeddings and what each layer makes of them, (T, hidden) each."""
+        output = self._output(x, packed, output_hidden_states=True)
+        layers = [*output.hidden_states[:-1], output.last_hidden_state]  # (B, L, hidden) each
+        return [layer[packed.row, packed.slot] for layer in layers]
+
+    def _output(self, x: Tensor, packed: Packed, **settings: bool) -> Any:
+        """The model's output of a padded batch, in which padding is zero."""
+        x = x.to(next(self.model.parameters()).dtype)
+        batch, width = packed.mask.shape
+        if packed.bias is None:
+            grid = x.new_zeros(batch * width, x.shape[1])
+            grid = grid.index_copy(0, packed.row * width + packed.slot, x)
+        else:
+            grid = torch.where(packed.mask.flatten().unsqueeze(1), x, 0.0)
+        grid = grid.view(batch, width, -1)
+        mask = packed.mask.to(torch.int64)
+        return self.model(inputs_embeds=grid, attention_mask=mask, return_dict=True, **settings)
+
+
+class AnyEncoder(Encoder):
+    """The encoder over the parameters of a loaded model, which are shared and not copied. Raises
+    UserError for a model that gives other vectors this way, or in which no token sees later
+    tokens."""
+
+    capturable = False
+
+    def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
+        nn.Module.__init__(self)
+        config = _with_dropout(model.config, hidden_dropout, attention_dropout)
+        rebuilt = type(model)(config).to(model.dtype)
+        rebuilt.load_state_dict(model.state_dict(), assign=True)
+        pooler = getattr(rebuilt, "pooler", None)
+        if pooler is not None:
+            rebuilt.pooler = None
+        root, table = _word_table(rebuilt)
+        self.embeddings = AnyEmbeddings(getattr(rebuilt, root), table)
+        setattr(rebuilt, root, Entered())
+        self.stack: Any = AnyStack(rebuilt)
+        self.hidden = config.hidden_size
+        self.word_width = model.get_input_embeddings().weight.shape[1]
+        self.norm_eps = next((getattr(config, n) for n in EPSILONS if hasattr(config, n)), 1e-12)
+        places = getattr(config, "max_position_embeddings", None) or 512
+        self.max_positions = places - self.embeddings.position_offset
+        relative = any(getattr(config, name, None) for name in RELATIVE)
+        self.shuffles_positions = self.embeddings.has_positions and not relative
+        self.mask_token: int | None = None
+        dense = getattr(pooler, "dense", pooler)
+        if not isinstance(dense, nn.Linear) or dense.out_features != self.hidden:
+            dense = None
+        self.pretrained_pooler: list[nn.Linear | None] = [dense]
+        self._check(model)
+
+    @torch.no_grad()
+    def _check(self, model: Any) -> None:
+        """Raise UserError unless two sentences have the vectors that transformers gives them, and
+        a sentence's last token counts in its first one's vector."""
+        kind = model.config.model_type
+        words = min(model.config.vocab_size - 1, 100)
+        batch = pack([token_range(words, length) for length in (9, 6)])
+        batch = Packed(*(part.to(model.device) for part in batch[:5]))
+        ids = torch.full(batch.mask.shape, 0, device=model.device)
+        ids[batch.mask] = batch.ids
+        mode = model.training
+        model.eval()
+        self.eval()
+        try:
+            theirs = model(input_ids=ids, attention_mask=batch.mask.long()).last_hidden_state[:, 0]
+            ours = self(batch)
+            batch.ids[8] = batch.ids[0]
+            moved = self(batch)
+        except (TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
+            reason = " ".join(str(error).split())[:120]
+            raise UserError(
+                f"A {kind} encoder takes no word embeddings as transformers runs it ({reason}); "
+                "give another encoder."
+            ) from error
+        model.train(mode)
+        self.train()
+        if float((ours - theirs).abs().max()) > CLOSE * float(theirs.abs().max()):
+            raise UserError(
+                f"A {kind} encoder has other vectors where word embeddings enter it; give another "
+                "encoder."
+            )
+        if torch.equal(moved[0], ours[0]):
+            raise UserError(
+                f"In this {kind} model the first token sees no later ones, as in a decoder; give a "
+                "bidirectional encoder."
+            )
+
+
+def token_range(words: int, length: int) -> Any:
+    """Token ids (length,) of a sentence that a check encodes, none of them 0 or 1."""
+    return (torch.arange(length) * 7 % (words - 2) + 2).numpy()
+
+
+def _with_dropout(config: Any, hidden_dropout: float, attention_dropout: float) -> Any:
+    """A copy of a model's configuration with these rates in all its layers."""
+    changed = copy.deepcopy(config)
+    for name, value in vars(config).items():
+        rate = "drop" in name and isinstance(value, (int, float)) and not isinstance(value, bool)
+        if rate and not any(part in name for part in ELSEWHERE):
+            setattr(changed, name, attention_dropout if "att" in name else hidden_dropout)
+    return changed
+
+
+def _word_table(model: Any) -> tuple[str, str]:
+    """Where the word embeddings lie: the model's attribute, and the path within it."""
+    table = model.get_input_embeddings()
+    for name, module in model.named_modules():
+        if module is table:
+            root, _, path = name.partition(".")
+            return root, path
+    kind = model.config.model_type
+    raise UserError(f"A {kind} encoder has no table of word embeddings; give another encoder.")

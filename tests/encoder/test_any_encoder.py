@@ -1,0 +1,406 @@
+"""Encoders through transformers' own module give what transformers gives: vectors, losses and
+gradients; equal masks come again, and a resumed training is the undisturbed one."""
+
+import copy
+import io
+
+import pytest
+import tiny
+import torch
+import torch.nn.functional as F
+from transformers import AutoConfig, AutoModel
+
+from core.config import methods
+from core.encoder.any import AnyEncoder
+from core.encoder.bert import Encoder
+from core.encoder.packing import pack, padded, token_matrix
+from core.encoder.streams import seed_libraries
+from core.errors import UserError
+from core.training.job import refuse_augmentation
+from core.training.optimiser import adamw
+from core.training.step import step_for
+
+CPU = torch.device("cpu")
+CLOSE = 1e-10
+SIZES = {
+    **tiny.SIZES,
+    "num_hidden_layers": 3,
+    "max_position_embeddings": 42,
+    "embedding_size": tiny.HIDDEN,
+    "pad_token_id": 0,
+    "attn_implementation": None,
+}
+# architectures, with settings of their own
+KINDS = {
+    "albert": {"embedding_size": 8},
+    "bert": {},
+    "deberta": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+    "deberta-v2": {
+        "relative_attention": True,
+        "pos_att_type": ["c2p", "p2c"],
+        "position_biased_input": False,
+        "conv_kernel_size": 3,
+        "type_vocab_size": 0,
+    },
+    "distilbert": {"dim": tiny.HIDDEN, "n_heads": 2, "hidden_dim": 32, "n_layers": 3},
+    "electra": {"embedding_size": 8},
+    "eurobert": {},
+    "modernbert": {"local_attention": 4},
+    "mpnet": {},
+    "nomic_bert": {},
+    "roformer": {},
+    "xlm-roberta": {"pad_token_id": 1},
+}
+LENGTHS = {"padded": [9, 4, 6, 3], "single": [7]}
+
+
+def model_of(kind, seed=0, **changes):
+    torch.manual_seed(seed)
+    config = AutoConfig.for_model(kind, **{**SIZES, **KINDS[kind], **changes})
+    model = AutoModel.from_config(config).double().eval()
+    for p in model.parameters():  # biases and norms, too
+        p.data += 0.1 * torch.randn_like(p)
+    return model
+
+
+def sentences(lengths, seed=0):
+    drawn = torch.Generator().manual_seed(seed)
+    return [torch.randint(5, 50, (n,), generator=drawn).int().numpy() for n in lengths]
+
+
+def theirs_of(model, arrays):
+    """The vectors of all tokens (T, hidden) and of first ones (B, hidden), by token ids."""
+    width = max(map(len, arrays))
+    ids, mask = tiny.padded(arrays, width, model.config.pad_token_id)
+    every = model(input_ids=ids, attention_mask=mask).last_hidden_state
+    return every[mask.bool()], every[:, 0]
+
+
+def difference(a, b):
+    return float((a - b).detach().abs().max())
+
+
+def gradients(loss, model):
+    """By name; zero where there is none."""
+    model.zero_grad()
+    loss.backward()
+    return {
+        name: torch.zeros_like(p) if p.grad is None else p.grad.clone()
+        for name, p in model.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_vectors_and_gradients_are_those_of_transformers(kind, lengths):
+    model = model_of(kind)
+    arrays = sentences(LENGTHS[lengths])
+    ours = AnyEncoder(model, 0.0, 0.0)
+    wanted, first = theirs_of(model, arrays)
+    for batch in (pack(arrays), padded(token_matrix(arrays, 10))):
+        real = batch.mask[batch.row, batch.slot]
+        assert difference(ours.every(batch)[real], wanted) < CLOSE
+        assert difference(ours(batch), first) < CLOSE
+    by_ids = gradients((wanted**3).sum(), model)
+    got = gradients((ours.every(pack(arrays)) ** 3).sum(), ours)
+    for name, gradient in named_as_theirs(got).items():
+        scale = max(1.0, float(by_ids[name].abs().max()))
+        assert difference(gradient, by_ids[name]) < CLOSE * scale, name
+    assert max(float(gradient.abs().max()) for gradient in got.values()) > 0.1
+
+
+def named_as_theirs(by_name):
+    """Our gradients by transformers' names, without the pooler's, which are none here."""
+    named = {}
+    for name, gradient in by_name.items():
+        if name.startswith("stack.model."):
+            named[name.removeprefix("stack.model.")] = gradient
+        elif name == "embeddings.source.weight":
+            named["embed_tokens.weight"] = gradient
+        else:
+            named[name.replace("embeddings.source.", "embeddings.")] = gradient
+    return named
+
+
+def run_of(method, **changes):
+    return tiny.config(method, **changes)
+
+
+def info_nce(first, second, others, temperature, in_batch):
+    """A second formulation: cross-entropy over cosines, in a loop over sentences."""
+    loss = 0.0
+    for i in range(len(first)):
+        rest = [] if others is None else list(others)
+        candidates = [second[i]]
+        if in_batch:
+            candidates += [second[j] for j in range(len(second)) if j != i]
+        cosines = torch.stack([F.cosine_similarity(first[i], c, 0) for c in candidates + rest])
+        loss = loss - (cosines / temperature).log_softmax(0)[0]
+    return loss / len(first)
+
+
+def model_in(method, encoder, monkeypatch, **changes):
+    for name in ("core.methods.simcse.model", "core.methods.esimcse.model"):
+        monkeypatch.setattr(f"{name}.info_nce", doubled, raising=False)
+    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
+    monkeypatch.setattr("core.methods.simcse.model.in_float32", lambda x: x)
+    config = run_of(method, **changes)
+    return methods.model(method).Model(config, encoder, CPU).double()
+
+
+def doubled(first, second, others=None, *, temperature, in_batch_negatives=True):
+    """The loss of the methods, in float64."""
+    if others is not None:
+        others = others.to(first.dtype)
+    return info_nce(first, second, others, temperature, in_batch_negatives)
+
+
+class ByIds(Encoder):
+    """An encoder that gives transformers token ids: no embeddings enter it."""
+
+    def __init__(self, model):
+        torch.nn.Module.__init__(self)
+        self.model = model
+        self.hidden = model.config.hidden_size
+        self.pretrained_pooler = [None]
+
+    def forward(self, batch):
+        ids, mask = tiny.padded(
+            [batch.ids[batch.row == i].numpy() for i in range(batch.batch)],
+            batch.width,
+            self.model.config.pad_token_id,
+        )
+        return self.model(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["simcse", "esimcse"])
+def test_losses_and_gradients_of_views_are_those_of_token_ids(kind, method, monkeypatch):
+    arrays = sentences(LENGTHS["padded"])
+    source = model_of(kind)
+    results = []
+    for make in (lambda m: AnyEncoder(m, 0.0, 0.0), ByIds):
+        encoder = make(copy.deepcopy(source))
+        model = model_in(method, encoder, monkeypatch)
+        for part in (model, getattr(model, "momentum_encoder", None)):
+            part and part.eval()
+        batch = tiny.views(model.config, arrays)
+        with torch.no_grad():
+            model.loss(*batch)  # fills the queue
+            model.after_update()
+        loss = model.loss(*batch)
+        results.append((loss, gradients(loss, model.encoder)))
+    (ours, got), (theirs, wanted) = results
+    wanted = {name.removeprefix("model."): gradient for name, gradient in wanted.items()}
+    assert difference(ours, theirs) < CLOSE and float(ours) > 1e-4
+    for name, gradient in named_as_theirs(got).items():
+        scale = max(1.0, float(wanted[name].abs().max()))
+        assert difference(gradient, wanted[name]) < CLOSE * scale, name
+
+
+def mocose(encoder, **changes):
+    """A MoCoSE model in float64, in which `doubled` stands for its loss."""
+    return methods.model("mocose").Model(run_of("mocose", **changes), encoder, CPU).double()
+
+
+def steps_of(model, counts=3, seed=0):
+    """Losses and last gradients of a few plain steps of gradient descent."""
+    losses = []
+    by_name = {}
+    model.train()
+    for step in range(counts):
+        model.before_step()
+        seed_libraries(seed, f"step {step}")
+        loss = model.loss(pack(sentences(LENGTHS["padded"], seed=step)))
+        loss.backward()
+        by_name = {
+            name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None
+        }
+        with torch.no_grad():
+            for p in model.trained:
+                if p.grad is not None:
+                    p -= 0.01 * p.grad
+        losses.append(loss.detach())
+        model.after_update()
+        model.zero_grad(set_to_none=True)
+        model.after_step()
+    return torch.stack(losses), by_name
+
+
+class CutByHand(torch.nn.Module):
+    """MoCoSE's `embeddings` and `stack` by transformers' whole model, to which words enter."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def train(self, mode=True):
+        return super().train(False)  # transformers' own rates are not 0
+
+    def lookup(self, batch):
+        return F.embedding(batch.ids, self.model.get_input_embeddings().weight)
+
+    def finish(self, words, positions):
+        return words
+
+    def forward(self, x, batch):
+        grid = x.new_zeros(*batch.mask.shape, x.shape[1])
+        grid = grid.index_put((batch.row, batch.slot), x)
+        output = self.model(inputs_embeds=grid, attention_mask=batch.mask.long())
+        return output.last_hidden_state[:, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fgsm", ["current", "stale_online"])
+def test_mocose_is_that_of_the_whole_model(kind, fgsm, monkeypatch):
+    """The first step's loss: target and online branch have equal weights there, so that whole
+    models stand for the shared embeddings. FGSM's sign and gradients go through the words."""
+    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
+    monkeypatch.setattr("core.methods.simcse.model.in_float32", lambda x: x)
+    changes = {"fgsm__gradient": fgsm, "fgsm__epsilon": 0.01, **tiny.CUT_OFF}
+    source = model_of(kind)
+    results = []
+    for whole in (False, True):
+        encoder = AnyEncoder(copy.deepcopy(source), 0.0, 0.0)
+        model = mocose(encoder, **changes)
+        if whole:
+            cut = CutByHand(copy.deepcopy(source))
+            model.encoder.embeddings = cut
+            model.encoder.stack = cut
+            model.target_stack = CutByHand(copy.deepcopy(source)).requires_grad_(False)
+        model.trained = [p for p in model.parameters() if p.requires_grad]
+        losses, by_name = steps_of(model, 1)
+        heads = {n: g for n, g in by_name.items() if not n.startswith("encoder.")}
+        inner = {n: g for n, g in by_name.items() if n.startswith("encoder.")}
+        results.append((losses, heads, inner))
+    (ours, heads, inner), (theirs, other_heads, other_inner) = results
+    assert difference(ours, theirs) < CLOSE and float(ours[0]) > 1e-4
+    for name, gradient in heads.items():
+        assert difference(gradient, other_heads[name]) < CLOSE * max(
+            1.0, float(gradient.abs().max())
+        )
+    ends = {n.removeprefix("encoder.embeddings.model."): g for n, g in other_inner.items()}
+    for name, gradient in named_as_theirs(
+        {n.removeprefix("encoder."): g for n, g in inner.items()}
+    ).items():
+        scale = max(1.0, float(gradient.abs().max()))
+        assert difference(gradient, ends[name]) < CLOSE * scale, name
+
+
+@pytest.mark.parametrize("method", ["simcse", "esimcse", "mocose"])
+def test_bert_this_way_is_bert_by_the_fast_path(method, monkeypatch):
+    """Some steps of training, with FGSM, cut-off, shuffled positions and a moving target."""
+    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
+    source = model_of("bert")
+    results = []
+    for kind in (AnyEncoder, Encoder):
+        encoder = kind(copy.deepcopy(source), 0.0, 0.0)
+        if method == "mocose":
+            model = mocose(encoder, fgsm__gradient="current", fgsm__epsilon=0.01, **tiny.SHUFFLED)
+            losses, _ = steps_of(model)
+        else:
+            model = model_in(method, encoder, monkeypatch)
+            batch = tiny.views(model.config, sentences(LENGTHS["padded"]))
+            losses = []
+            for _ in range(3):
+                losses.append(model.loss(*batch))
+                model.after_update()
+            losses = torch.stack(losses)
+        batch = pack(sentences([8, 5], seed=9))
+        every = model.encoder.stack.every(model.encoder.embeddings(batch), batch)
+        results.append((losses, torch.stack(every), model.eval().sentence_vectors(batch)))
+    for ours, fast in zip(*results, strict=True):
+        assert difference(ours, fast) < CLOSE and float(fast.abs().max()) > 1e-4
+
+
+def test_rates_of_dropout_are_those_of_the_run():
+    for kind in KINDS:
+        encoder = AnyEncoder(model_of(kind), 0.3, 0.2)
+        config = encoder.stack.model.config
+        rates = {n: v for n, v in vars(config).items() if n in ("attention_dropout", "dropout")}
+        rates |= {n: v for n, v in vars(config).items() if n.endswith(("hidden_dropout_prob",))}
+        wanted = {name: 0.2 if "att" in name else 0.3 for name in rates}
+        assert rates and rates == wanted
+        modules = [m.p for m in encoder.modules() if isinstance(m, torch.nn.Dropout)]
+        assert set(modules) <= {0.2, 0.3}
+        batch = pack(sentences([6, 4]))
+        assert not torch.equal(encoder.train()(batch), encoder(batch))
+        assert torch.equal(encoder.eval()(batch), encoder(batch))
+
+
+def test_both_passes_of_fgsm_have_equal_masks(monkeypatch):
+    """The gradient of the step before the words move is that of FGSM's own pass."""
+    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
+    model = mocose(
+        AnyEncoder(model_of("modernbert"), 0.3, 0.3),
+        fgsm__gradient="current",
+        fgsm__epsilon=1e-30,
+    ).train()
+    seen = []
+    contrast = model._contrast
+
+    def watched(*arguments):
+        loss, words = contrast(*arguments)
+        seen.append(float(loss.detach()))
+        return loss, words
+
+    model._contrast = watched
+    torch.manual_seed(5)
+    model.loss(pack(sentences(LENGTHS["padded"])))
+    model.loss(pack(sentences(LENGTHS["padded"])))
+    assert seen[0] == seen[1] and seen[2] == seen[3] and seen[0] != seen[2]
+
+
+@pytest.mark.parametrize("kind", ["modernbert", "deberta-v2", "xlm-roberta"])
+@pytest.mark.parametrize("method", ["simcse", "esimcse", "mocose"])
+def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(kind, method):
+    config = run_of(method)
+    texts = sentences([9, 4, 6, 3, 7, 5, 8, 6], seed=3)
+
+    def training():
+        encoder = AnyEncoder(model_of(kind).float(), 0.1, 0.1)
+        model = methods.model(method).Model(config, encoder, CPU).train()
+        optimiser = adamw(config.train, model, model.new_layers())
+        return model, optimiser, step_for(config.train, model, optimiser, CPU)
+
+    def advance(step, first, last):
+        for number in range(first, last):
+            seed_libraries(0, f"step {number}")
+            step(tiny.views(config, texts[number % 4 : number % 4 + 4]), 1e-3)
+
+    whole, _, step = training()
+    advance(step, 0, 5)
+    model, optimiser, step = training()
+    advance(step, 0, 2)
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict(), "optimiser": optimiser.state_dict()}, file)
+    file.seek(0)
+    read = torch.load(file, weights_only=True)
+    model, optimiser, step = training()
+    model.load_state_dict(read["model"])
+    optimiser.load_state_dict(read["optimiser"])
+    advance(step, 2, 5)
+    resumed = model.state_dict()
+    for name, value in whole.state_dict().items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value, resumed[name]), name
+
+
+def test_augmentations_that_an_encoder_cannot_have_are_refused():
+    shuffled = run_of("mocose", **tiny.SHUFFLED)
+    for kind in ("deberta", "deberta-v2", "modernbert", "mpnet", "nomic_bert"):
+        with pytest.raises(UserError, match="Positions cannot be shuffled"):
+            refuse_augmentation(shuffled, AnyEncoder(model_of(kind), 0.0, 0.0))
+    for kind in ("bert", "albert", "distilbert", "xlm-roberta"):
+        refuse_augmentation(shuffled, AnyEncoder(model_of(kind), 0.0, 0.0))
+    cut = run_of("mocose", aug__feature_cutoff=0.1)
+    with pytest.raises(UserError, match="Features cannot be cut off"):
+        refuse_augmentation(cut, AnyEncoder(model_of("electra"), 0.0, 0.0))
+
+
+@pytest.mark.parametrize("kind, sentence", [("fnet", "other vectors"), ("gpt2", "sees no later")])
+def test_models_that_are_no_such_encoders_are_refused(kind, sentence):
+    config = AutoConfig.for_model(kind, **SIZES, n_embd=tiny.HIDDEN, n_head=2, n_layer=2)
+    model = AutoModel.from_config(config).eval()
+    with pytest.raises(UserError, match=sentence):
+        AnyEncoder(model, 0.0, 0.0)
