@@ -153,7 +153,8 @@ class AnyEncoder(Encoder):
         kind = model.config.model_type
         words = min(model.config.vocab_size - 1, 100)
         batch = pack([token_range(words, length) for length in (9, 6)])
-        batch = Packed(*(part.to(model.device) for part in batch[:5]))
+        places = {name: getattr(batch, name).to(model.device) for name in Packed._fields[:5]}
+        batch = Packed(**places)
         ids = torch.full(batch.mask.shape, 0, device=model.device)
         ids[batch.mask] = batch.ids
         mode = model.training

@@ -92,7 +92,7 @@ def test_without_the_library_a_folder_with_modules_is_refused_unless_a_pooling_i
         in told
     )
     with_json(folder, "run.json")  # a kept model
-    assert evaluated(folder)[0] == 0 and "Pooling cls.\n" in evaluated(folder)[1]
+    assert evaluated(folder)[0] == 0 and "Pooling mean.\n" in evaluated(folder)[1]
 
 
 def test_the_encoder_beside_a_pooling_is_not_scored_by_another_in_silence(tmp_path, evaluated):

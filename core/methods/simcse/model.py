@@ -162,6 +162,7 @@ class Views(Contrastive, ABC):
             for name, term in terms.items():
                 loss = loss + self._scalar("extra", term)
                 self.terms.add(name, term)
+        self._half = False
         self.pooled_views = ()
         return loss
 
