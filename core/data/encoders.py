@@ -79,10 +79,11 @@ def check_encoder(folder: Path) -> None:
             f"{folder}/config.json has model_type {kind!r}, which is no bidirectional encoder "
             f"that can be trained here; give one of {', '.join(TRAINABLE)}."
         )
-    hidden_size(folder)
-    positions(folder)
     if kind in BERTS:
         _check_weights(folder, config)
+    else:
+        hidden_size(folder)
+        positions(folder)
     _check_tokenizer(folder, config, words)
 
 
