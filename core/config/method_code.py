@@ -45,6 +45,20 @@ def _digest_of(files: Mapping[Path, str]) -> str:
 def _needed_files(file: Path) -> dict[Path, str]:
     """The files of `core/methods` that a file imports, or whose method it derives from, by their
     modules' names."""
+    files = {}
+    for module in _modules(file):
+        if not module.startswith(f"{methods.PACKAGE}."):
+            continue
+        parts = module.removeprefix(f"{methods.PACKAGE}.").split(".")
+        for root in importlib.import_module(methods.PACKAGE).__path__:
+            place = Path(root, *parts).with_suffix(".py")
+            if place.is_file():
+                files[place] = module
+    return files
+
+
+def _modules(file: Path) -> list[str]:
+    """The modules that a file imports, and the settings of the methods that it derives from."""
     modules: list[str] = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -56,12 +70,4 @@ def _needed_files(file: Path) -> dict[Path, str]:
             for base in bases:
                 if isinstance(base, ast.Constant) and isinstance(base.value, str):
                     modules.append(f"{methods.PACKAGE}.{base.value}.settings")
-    files = {}
-    for module in modules:
-        if module.startswith(f"{methods.PACKAGE}."):
-            parts = module.removeprefix(f"{methods.PACKAGE}.").split(".")
-            for root in importlib.import_module(methods.PACKAGE).__path__:
-                place = Path(root, *parts).with_suffix(".py")
-                if place.is_file():
-                    files[place] = module
-    return files
+    return modules

@@ -159,10 +159,8 @@ def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tupl
     UserError."""
     match = _PLACE.fullmatch(place)
     unclear = f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}."
-    if match is None:
-        raise UserError(unclear)
-    options = _options(match["options"] or "")
-    if options is None:
+    options = None if match is None else _options(match["options"] or "")
+    if match is None or options is None:
         raise UserError(unclear)
     columns = tuple(filter(None, options.get("columns", "").split(",")))
     config = options.get("config")

@@ -50,6 +50,27 @@ def lists(comparisons: pd.DataFrame) -> bool:
     return bool(comparisons["n"].any()) and not plain
 
 
+def _seeds_words(row, judged: bool) -> str:
+    """On how many seeds a verdict stands, in brackets; empty without a run."""
+    if 0 < row.tested_n < row.n:
+        since = "settled" if judged else "checked"
+        return f" ({since} at {counted(row.tested_n, 'seed')}; {row.n} now)"
+    if row.n:
+        return f" ({counted(row.n, 'seed')})"
+    return ""
+
+
+def _estimate_words(row) -> list[str]:
+    """A claim's estimate with its interval, and the printed number if there is one."""
+    estimate = f"{signed(row.estimate)} {row.unit}".rstrip()
+    if np.isfinite(row.ci95_low):
+        estimate += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
+    words = [estimate]
+    if np.isfinite(row.printed):
+        words.append(f"printed {signed(row.printed)}")
+    return words
+
+
 def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
     """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90.";
     what is not judged has its estimate, too, and the reason. Where its comparisons are `listed`
@@ -61,20 +82,11 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
     judged = row.verdict in JUDGED
     if judged and SCALES[row.scale].generated:
         text += " in the made-up language"
-    if 0 < row.tested_n < row.n:
-        since = "settled" if judged else "checked"
-        text += f" ({since} at {counted(row.tested_n, 'seed')}; {row.n} now)"
-    elif row.n:
-        text += f" ({counted(row.n, 'seed')})"
+    text += _seeds_words(row, judged)
 
     notes = []
     if row.n and not listed:
-        estimate = f"{signed(row.estimate)} {row.unit}".rstrip()
-        if np.isfinite(row.ci95_low):
-            estimate += f", 95 % interval {signed(row.ci95_low)} to {signed(row.ci95_high)}"
-        notes.append(estimate)
-        if np.isfinite(row.printed):
-            notes.append(f"printed {signed(row.printed)}")
+        notes += _estimate_words(row)
     if needed and listed:
         notes.append(f"{needed} of these comparisons needed")
     if row.reason:

@@ -61,6 +61,19 @@ class Check(NamedTuple):
     reason: Reason
 
 
+def _sorted_out(checks: Iterable[Check], begun: bool) -> tuple[list[Reason], list[Reason]]:
+    """The reasons of the checks that fail, and of those that are too close to call."""
+    failed = []
+    close = []
+    for check in checks:
+        has_number = not math.isnan(check.value)
+        if check.met is False or (begun and not has_number):
+            failed.append(check.reason)
+        elif check.met is None and has_number:
+            close.append(check.reason)
+    return failed, close
+
+
 def gate(
     claim: Claim,
     claim_readings: Sequence[Reading],
@@ -80,14 +93,7 @@ def gate(
         checks += [learns[method] for method in needed if method in learns]
 
     begun = all(reading.begun for reading in claim_readings)
-    failed = []
-    close = []
-    for check in checks:
-        has_number = not math.isnan(check.value)
-        if check.met is False or (begun and not has_number):
-            failed.append(check.reason)
-        elif check.met is None and has_number:
-            close.append(check.reason)
+    failed, close = _sorted_out(checks, begun)
     untrained = before_training(claim, begun, result)
     if untrained is not None:
         failed.append(untrained)

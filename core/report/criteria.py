@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 
 from core.config.quantities import in_points
 from core.config.result import Metric, unit
@@ -258,6 +258,11 @@ class _Words:
             return f"the slope of the mean over {title}, {labels[0]} to {labels[-1]}, {side}"
         return ""
 
+    def all_of_pairs(self, pairs: Sequence[tuple[Labels, Labels]]) -> str:
+        """The cells of these pairs by name."""
+        cells = list(dict.fromkeys(chain.from_iterable(pairs)))
+        return self.listed(cells, "any two of " if len(cells) > 2 else "")
+
     def between(self, predicate: Joined) -> str:
         """Differences of which both bounds are needed; empty for another predicate."""
         bounds = two_sided(predicate)
@@ -268,9 +273,7 @@ class _Words:
         contrast = predicate.contrasts()[0]
         pairs = [pair for place, pair in enumerate(bounds) if place % 2 == 0]
         if low == -high and complete(bounds) and len(set(bounds.values())) == 1:
-            cells = list(dict.fromkeys(cell for pair in pairs for cell in pair))
-            names = self.listed(cells, "any two of " if len(cells) > 2 else "")
-            return f"{names} less than {self.amount(high, contrast)} apart"
+            return f"{self.all_of_pairs(pairs)} less than {self.amount(high, contrast)} apart"
         alike = all((bounds[a, b], -bounds[b, a]) == (low, high) for a, b in pairs)
         if alike and len({pair[0] for pair in pairs}) == 1:
             others = self.listed([pair[1] for pair in pairs], "each of ", besides=1)
@@ -333,26 +336,18 @@ class _Words:
 
     def at_each(self, predicate: Joined) -> str:
         """The same comparison at several labels of an axis; empty for another predicate."""
-        for place in self.places if len(self.places) > 1 else ():
-            groups: dict[str | None, list[Contrast]] = {}
-            for part in predicate.parts:
-                labels = {term.cell[place] for term in part.contrasts()[0].terms}
-                if isinstance(part, Joined) or len(labels) > 1:
-                    break
-                groups.setdefault(labels.pop(), []).append(part)
-            else:
-                stripped = [[without(part, place) for part in group] for group in groups.values()]
-                some = predicate.needed < len(predicate.parts)
-                if any(group != stripped[0] for group in stripped) or len(stripped) == 1:
-                    continue
-                if some and len(stripped[0]) > 1:
-                    continue
-                group = next(iter(groups.values()))
-                rest = replace(self, places=tuple(at for at in self.places if at != place))
-                inner: Predicate = group[0]
-                if len(group) > 1:
-                    inner = Joined(tuple(group), len(group))
-                return f"{rest.whole(inner)}, {self.at_labels(place, list(groups), predicate)}"
+        if len(self.places) < 2:
+            return ""
+        for place in self.places:
+            groups = by_label(predicate, place)
+            if not are_alike(groups, place, predicate):
+                continue
+            group = next(iter(groups.values()))
+            rest = replace(self, places=tuple(at for at in self.places if at != place))
+            inner: Predicate = group[0]
+            if len(group) > 1:
+                inner = Joined(tuple(group), len(group))
+            return f"{rest.whole(inner)}, {self.at_labels(place, list(groups), predicate)}"
         return ""
 
     def at_labels(self, place: int, labels: list[str | None], predicate: Joined) -> str:
@@ -396,3 +391,25 @@ def _and(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def by_label(predicate: Joined, place: int) -> dict[str | None, list[Contrast]]:
+    """The comparisons of a claim by their cells' label at a place; empty if one has several."""
+    groups: dict[str | None, list[Contrast]] = {}
+    for part in predicate.parts:
+        labels = {term.cell[place] for term in part.contrasts()[0].terms}
+        if isinstance(part, Joined) or len(labels) > 1:
+            return {}
+        groups.setdefault(labels.pop(), []).append(part)
+    return groups
+
+
+def are_alike(
+    groups: Mapping[str | None, Sequence[Contrast]], place: int, predicate: Joined
+) -> bool:
+    """Whether several groups make the same comparisons but for their label; where some are enough,
+    each group has one."""
+    stripped = [[without(part, place) for part in group] for group in groups.values()]
+    if len(stripped) < 2 or any(group != stripped[0] for group in stripped):
+        return False
+    return predicate.needed == len(predicate.parts) or len(stripped[0]) == 1

@@ -71,6 +71,23 @@ def base_pattern(study: Study) -> tuple[str | None, ...] | None:
     return labels_of(study.reference)
 
 
+def _tested(
+    cells: Mapping[Labels, CellResult], bases: Mapping[Labels, Labels], study: Study
+) -> dict[Labels, Estimate]:
+    """The tested difference of each cell to its base, by the cell's labels."""
+    tested: dict[Labels, Estimate] = {}
+    for place in dict.fromkeys(bases.values()):
+        if place not in cells or not cells[place].by_seed:
+            continue
+        like = {}
+        for labels, cell in cells.items():
+            same_base = bases[labels] == place and _alike(cell, cells[place])
+            if same_base and cell.unavailable is None:
+                like[labels] = cell.by_seed
+        tested |= comparisons(like, place, study.claims)
+    return tested
+
+
 def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
@@ -78,15 +95,7 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     study = result.study
     cells = {cell.cell.labels: cell for cell in result.cells}
     bases = {labels: _base_labels(labels, study) for labels in cells}
-    tested = dict[Labels, Estimate]()
-    for place in dict.fromkeys(bases.values()):
-        if place in cells and cells[place].by_seed:
-            like = {}
-            for labels, cell in cells.items():
-                same_base = bases[labels] == place and _alike(cell, cells[place])
-                if same_base and cell.unavailable is None:
-                    like[labels] = cell.by_seed
-            tested |= comparisons(like, place, study.claims)
+    tested = _tested(cells, bases, study)
     rows = []
     for labels, cell in cells.items():
         names = dict(zip(_axes(result), labels, strict=True))

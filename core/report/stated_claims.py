@@ -23,14 +23,23 @@ def stated_claim(text: str, rows: Sequence[str], key: str, margin: float | None 
     return Claim(key=key, text=text, predicate=predicate, margin=own_margin, printed="not printed")
 
 
-def _predicate(text: str, rows: Sequence[str]) -> Predicate:
+def _of_one_row(text: str, rows: Sequence[str]) -> Predicate | None:
+    """The claim that a row is best or lowest; None for another claim."""
     for side in SIDES:
         name = text.removesuffix(side)
-        if name != text and name in rows:
-            others = [row for row in rows if row != name]
-            if side == " best":
-                return best(name, others)
-            return all_of(*(greater(other, name) for other in others))
+        if name == text or name not in rows:
+            continue
+        others = [row for row in rows if row != name]
+        if side == " best":
+            return best(name, others)
+        return all_of(*(greater(other, name) for other in others))
+    return None
+
+
+def _predicate(text: str, rows: Sequence[str]) -> Predicate:
+    of_one = _of_one_row(text, rows)
+    if of_one is not None:
+        return of_one
     unknown = ""
     for place, sign in enumerate(text):
         if sign not in SIGNS:

@@ -61,13 +61,20 @@ class Grid(NamedTuple):
     lead: int
 
 
+def _lines_of_group(members: Sequence[dict], lines: Sequence[str]) -> Sequence[str]:
+    """The lines that say something of a group: the reference has no differences."""
+    if all(entry["status"] == "copied" for entry in members):
+        return [PAPER]
+    if all(entry["is_base"] for entry in members):
+        return [line for line in lines if line in (OURS, PAPER)]
+    return lines
+
+
 def grid(study: Study, cells: pd.DataFrame, printed: bool = False) -> Grid:
     """The cells laid out as in the paper; under `--vary` once for each combination of values. With
     `printed` the paper's numbers alone."""
     entries = _entries(study, cells)
-    lines = _lines(entries)
-    if printed:
-        lines = [line for line in lines if line in (PAPER, PRINTED)]
+    lines = _lines(entries, printed)
     usual = {name: _usual(entries, name) for name in ("n", "paired_n")}
     groups = _group_axes(study)
     titles = [axis.title for axis in groups]
@@ -81,13 +88,8 @@ def grid(study: Study, cells: pd.DataFrame, printed: bool = False) -> Grid:
             texts = [_entry(members[0], line, usual) for line in lines]
             body.append([*names, *texts])
             continue
-        shown = lines
-        if all(entry["status"] == "copied" for entry in members):
-            shown = [PAPER]
-        elif all(entry["is_base"] for entry in members):
-            shown = [line for line in lines if line in (OURS, PAPER)]
         by_column = [_members(members, [columns], [label]) for label in columns.labels]
-        for line in shown:
+        for line in _lines_of_group(members, lines):
             texts = []
             for in_column in by_column:
                 texts.append(_entry(in_column[0], line, usual) if in_column else "")
@@ -109,7 +111,7 @@ def _entries(study: Study, cells: pd.DataFrame) -> list[dict]:
     return entries
 
 
-def _lines(entries: Sequence[dict]) -> list[str]:
+def _lines(entries: Sequence[dict], printed_alone: bool) -> list[str]:
     """Which of ours, paper, ours − reference and paper − reference the table has."""
     compared = any(entry["reference"] for entry in entries)
     printed = any(entry["printed"] is not None for entry in entries)
@@ -120,6 +122,8 @@ def _lines(entries: Sequence[dict]) -> list[str]:
         lines.append(PAIRED)
     if compared and printed:
         lines.append(PRINTED)
+    if printed_alone:
+        return [line for line in lines if line in (PAPER, PRINTED)]
     return lines
 
 

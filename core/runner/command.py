@@ -38,22 +38,27 @@ from core.study.study import Study
 COLLECT_EVERY = 100_000
 
 
+def did_without_studies(options: Options, around: Surroundings) -> bool:
+    """Do what needs no study, if that is asked; whether it was."""
+    if options.mode == "fields":
+        print(fields.described(options.fields or None))
+    elif options.mode == "version":
+        print(version())
+    elif options.mode == "import":
+        contributions.import_folder(options.imports, store_of(options, around.home), around.home)
+    else:
+        return False
+    return True
+
+
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
     """Do what a command line asks for; the exit status."""
     gc.set_threshold(COLLECT_EVERY)
-    if options.mode == "fields":
-        print(fields.described(options.fields or None))
-        return 0
-    if options.mode == "version":
-        print(version())
-        return 0
-
-    catalogue = around.catalogue
-    if options.mode == "import":
-        contributions.import_folder(options.imports, store_of(options, around.home), around.home)
+    if did_without_studies(options, around):
         return 0
 
     # The studies
+    catalogue = around.catalogue
     draws = options.mode == "regenerate-figures"
     store = store_of(options, around.home)
     figures = (options.results_dir or around.home) / "figures"
@@ -240,6 +245,17 @@ def raised_seeds(options: Options, studies: Sequence[Study]) -> list[str]:
     return lines
 
 
+def tell_states(plan: Plan, store: Store) -> None:
+    """Print the runs in training and those that failed."""
+    for run in plan.runs:
+        if store.claimed(run.run_id):
+            say(f"running {run.run_id} {run.label}")
+            continue
+        failure = store.failure(run.run_id)
+        if failure:
+            say(f"failed  {run.run_id} {run.label}: {failure}")
+
+
 def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     """Print a plan: its runs and their time, runs in training and failed ones, and what can be
     judged."""
@@ -255,13 +271,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     if seconds > WEEKS and not expected.gpu:
         time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"
     print(f"{time}.")
-    for run in plan.runs:
-        if store.claimed(run.run_id):
-            say(f"running {run.run_id} {run.label}")
-            continue
-        failure = store.failure(run.run_id)
-        if failure:
-            say(f"failed  {run.run_id} {run.label}: {failure}")
+    tell_states(plan, store)
     faults = []
     if training.options.trial:
         faults = training.trial_faults(plan, anew=True)

@@ -112,14 +112,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     provenance: dict[str, object] = {}
     if final.status != "diverged" and selected is not None:
         rows += measure_selected(config, scorer, model, tokenizer, selected.step, progress)
-        if execution.keep_models:
-            pooling = pooling_of(config, model, text, device)
-            if pooling is None:
-                provenance["keeps_no_model"] = True
-                note("keeps no model: its vectors are neither [CLS] nor the mean of the tokens")
-            else:
-                source = encoder_folder(config, execution)
-                keep_model(config, execution, model, source, selected.step, pooling)
+        if execution.keep_models and not keep(config, execution, model, text, selected.step):
+            provenance["keeps_no_model"] = True
+            note("keeps no model: its vectors are neither [CLS] nor the mean of the tokens")
 
     # times and versions, so no rows
     seconds = {
@@ -185,13 +180,20 @@ def measure_start(config: RunConfig, scorer: Scorer, model: Contrastive) -> list
     return rows
 
 
-def pooling_of(
-    config: RunConfig, model: Contrastive, text: TrainingText, device: torch.device
-) -> str | None:
-    """The pooling that a kept model's folder states; None if none gives the scored vectors."""
-    if model.starts_from_cls():
-        return "cls"
-    return scored_pooling(model, first_sentences(config, text, device))
+def keep(
+    config: RunConfig, execution: Execution, model: Contrastive, text: TrainingText, step: int
+) -> bool:
+    """Keep the selected model, if a pooling that its folder can state gives the scored vectors;
+    whether it is kept."""
+    pooling: str | None = "cls"
+    if not model.starts_from_cls():
+        sentences = first_sentences(config, text, torch.device(execution.device))
+        pooling = scored_pooling(model, sentences)
+    if pooling is None:
+        return False
+    source = encoder_folder(config, execution)
+    keep_model(config, execution, model, source, step, pooling)
+    return True
 
 
 def first_sentences(config: RunConfig, text: TrainingText, device: torch.device) -> Packed:
