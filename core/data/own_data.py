@@ -184,7 +184,11 @@ def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tupl
     if revision or path.is_dir():
         return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
 
-    # A file here.
+    return title, _file_source(path, name, config, split), columns
+
+
+def _file_source(path: Path, name: str, config: str | None, split: str) -> dict[str, Any]:
+    """A file here as arguments of `load_dataset`. Raises UserError for one that cannot be read."""
     if not path.is_file() or _ending(path) not in READERS:
         raise UserError(
             f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}."
@@ -194,7 +198,7 @@ def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tupl
             f"{path} is one file, which has no configuration; leave out config={config}."
         )
     files = {re.split(r"\W", split)[0]: name}
-    return title, {**READERS[_ending(path)], "data_files": files, "split": split}, columns
+    return {**READERS[_ending(path)], "data_files": files, "split": split}
 
 
 def _options(text: str) -> dict[str, str] | None:

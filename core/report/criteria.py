@@ -258,7 +258,7 @@ class _Words:
             return f"the slope of the mean over {title}, {labels[0]} to {labels[-1]}, {side}"
         return ""
 
-    def all_of_pairs(self, pairs: Sequence[tuple[Labels, Labels]]) -> str:
+    def all_of_pairs(self, pairs: Iterable[Iterable[Labels]]) -> str:
         """The cells of these pairs by name."""
         cells = list(dict.fromkeys(chain.from_iterable(pairs)))
         return self.listed(cells, "any two of " if len(cells) > 2 else "")

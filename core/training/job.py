@@ -33,7 +33,7 @@ from core.errors import UserError, say
 from core.evaluation.baselines import baseline_rows, kept_rows
 from core.evaluation.edits import edit_rows
 from core.evaluation.encoding import load_checkpoint
-from core.evaluation.scoring import Scorer
+from core.evaluation.scoring import Candidate, Scorer
 from core.methods.contrastive import Contrastive, Sentences, TrainingText
 from core.store.cache import Note
 from core.training.checkpoint import CheckpointFile
@@ -65,11 +65,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     scorer = scorer_for(config, execution, tokenizer, encoder, device, note)
     model = new_model(config, encoder, device)
     file = CheckpointFile(config, execution, model, note)
-    unknown = unknown_tokens(text.table, tokenizer)
-    if unknown:
-        note(unknown)
-    for sentence in slower(config.train, model, device):
-        note(sentence)
+    for sentence in (unknown_tokens(text.table, tokenizer), *slower(config.train, model, device)):
+        if sentence:
+            note(sentence)
     if file.step:
         note(f"goes on after step {file.step} of {config.train.steps}, from its checkpoint")
 
@@ -97,8 +95,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     file.close()
     trained = time.monotonic()
     selected = training.selected
-    lacks_score = selected is not None and math.isnan(selected.score)
-    if lacks_score and config.trains and config.select.metric != "last":
+    if config.trains and config.select.metric != "last" and lacks_score(selected):
         note("no check has a score, so the last checkpoint is selected")
 
     # evaluate
@@ -178,6 +175,11 @@ def measure_start(config: RunConfig, scorer: Scorer, model: Contrastive) -> list
     if config.trains and not model.starts_from_cls():
         rows += scorer.start_rows(model)
     return rows
+
+
+def lacks_score(candidate: Candidate | None) -> bool:
+    """Whether a checkpoint is selected that has no score."""
+    return candidate is not None and math.isnan(candidate.score)
 
 
 def keep(
