@@ -389,10 +389,12 @@ def _no_gain(
 
 
 def _command(study: str, setup: Setup) -> str:
-    profile = ""
+    words = ["run_study.py", study, "--scale", setup.scale.name]
     if setup.profile != "paper":
-        profile = f" --profile {setup.profile}"
-    return f"`run_study.py {study} --scale {setup.scale.name}{profile}`"
+        words += ["--profile", setup.profile]
+    if setup.data_options:
+        words.append(setup.data_options)
+    return f"`{' '.join(words)}`"
 
 
 def _spoken(estimate: Estimate) -> str:

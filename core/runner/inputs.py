@@ -3,6 +3,7 @@ that lie on this machine or are fetched."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,7 +49,22 @@ def setup_of(options: Options, scale: Scale, places: finding.Sources) -> Setup:
         scale=scale,
         sources=places,
         seeds=options.seeds or scale.seeds,
+        data_options=data_options(options),
     )
+
+
+def data_options(options: Options) -> str:
+    """The options of a command that name its data and encoders, as they are typed."""
+    words: list[str] = []
+    if options.data_dir:
+        words += ["--data-dir", str(options.data_dir)]
+    if options.text:
+        words += ["--text", options.text]
+    for name, folder in options.encoders:
+        words += ["--encoder", f"{name}={folder}"]
+    for name, place in options.pairs:
+        words += ["--pairs", f"{name}={place}"]
+    return shlex.join(words)
 
 
 def sources(

@@ -11,12 +11,16 @@ from core.errors import UserError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """A profile at a scale, on these sources, under seeds 0 … seeds-1 of each cell or more."""
+    """A profile at a scale, on these sources, under seeds 0 … seeds-1 of each cell or more.
+
+    `data_options` are the command's own options that name data and encoders, as they are typed.
+    """
 
     profile: str
     scale: Scale
     sources: Sources
     seeds: int
+    data_options: str = ""
 
 
 def check_device(run: RunConfig, places: int, device: str) -> None:

@@ -41,7 +41,7 @@ from core.training.kept_model import keep_model, scored_pooling
 from core.training.optimiser import learning_rate
 from core.training.provenance import run_provenance
 from core.training.step import own_stream, slower
-from core.training.trainer import train, training_batches
+from core.training.trainer import TrainingResult, train, training_batches
 
 PLANNED = "was planned with; plan it again"
 
@@ -120,10 +120,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         "evaluate": time.monotonic() - trained,
     }
     provenance |= run_provenance(config, execution, seconds, text.rewritten, file.codes)
-    if training.step_seconds:
-        provenance["step_seconds"] = training.step_seconds
-    if file.resumed_at:
-        provenance["resumed_at_steps"] = file.resumed_at
+    provenance |= attempt_provenance(training, file)
     return Result(status=final.status, rows=tuple(rows), pairs=final.pairs, provenance=provenance)
 
 
@@ -175,6 +172,12 @@ def measure_start(config: RunConfig, scorer: Scorer, model: Contrastive) -> list
     if config.trains and not model.starts_from_cls():
         rows += scorer.start_rows(model)
     return rows
+
+
+def attempt_provenance(training: TrainingResult, file: CheckpointFile) -> dict[str, object]:
+    """Seconds a step, and where attempts went on, as far as there are any."""
+    measured = {"step_seconds": training.step_seconds, "resumed_at_steps": file.resumed_at}
+    return {name: value for name, value in measured.items() if value}
 
 
 def lacks_score(candidate: Candidate | None) -> bool:
