@@ -51,7 +51,7 @@ OPTIONS = {
     "--budget 1,5h": "'1,5h' is no time",  # which pandas-dev/pandas#51882 reads as 15 hours
     "--budget PT3.5h": "'PT3.5h' is no time",  # and this as 5 hours and 3 seconds
     "--device cuda": "No GPU is visible",
-    "--no-such-option x": "Unrecognized arguments",
+    "--no-such-option x": "There is no option --no-such-option",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
     "--resolve": "--resolve needs --budget or --plan; add that, or leave --resolve out",
     "--budget 2h": "--budget needs --resolve",
