@@ -41,7 +41,7 @@ TRAINABLE = sorted(
     jina_embeddings_v3 megatron-bert modernbert nomic_bert rembert roformer xlm""".split()
 )
 # of config.json: a width and a number of positions, by the names that architectures give them
-WIDTHS = ("hidden_size", "dim", "emb_dim")
+WEIGHT_WIDTHS = ("hidden_size", "dim", "emb_dim")
 POSITIONS = ("max_position_embeddings", "n_positions")
 TOKENIZERS = (
     "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
@@ -248,7 +248,7 @@ def positions(folder: Path) -> int:
 
 def hidden_size(folder: Path) -> int:
     """The width of an encoder's vectors. Raises UserError if config.json does not state it."""
-    return _size(folder, configuration(folder), WIDTHS)
+    return _size(folder, configuration(folder), WEIGHT_WIDTHS)
 
 
 def _size(folder: Path, config: dict[str, Any], names: tuple[str, ...]) -> int:

@@ -139,7 +139,7 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
             )
         check_hub()
     print(f"Reading {title}, with the datasets library.", flush=True)
-    lines = _lines(title, arguments, columns, kind)
+    lines = _text_lines(title, arguments, columns, kind)
     return caching.keep(folder, name, ending, "".join(lines).encode())
 
 
@@ -211,7 +211,7 @@ def _options(text: str) -> dict[str, str] | None:
     return options
 
 
-def _lines(
+def _text_lines(
     title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: DataKind
 ) -> list[str]:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises
@@ -237,7 +237,7 @@ def _lines(
                 f"{title} could not be read by the datasets library ({reason}); mend it."
             ) from error
         headed = arguments["path"] != "csv" or rows.column_names[0].strip().lower() in HEADERS
-        columns = _columns(title, rows, columns, kind, headed)
+        columns = _named_columns(title, rows, columns, kind, headed)
 
         def line(row: Mapping[str, Any]) -> str:
             texts = [_field_text(row[column], column) for column in columns]
@@ -252,7 +252,7 @@ def _lines(
         return list(parsed_rows(f"{title}, row", numbered, line))
 
 
-def _columns(
+def _named_columns(
     title: str, rows: Any, named: tuple[str, ...], kind: DataKind, headed: bool
 ) -> tuple[str, ...]:
     """The columns to read of a table: those that the user named, the only column of a text with a

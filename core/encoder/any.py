@@ -25,8 +25,8 @@ EPSILONS = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps")
 # of config.json: attention beside which a token's position is no input of its own
 RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
 # in the name of a rate that drops no token, or drops whole layers
-ELSEWHERE = ("classif", "pooler", "head", "summary", "layerdrop")
-CLOSE = 1e-3  # of the largest number: rounding of float32 is a thousandth of it
+POSITIONS_ELSEWHERE = ("classif", "pooler", "head", "summary", "layerdrop")
+SAME_VECTOR = 1e-3  # of the largest number: rounding of float32 is a thousandth of it
 
 
 def encoder_over(model: Any, hidden_dropout: float, attention_dropout: float) -> Encoder:
@@ -173,7 +173,7 @@ class AnyEncoder(Encoder):
             ) from error
         model.train(mode)
         self.train()
-        if float((ours - theirs).abs().max()) > CLOSE * float(theirs.abs().max()):
+        if float((ours - theirs).abs().max()) > SAME_VECTOR * float(theirs.abs().max()):
             raise UserError(
                 f"A {kind} encoder has other vectors where word embeddings enter it; give another "
                 "encoder."
@@ -195,7 +195,7 @@ def _with_dropout(config: Any, hidden_dropout: float, attention_dropout: float) 
     changed = copy.deepcopy(config)
     for name, value in vars(config).items():
         rate = "drop" in name and isinstance(value, (int, float)) and not isinstance(value, bool)
-        if rate and not any(part in name for part in ELSEWHERE):
+        if rate and not any(part in name for part in POSITIONS_ELSEWHERE):
             setattr(changed, name, attention_dropout if "att" in name else hidden_dropout)
     return changed
 

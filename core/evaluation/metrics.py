@@ -26,7 +26,7 @@ AGGREGATES = ("all", "mean", "wmean")
 # a mean squared distance that is rounding of float32
 FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) ** 2
 BATCH = 64  # of the released alignment and uniformity (D43)
-GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
+WORD_GAP = 3  # words, as ESimCSE splits pairs; that it counts blank-separated words is a guess
 FEWEST_PAIRS = 10  # a rank correlation of fewer says nothing
 _BLOCK = 2048
 
@@ -212,7 +212,7 @@ def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int
         blocks = [block for block in pairs if block.task == task]
         _, _, *columns = zip(*blocks, strict=True)
         gold, cosine, words_a, words_b = map(np.concatenate, columns)  # (pairs,) each
-        like = np.abs(words_a - words_b) <= GAP
+        like = np.abs(words_a - words_b) <= WORD_GAP
         values = {}
         for metric, group in (("spearman_gap_le3", like), ("spearman_gap_gt3", ~like)):
             if group.sum() >= FEWEST_PAIRS:

@@ -118,17 +118,17 @@ def required_words(row) -> str:
     if np.isnan(row.below):
         if row.above == 0:
             return ""
-        return f"above {_plain(row.above)}"
+        return f"above {_plain_words(row.above)}"
     if np.isnan(row.above):
-        return f"below {_plain(row.below)}"
+        return f"below {_plain_words(row.below)}"
     if row.above < row.below:
-        return f"{_plain(row.above)} to {_plain(row.below)}"
+        return f"{_plain_words(row.above)} to {_plain_words(row.below)}"
     if row.above == -row.below:
-        return f"more than {_plain(row.above)} either way"
-    return f"above {_plain(row.above)} or below {_plain(row.below)}"
+        return f"more than {_plain_words(row.above)} either way"
+    return f"above {_plain_words(row.above)} or below {_plain_words(row.below)}"
 
 
-def _plain(value: float) -> str:
+def _plain_words(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 

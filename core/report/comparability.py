@@ -38,7 +38,7 @@ from core.study.study import SIMCSE, Metric, Study
 
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_PASSES = 1.0  # over these
-SCORED = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
+SCORE_METRIC = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
 ALL = "spearman_all"
 AFTER_TRAINING = ("selected", "last", "curve")  # checkpoints
 
@@ -230,10 +230,10 @@ def gain(runs: Iterable[RunResult], task: str) -> Estimate:
             after = run.rows.of("selected", ALL).get(task)
             stored.append((run.status, before, after))
     scores = [after for status, _, after in stored if status != "diverged" and after is not None]
-    worst = worst_of(SCORED, scores)
+    worst = worst_of(SCORE_METRIC, scores)
     gains = []
     for status, before, after in stored:
-        score = counted(status, after, SCORED, worst)
+        score = counted(status, after, SCORE_METRIC, worst)
         if score is not None and before is not None:
             gains.append(score - before)
     return over_seeds(gains)

@@ -23,7 +23,7 @@ from core.report.shapes import (
 from core.study.claim import Claim, Contrast, Joined, Labels, Predicate
 from core.study.study import Study
 
-MOST_WORDS = 12  # of a list of cells; a longer one gives their number
+MOST_CRITERION_WORDS = 12  # of a list of cells; a longer one gives their number
 MOST_LABELS = 7  # of an axis, likewise
 
 
@@ -44,11 +44,11 @@ def criterion(claim: Claim, study: Study) -> str:
         places = shared[:1] or [0]
         shared = shared[1:]
     words = _Words(study, tuple(places)).whole(claim.predicate)
-    where = [_where(study, place, every[0][place]) for place in shared]
-    return ", ".join([words, *where, *_number(study, claim)])
+    where = [_where_words(study, place, every[0][place]) for place in shared]
+    return ", ".join([words, *where, *_number_word(study, claim)])
 
 
-def _where(study: Study, place: int, label: str | None) -> str:
+def _where_words(study: Study, place: int, label: str | None) -> str:
     """A label that all cells of a claim have."""
     axis = study.axes[place]
     title = _title(study, place)
@@ -63,7 +63,7 @@ def _where(study: Study, place: int, label: str | None) -> str:
     )
 
 
-def _number(study: Study, claim: Claim) -> Iterable[str]:
+def _number_word(study: Study, claim: Claim) -> Iterable[str]:
     """Which number is compared, where the labels do not say so."""
     read: dict[str, None] = {}
     for contrast in claim.predicate.contrasts():
@@ -125,7 +125,7 @@ class _Words:
         if len(names) == 1:
             return names[0]
         words = _and(names)
-        if len(words.split()) > MOST_WORDS and len(names) > 2:
+        if len(words.split()) > MOST_CRITERION_WORDS and len(names) > 2:
             whole = len(names) + besides == len(self.matching(cells[0]))
             other = "other " if besides else ""
             words = f"the {other}{len(names)}" if whole else f"{len(names)} {other}cells"

@@ -56,7 +56,7 @@ def titled(axis: Axis, label: str) -> str:
     return f"{axis.title[:1].lower()}{axis.title[1:]} {label}"
 
 
-def _named(study: Study, labels: Sequence[str | None]) -> str:
+def _cell_words(study: Study, labels: Sequence[str | None]) -> str:
     """A cell in a sentence: a plain word of a single axis is the row 'paper'."""
     if len(study.axes) == 1 and labels:
         only = labels[0]
@@ -72,10 +72,10 @@ def _named(study: Study, labels: Sequence[str | None]) -> str:
 def base_of(study: Study) -> str:
     if study.figure is not None and study.figure.base_name:
         return study.figure.base_name
-    return _named(study, base_pattern(study) or ()) or "the reference"
+    return _cell_words(study, base_pattern(study) or ()) or "the reference"
 
 
-def _trained(study: Study, rows: pd.DataFrame) -> pd.Series:
+def _trained_rows(study: Study, rows: pd.DataFrame) -> pd.Series:
     """Which rows are of a trained model, all if none is: a title speaks of no baseline without
     training."""
     names = [axis.name for axis in study.axes]
@@ -97,7 +97,7 @@ def largest_difference(study: Study, rows: pd.DataFrame) -> str:
         rows = rows[rows["task"] == "avg"]
         counted_as = "averages"
         base = f"{base} on average"
-    rows = rows[_trained(study, rows)]
+    rows = rows[_trained_rows(study, rows)]
     different = rows[rows["different"] == "yes"]
     tested = (rows["different"] != "").sum()
     if tested and not len(different):
@@ -114,7 +114,7 @@ def largest_difference(study: Study, rows: pd.DataFrame) -> str:
     if in_points(row["unit"]):
         amount = f"{number(abs(size), 1)} points"
     side = "above" if size > 0 else "below"
-    name = _named(study, [row[axis.name] for axis in study.axes]) or "the average"
+    name = _cell_words(study, [row[axis.name] for axis in study.axes]) or "the average"
     tests = f"{_same_side(row, every)}, too few to test"
     if tested:
         tests = f"{len(different)} of {tested} tested {counted_as} differ"

@@ -34,7 +34,7 @@ from core.study.study import Axis, FigureSpec, Study
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
 
 
-SCORE = "average score, Spearman × 100"
+SCORE_TITLE = "average score, Spearman × 100"
 
 
 class Scatter(NamedTuple):
@@ -50,7 +50,7 @@ class Scatter(NamedTuple):
 
 SCATTERS = {  # by file
     "mtd": Scatter(
-        "mtd", "score", "Nominal MTD", "Nominal MTD (maximum traceable distance)", SCORE
+        "mtd", "score", "Nominal MTD", "Nominal MTD (maximum traceable distance)", SCORE_TITLE
     ),
     "uniformity": Scatter(
         "uniformity",
@@ -64,7 +64,7 @@ SCATTERS = {  # by file
         "score",
         "Effective rank of the vectors",
         "Effective rank of the vectors",
-        SCORE,
+        SCORE_TITLE,
     ),
 }
 

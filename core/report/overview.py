@@ -20,9 +20,9 @@ from core.study.study import Study
 
 FIRST_SEEDS = 5  # of a study at the papers' scale, for its cost
 MOST_COMPARISONS = 3  # of a settled claim that the first screen lists
-NUMBERED = re.compile(r"\b(Table|Figure)s? (\w+)(?: (?:and|to) (\w+))?")
+NUMBERED_TITLE = re.compile(r"\b(Table|Figure)s? (\w+)(?: (?:and|to) (\w+))?")
 # every verdict, and where an undecided claim points
-KINDS: tuple[tuple[Outcome, Points], ...] = (
+COUNTED_KINDS: tuple[tuple[Outcome, Points], ...] = (
     ("supported", ""),
     ("contradicted", ""),
     ("equivalent", ""),
@@ -32,7 +32,7 @@ KINDS: tuple[tuple[Outcome, Points], ...] = (
     ("not run", ""),
     ("no verdict", ""),
 )
-Seconds = Callable[[RunConfig], float]  # that a run is expected to take
+SecondsOf = Callable[[RunConfig], float]  # that a run is expected to take
 
 
 class Count(NamedTuple):
@@ -51,19 +51,19 @@ class Count(NamedTuple):
 def counts(rows: Sequence[Mapping]) -> list[Count]:
     """How many of these claims have each verdict, in the order of `KINDS`."""
     kinds = [(row["verdict"], row["points"]) for row in rows]
-    return [Count(*kind, kinds.count(kind)) for kind in KINDS]
+    return [Count(*kind, kinds.count(kind)) for kind in COUNTED_KINDS]
 
 
-def legend() -> list[str]:
+def legend_words() -> list[str]:
     """The name of each kind of verdict, with its symbol."""
     names = []
-    for verdict, side in KINDS:
+    for verdict, side in COUNTED_KINDS:
         words = f"{verdict}, points {side}" if side else verdict
         names.append(f"{mark(verdict, side)} {words}")
     return names
 
 
-def settled(sections: Sequence[Mapping], scale: str) -> list[dict]:
+def settled_claims(sections: Sequence[Mapping], scale: str) -> list[dict]:
     """The claims that a scale has settled, each with the comparisons that show it."""
     claims = []
     for section in sections:
@@ -78,7 +78,7 @@ def settled(sections: Sequence[Mapping], scale: str) -> list[dict]:
     return claims
 
 
-def at_mini(result: Judged, seconds: Seconds) -> str:
+def at_mini(result: Judged, seconds: SecondsOf) -> str:
     """What is left to train of a study at scale mini, and how long an H100 takes."""
     cells = [cell for cell in result.cells if cell.unavailable is None]
     if not cells:
@@ -91,7 +91,7 @@ def at_mini(result: Judged, seconds: Seconds) -> str:
     return f"{counted(len(runs), 'run')}, {hours(sum(runs.values()))}"
 
 
-def _missing(cell: CellResult, seconds: Seconds) -> dict[str, float]:
+def _missing(cell: CellResult, seconds: SecondsOf) -> dict[str, float]:
     """Seconds of a cell's runs that are not stored, by run id."""
     missing = [run for run in cell.runs if run.status == "missing"]
     expected = {}
@@ -100,7 +100,7 @@ def _missing(cell: CellResult, seconds: Seconds) -> dict[str, float]:
     return expected
 
 
-def at_paper(result: Judged, costs: Sequence[prospects.Cost], seconds: Seconds) -> str:
+def at_paper(result: Judged, costs: Sequence[prospects.Cost], seconds: SecondsOf) -> str:
     """What a study takes at the papers' scale: for the claims that can be settled, else for the
     first seeds."""
     if costs:
@@ -128,13 +128,13 @@ def hours(seconds: float) -> str:
     return f"{value:.0f} h" if value >= 10 else f"{value:.1f} h"
 
 
-def numbers_of(study: Study) -> str:
+def table_numbers_of(study: Study) -> str:
     """The tables and figures of the paper that a study stands for, as the search looks them up:
     "|table 7|figure 12|"."""
     texts = [study.title, study.caption]
     figures = [*study.footnotes, *(f"{claim.place} {claim.note}" for claim in study.claims)]
-    names = [(kind, ends) for kind, *ends in NUMBERED.findall(" ".join(texts))]
-    for kind, *ends in NUMBERED.findall(" ".join(figures)):
+    names = [(kind, ends) for kind, *ends in NUMBERED_TITLE.findall(" ".join(texts))]
+    for kind, *ends in NUMBERED_TITLE.findall(" ".join(figures)):
         if kind == "Figure":
             names.append((kind, ends))
     listed = []

@@ -168,7 +168,7 @@ class Judgement:
             count = of_claim["needed"].iloc[0]
             if count:
                 head += f"; {count} of these comparisons needed"
-            sentences.append((0, f"{head} ({_checked(verdict)})."))
+            sentences.append((0, f"{head} ({_checked_claims(verdict)})."))
             sentences += [(1, text) for text in comparison_sentences(of_claim)]
             tested = interval(verdict.tested.low, verdict.tested.high)
             if tested and verdict.tested.n >= LOOKS[0]:
@@ -312,7 +312,7 @@ def settling(verdict: Verdict, claims: int) -> Settling:
     return Settling(chances(verdict, claims, ahead=len(LOOKS)))
 
 
-def _checked(verdict: Verdict) -> str:
+def _checked_claims(verdict: Verdict) -> str:
     """At how many seeds a claim was settled or checked."""
     if not verdict.tested.n:
         return f"{counted(verdict.seeds, 'seed')}; the first check needs {LOOKS[0]}"

@@ -37,9 +37,9 @@ from core.study.claim import Claim
 from core.study.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
-HOME = Path(__file__).resolve().parents[2]
+PROJECT_HOME = Path(__file__).resolve().parents[2]
 TITLE = "Which ablations hold?"  # by which a page of ours is recognised, too
-COLUMNS = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
+SCALE_TITLES = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
 DEFAULT = "paper"  # the profile of the table of claims
 TOO_WIDE = 30.0  # points: a wider interval says that there are too few seeds
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
@@ -51,7 +51,7 @@ ENDINGS = {
     "LaTeX": ".tex",
 }
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
-Seconds = Mapping[str, overview.Seconds]  # that a run is expected to take, by scale
+Seconds = Mapping[str, overview.SecondsOf]  # that a run is expected to take, by scale
 
 
 def page_files(
@@ -67,7 +67,7 @@ def page_files(
     compared = pd.concat(map(frames.comparison_frame, results.values()), ignore_index=True)
     costs = _costs(results, seconds[PAPER.name])
     claims["reason"] = _reasons(claims, results, costs)
-    order = sorted(results, key=lambda key: list(COLUMNS).index(key[0]))
+    order = sorted(results, key=lambda key: list(SCALE_TITLES).index(key[0]))
 
     as_shown = _shown(claims)
     sections = []
@@ -76,7 +76,7 @@ def page_files(
         by_scale = {key: _of_study(study, results[key]) for key in order}
         rows = as_shown[as_shown["study"] == study.name]
         at_paper = by_scale.get((PAPER.name, DEFAULT))
-        section = _section(study, rows, compared)
+        section = _study_section(study, rows, compared)
         section["prices"] = _prices(by_scale, costs.get((DEFAULT, study.name), []), seconds)
         for result in by_scale.values():
             if result is not None and result.begun:
@@ -87,7 +87,7 @@ def page_files(
             texts |= printed.files(at_paper)
             section["printed"] = {
                 "csv": f"printed/{study.name}.csv",
-                "grid": printed.table(at_paper),
+                "grid": printed.printed_table(at_paper),
             }
         sections.append(section)
 
@@ -96,14 +96,14 @@ def page_files(
         "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections,
         "csv_files": list(files),
-        "columns": COLUMNS,
+        "columns": SCALE_TITLES,
         "names": _column_names(claims),
         "lede": overview.lede(claims[claims["profile"] == DEFAULT]),
-        "legend": overview.legend(),
+        "legend": overview.legend_words(),
         "counts": _counts(sections),
-        "settled": overview.settled(sections, "mini"),
+        "settled": overview.settled_claims(sections, "mini"),
         "scatters": _scatters(order, folder, figures),
-        "links": _links({name: HOME / name for name in DOCS}, folder),
+        "links": _links({name: PROJECT_HOME / name for name in DOCS}, folder),
         "older": _links({"archive": folder / "archive" / "README.md"}, folder).get("archive", ""),
         "without_commit": _lines_of(folder / "archive" / "runs_without_commit.txt"),
     }
@@ -114,7 +114,7 @@ def page_files(
 
 
 def _costs(
-    results: Results, seconds: overview.Seconds
+    results: Results, seconds: overview.SecondsOf
 ) -> dict[tuple[str, str], list[prospects.Cost]]:
     """By profile and study, what settling each claim takes at the papers' scale."""
     costs = {}
@@ -160,16 +160,16 @@ def _cards(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> list[dic
     for claim in study.claims:
         of_claim = rows[rows["claim"] == claim.key].to_dict("records")
         comparisons = _comparisons(compared[compared["claim"] == claim.key])
-        card = _card(claim, of_claim, comparisons, overview.numbers_of(study))
+        card = _card(claim, of_claim, comparisons, overview.table_numbers_of(study))
         cards.append({**card, "decided_by": criterion(claim, study)})
     return cards
 
 
-def _section(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> dict:
+def _study_section(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> dict:
     """A study's part of the page: its cards, its counts by scale, and what it is searched by."""
     cards = _cards(study, rows, compared)
     counts = {}
-    for scale in COLUMNS:
+    for scale in SCALE_TITLES:
         at = [card["at"][scale] for card in cards if scale in card["at"]]
         if cards:
             lacking = len(cards) - len(at)
@@ -184,14 +184,14 @@ def _section(study: Study, rows: pd.DataFrame, compared: pd.DataFrame) -> dict:
         "tables": [],
         "printed": None,
         "words": " ".join(words),
-        "numbers": overview.numbers_of(study),
+        "numbers": overview.table_numbers_of(study),
     }
 
 
 def _counts(sections: Sequence[dict]) -> dict[str, list[int]]:
     """By scale, the number of claims of each kind, those that it lacks, and all."""
     totals = {}
-    for scale in COLUMNS:
+    for scale in SCALE_TITLES:
         columns = []
         for section in sections:
             if section["counts"]:
@@ -227,7 +227,7 @@ def _lines_of(file: Path) -> int:
 def _column_names(claims: pd.DataFrame) -> dict[str, str]:
     """What each scale's column is called: its language, and the encoders that ran."""
     names = {}
-    for scale, name in COLUMNS.items():
+    for scale, name in SCALE_TITLES.items():
         ran = claims[(claims["scale"] == scale) & (claims["n"] > 0)]
         encoders = ", ".join(dict.fromkeys(filter(None, ran["encoder"])))
         names[scale] = f"{name}, {encoders}" if encoders else name
@@ -241,7 +241,7 @@ def _scatters(
     links = {}
     for scale, profile in keys:
         paths = {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}
-        links[f"{COLUMNS[scale]}, profile {profile}"] = _links(paths, folder)
+        links[f"{SCALE_TITLES[scale]}, profile {profile}"] = _links(paths, folder)
     return links
 
 
@@ -264,7 +264,7 @@ def _shown(claims: pd.DataFrame) -> pd.DataFrame:
     effects = [text.replace(" points", "") for text in estimates]
     rows = claims.assign(estimate=estimates, effect=effects, tested=tested, label=labels)
     rows = rows.sort_values(
-        "scale", key=lambda scale: scale.map(list(COLUMNS).index), kind="stable"
+        "scale", key=lambda scale: scale.map(list(SCALE_TITLES).index), kind="stable"
     )
     alike = [
         "study",
@@ -312,7 +312,7 @@ def _card(claim: Claim, rows: Sequence[dict], comparisons: Sequence[dict], numbe
         "comparisons": comparisons,
         "numbers": numbers,
         "needed": comparisons[0]["needed"] if comparisons else "",
-        "scales": [scale for scale in COLUMNS if scale in compared_at],
+        "scales": [scale for scale in SCALE_TITLES if scale in compared_at],
         "rule_changed": next((row["rule_changed"] for row in rows if row["n"]), ""),
     }
 
@@ -348,7 +348,7 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     return {
         "scale": scale,
         "profile": profile,
-        "name": f"{COLUMNS[scale]}, {shown(result.setup.sources.encoder_name)}, profile {profile}",
+        "name": f"{SCALE_TITLES[scale]}, {shown(result.setup.sources.encoder_name)}, profile {profile}",
         "grid": table,
         "notes": list(filter(None, notes)),
         "figures": _links(pictures, folder),
@@ -374,7 +374,7 @@ def _templates() -> jinja2.Environment:
     )
     templates.filters["slug"] = slug
     templates.filters["markdown"] = lambda text: md(str(text))
-    templates.filters["explained"] = explained
+    templates.filters["explained"] = explained_fields
     templates.globals |= {
         "READING": READING,
         "TITLE": TITLE,
@@ -383,7 +383,7 @@ def _templates() -> jinja2.Environment:
     return templates
 
 
-def explained(text: str) -> markupsafe.Markup:
+def explained_fields(text: str) -> markupsafe.Markup:
     """Text with each D-number's meaning as its title."""
     meanings = explanations()
     escape = markupsafe.escape

@@ -125,7 +125,7 @@ class Pictures:
             write_changed(waiting.folder / name, picture)
         waiting.clean({*images})
         if self.memory and waiting.order.study.name not in self.faults:
-            digests = {name: _content(picture) for name, picture in images.items()}
+            digests = {name: _picture_digest(picture) for name, picture in images.items()}
             with contextlib.suppress(UserError):
                 cache.keep(self.memory, waiting.digest, "json", json.dumps(digests).encode())
 
@@ -153,7 +153,7 @@ class Pictures:
         with contextlib.suppress(OSError, ValueError):
             contents = json.loads(path.read_bytes())
             for name, content in contents.items():
-                if _content((folder / name).read_bytes()) != content:
+                if _picture_digest((folder / name).read_bytes()) != content:
                     return None
             return {*contents}
         return None
@@ -183,7 +183,7 @@ def drawn_together(
         pictures.stop()
 
 
-def _content(image: bytes) -> str:
+def _picture_digest(image: bytes) -> str:
     return hashlib.sha256(image).hexdigest()
 
 

@@ -8,7 +8,7 @@ from core.report.verdicts import Judged
 from core.report.words import title
 
 
-def table(result: Judged) -> Grid:
+def printed_table(result: Judged) -> Grid:
     """The paper's table without a number of ours."""
     return grid(result.study, frames.cell_frame(result), printed=True)
 
@@ -22,5 +22,5 @@ def files(result: Judged) -> dict[str, str]:
     head = f"# {md(title(result))}\n\nAs the paper prints it. No run of ours is in this table.\n"
     return {
         f"printed/{study.name}.csv": frames.csv_text(frame[frame["printed"].notna()]),
-        f"printed/{study.name}.md": f"{head}\n{markdown_table(table(result))}\n",
+        f"printed/{study.name}.md": f"{head}\n{markdown_table(printed_table(result))}\n",
     }

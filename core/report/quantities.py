@@ -17,7 +17,7 @@ from core.study.study import Metric
 
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 # failed runs among those that collapse
-COLLAPSED = {"diverged": 0.5, "collapsed": 1.0}
+COLLAPSED_STATUS = {"diverged": 0.5, "collapsed": 1.0}
 SPECTRUM = "singular_value_"  # and an index: singular values of the development sentences' vectors
 
 
@@ -88,15 +88,15 @@ def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | N
     `core/config/quantities.py` says how a number is derived. `spearman` is x 100 in the run's
     aggregation. An average of transfer tasks that no row has is the mean over the scale's tasks.
     """
-    number = _number(rows, metric, aggregate, scale)
+    number = _stored_or_derived(rows, metric, aggregate, scale)
     return float(number) if np.isfinite(number) else None
 
 
-def _number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
+def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     """The same; NaN, or an infinity, for None."""
 
     def read(**changes: str) -> float:
-        return _number(rows, replace(metric, **changes), aggregate, scale)
+        return _stored_or_derived(rows, replace(metric, **changes), aggregate, scale)
 
     about = quantity(metric.quantity)
     if about.tasks == "some sets" and metric.task == "avg":
@@ -190,6 +190,6 @@ def counted(status: str, number: float | None, metric: Metric, worst: float | No
     """
     if status == "diverged" or (status == "collapsed" and number is None):
         if metric.quantity == "collapsed":
-            return COLLAPSED[status]
+            return COLLAPSED_STATUS[status]
         return worst
     return number

@@ -16,7 +16,7 @@ from core.report.page import slug
 from core.report.tables import md
 from core.report.words import outcome_words
 
-PAGE = "results/published/index.html"  # whose anchors are the claims' keys
+PAGE_LINK = "results/published/index.html"  # whose anchors are the claims' keys
 TEXTS = ("points", "within_margin", "right")  # columns that may be empty
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
 
@@ -59,7 +59,7 @@ def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
-    claim = f"[{row.claim}]({PAGE}#{slug(row.claim)}) {row.text}"
+    claim = f"[{row.claim}]({PAGE_LINK}#{slug(row.claim)}) {row.text}"
     if not lists(comparisons):
         numbers = _readme_numbers(next(comparisons.itertuples()))
         return [f"| {claim} | {numbers} | {verdict}{seeds} |"]

@@ -22,9 +22,9 @@ from core.store.files import regular
 
 LONG = ("row", "seed", "score")
 LAYOUTS = "row,seed,score; or row and then a column a seed; or seed and then a column a row"
-MOST_BYTES = 1 << 24
-MOST_ROWS = 60  # that a figure has room for
-MOST_SEEDS = 1000
+MOST_TABLE_BYTES = 1 << 24
+MOST_TABLE_ROWS = 60  # that a figure has room for
+MOST_TABLE_SEEDS = 1000
 SEPARATORS = (",", ";", "\t")
 
 Scores = Mapping[str, np.ndarray]  # by row, (seeds,), in one order of the seeds
@@ -44,13 +44,13 @@ def read_scores(path: Path) -> Scores:
     each row and seed."""
     with refusing(f"{path} cannot be read", "give a CSV file in UTF-8", OSError, UnicodeError):
         size = regular(path).stat().st_size
-        if size > MOST_BYTES:
-            raise UserError(f"{path} has {size} bytes; give at most {MOST_BYTES}.")
+        if size > MOST_TABLE_BYTES:
+            raise UserError(f"{path} has {size} bytes; give at most {MOST_TABLE_BYTES}.")
         text = path.read_text(encoding="utf-8-sig")
-    return parsed(text, str(path))
+    return parsed_table(text, str(path))
 
 
-def parsed(text: str, name: str) -> Scores:
+def parsed_table(text: str, name: str) -> Scores:
     """The scores of a CSV text, which messages call `name`. Raises UserError."""
     head = text.partition("\n")[0]
     separator = max(SEPARATORS, key=head.count)
@@ -69,10 +69,10 @@ def parsed(text: str, name: str) -> Scores:
                 f"{place} has {len(fields)} fields and the header {len(header)}; give each line "
                 "as many."
             )
-    return checked(_entries(header, body, name), name)
+    return checked(_table_entries(header, body, name), name)
 
 
-def _entries(
+def _table_entries(
     header: Sequence[str], body: Iterable[tuple[str, Sequence[str]]], name: str
 ) -> Iterator[Entry]:
     """Every score of the table. Raises UserError for a header of no layout."""
@@ -102,11 +102,11 @@ def checked(entries: Iterable[Entry], name: str) -> Scores:
     table: dict[str, dict[str, float]] = {}
     seeds: dict[str, None] = {}
     for entry in entries:
-        number = _number(entry)
+        number = _score(entry)
         of_row = table.setdefault(entry.row, {})
         if entry.seed in of_row:
             raise UserError(
-                f"{entry.place} gives {_named(entry)} a second score; leave one of them out."
+                f"{entry.place} gives {_named_column(entry)} a second score; leave one of them out."
             )
         of_row[entry.seed] = number
         seeds[entry.seed] = None
@@ -133,7 +133,7 @@ def checked_rows(rows: Mapping[str, Sequence[float]]) -> Scores:
     return checked(entries, "The table")
 
 
-def _number(entry: Entry) -> float:
+def _score(entry: Entry) -> float:
     """The number of an entry. Raises UserError for text, and for what is not finite."""
     if not entry.row or not entry.seed:
         raise UserError(f"{entry.place} names no row or no seed; write it.")
@@ -141,12 +141,12 @@ def _number(entry: Entry) -> float:
     if number is None:
         raise UserError(
             f"{entry.place} has {shown(entry.text) or 'nothing'!r} as the score of "
-            f"{_named(entry)}; give a finite number."
+            f"{_named_column(entry)}; give a finite number."
         )
     return number
 
 
-def _named(entry: Entry) -> str:
+def _named_column(entry: Entry) -> str:
     return f"row {shown(entry.row)!r}, seed {shown(entry.seed)!r},"
 
 
@@ -156,8 +156,8 @@ def _check_size(rows: int, seeds: int, name: str) -> None:
         raise UserError(f"{name} has one row; give at least two, to compare them.")
     if seeds < 2:
         raise UserError(f"{name} has one seed; give at least two, or a difference has no error.")
-    if rows > MOST_ROWS or seeds > MOST_SEEDS:
+    if rows > MOST_TABLE_ROWS or seeds > MOST_TABLE_SEEDS:
         raise UserError(
-            f"{name} has {rows} rows and {seeds} seeds; give at most {MOST_ROWS} rows and "
-            f"{MOST_SEEDS} seeds."
+            f"{name} has {rows} rows and {seeds} seeds; give at most {MOST_TABLE_ROWS} rows and "
+            f"{MOST_TABLE_SEEDS} seeds."
         )

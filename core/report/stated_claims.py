@@ -48,7 +48,7 @@ def _predicate(text: str, rows: Sequence[str]) -> Predicate:
         right, amount = _amount(text[place + 1 :].strip(), sign, rows)
         unknown = unknown or next((name for name in (left, right) if name not in rows), "")
         if left in rows and right in rows:
-            return _compared(left, sign, right, amount, text)
+            return _two_rows(left, sign, right, amount, text)
     for side in SIDES:
         unknown = unknown or text.removesuffix(side) * text.endswith(side)
     if not unknown:
@@ -71,7 +71,7 @@ def _amount(text: str, sign: str, rows: Sequence[str]) -> tuple[str, float | Non
     return name.strip(), amount
 
 
-def _compared(left: str, sign: str, right: str, amount: float | None, text: str) -> Predicate:
+def _two_rows(left: str, sign: str, right: str, amount: float | None, text: str) -> Predicate:
     """Two rows compared. Raises UserError for one row twice, and for a margin that is none."""
     if left == right:
         raise UserError(f"The claim {shown(text)!r} compares a row with itself; name two rows.")

@@ -23,7 +23,7 @@ from core.report.words import (
     READING,
     by_value,
     caution,
-    meanings,
+    mark_meanings,
     of_runs,
     reading,
     setting,
@@ -270,7 +270,7 @@ def html(result: Judged) -> str:
 
 def of_the_paper(result: Judged) -> list[str]:
     """Footnotes and the meaning of D-numbers, below their heading."""
-    notes = [*result.study.footnotes, *meanings(result)]
+    notes = [*result.study.footnotes, *mark_meanings(result)]
     return [OF_PAPER, *notes] if notes else []
 
 

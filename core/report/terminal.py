@@ -16,9 +16,12 @@ from core.report.verdicts import Judged
 from core.report.words import by_value, caution, damaged, setting, title
 from core.study.study import Study
 
-AVERAGE = "avg"  # the column with the average over the test sets
-SHORT = {PAIRED: "ours −\nreference", PRINTED: "paper −\nreference"}  # headers of a narrow table
-MOST_ROWS = 4  # of a table that a line names
+AVERAGE_LABEL = "avg"  # the column with the average over the test sets
+SHORT_TABLE = {
+    PAIRED: "ours −\nreference",
+    PRINTED: "paper −\nreference",
+}  # headers of a narrow table
+MOST_NAMED_ROWS = 4  # of a table that a line names
 WHOSE = {"own": "your", "published": "published", "imported": "contributed"}
 
 
@@ -28,7 +31,7 @@ def terminal(result: Judged, width: int | None = None, whole: str = "") -> str:
     A table wider than `width` columns shows the average over the test sets alone, or is cut into
     parts below one another; `whole` is the file that has all of it."""
     table = _without_empty(grid(result.study, cell_frame(result)))
-    body = _plain(table)
+    body = _without_marks(table)
     if width is not None and _width(body) > width:
         body = _narrow(result.study, table, width, whole, _width(body))
     below = [*marks(table), *damaged(result)]
@@ -42,7 +45,7 @@ def terminal(result: Judged, width: int | None = None, whole: str = "") -> str:
     return "\n".join(printable(line).rstrip() for line in lines)
 
 
-def _plain(table: Grid, escape=printable) -> list[str]:
+def _without_marks(table: Grid, escape=printable) -> list[str]:
     """The lines of a table."""
     return laid_out(table, escape, "simple").splitlines()
 
@@ -59,14 +62,14 @@ def _width(lines: Sequence[str]) -> int:
 
 def _narrow(study: Study, table: Grid, width: int, whole: str, wide: int) -> list[str]:
     """The lines of a table that is too wide: the average and its differences, or several parts."""
-    if study.rows and study.columns and AVERAGE in table.headers:
-        body = _plain(_averages(table), _kept_breaks)
+    if study.rows and study.columns and AVERAGE_LABEL in table.headers:
+        body = _without_marks(_average_rows(table), _kept_breaks)
         if _width(body) <= width:
             place = f"{whole}, or a terminal of {wide} columns" if whole else f"{wide} columns"
             return [*body, "", f"  This is the average over the test sets; all: {place}."]
     lines: list[str] = []
-    for part in _parts(table, width):
-        lines += [*_plain(part), ""]
+    for part in _table_parts(table, width):
+        lines += [*_without_marks(part), ""]
     return lines[:-1]
 
 
@@ -75,9 +78,9 @@ def _kept_breaks(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def _averages(table: Grid) -> Grid:
+def _average_rows(table: Grid) -> Grid:
     """The column of the averages with its lines as columns: a row for each of the table's rows."""
-    column = table.headers.index(AVERAGE)
+    column = table.headers.index(AVERAGE_LABEL)
     names = table.lead - 1  # the last leading column names the line
     lines = list(dict.fromkeys(row[names] for row in table.rows))
     rows: list[list[str]] = []
@@ -85,25 +88,25 @@ def _averages(table: Grid) -> Grid:
         if row[names] in (OURS, PAPER) and any(row[:names]):
             rows.append([*row[:names], *[""] * len(lines)])
         rows[-1][names + lines.index(row[names])] = row[column]
-    headers = [SHORT.get(line, line) for line in lines]
+    headers = [SHORT_TABLE.get(line, line) for line in lines]
     return Grid([*table.headers[:names], *headers], rows, names)
 
 
-def _parts(table: Grid, width: int) -> Iterator[Grid]:
+def _table_parts(table: Grid, width: int) -> Iterator[Grid]:
     """The table in parts that are as wide as the terminal, each with the leading columns and at
     least one other."""
     first = table.lead
     while first < len(table.headers):
         last = first + 1
         while last < len(table.headers):
-            if _width(_plain(_columns(table, first, last + 1))) > width:
+            if _width(_without_marks(_column_parts(table, first, last + 1))) > width:
                 break
             last += 1
-        yield _columns(table, first, last)
+        yield _column_parts(table, first, last)
         first = last
 
 
-def _columns(table: Grid, first: int, last: int) -> Grid:
+def _column_parts(table: Grid, first: int, last: int) -> Grid:
     """The table's leading columns and those from `first` to `last`."""
     headers = table.headers[: table.lead] + table.headers[first:last]
     rows = [row[: table.lead] + row[first:last] for row in table.rows]
@@ -132,10 +135,10 @@ def _rows_in_words(cells: pd.DataFrame) -> str:
     axes = list(cells.columns[3 : cells.columns.get_loc("mean")])
     rows = cells
     for axis in axes:
-        if (rows[axis] == AVERAGE).any():
-            rows = rows[rows[axis] == AVERAGE]
-    names = rows[axes].apply(lambda labels: "/".join(labels[labels != AVERAGE]), axis=1)
-    against = rows["reference"].str.removesuffix(f"/{AVERAGE}")
+        if (rows[axis] == AVERAGE_LABEL).any():
+            rows = rows[rows[axis] == AVERAGE_LABEL]
+    names = rows[axes].apply(lambda labels: "/".join(labels[labels != AVERAGE_LABEL]), axis=1)
+    against = rows["reference"].str.removesuffix(f"/{AVERAGE_LABEL}")
     differences = rows["paired_difference"].notna() & (names != against)
     if differences.any():
         column = "paired_difference"
@@ -144,12 +147,12 @@ def _rows_in_words(cells: pd.DataFrame) -> str:
         column = "mean"
         rows = rows[rows["mean"].notna()]
     parts = []
-    for place, value in rows[column].head(MOST_ROWS).items():
+    for place, value in rows[column].head(MOST_NAMED_ROWS).items():
         places = UNITS[rows["unit"][place]].decimals
         text = number(value, places, signed=column == "paired_difference")
         parts.append(f"{names[place]} {text}")
     words = ", ".join(parts)
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MOST_NAMED_ROWS:
         words += ", …"
     references = against[rows.index].unique()
     if column == "paired_difference" and len(references) == 1:

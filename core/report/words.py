@@ -40,9 +40,9 @@ READING = (
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
 )
-RATE = "train.learning_rate"
+LEARNING_RATE = "train.learning_rate"
 # What scale mini is, said of the encoder that the project brings for it.
-MINI_ENCODER = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
+MINI_DIGEST = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
 CUT = (
     "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen "
     "because "
@@ -84,7 +84,7 @@ def trained_rates(result: StudyResult) -> dict[tuple[str, ...], tuple[str, float
     rates = {}
     for entry in result.cells:
         cell = entry.cell
-        stated = result.study.named(cell, result.setup.profile).get(RATE)
+        stated = result.study.named(cell, result.setup.profile).get(LEARNING_RATE)
         if stated is None or entry.unavailable is not None:
             continue
         trained = entry.place.config(0).train.learning_rate
@@ -123,7 +123,7 @@ def caution(result: StudyResult) -> str:
     if passes >= 2:
         read = f"reads {sources.corpus_rows:,} sentences {passes:.0f} times"
         sentences.append(f"Training {read}; the papers read a million sentences once.")
-    if sources.encoder_digest == MINI_ENCODER:
+    if sources.encoder_digest == MINI_DIGEST:
         sentences.append(CUT)
     return " ".join(sentences)
 
@@ -219,7 +219,7 @@ def of_runs(result: Judged) -> tuple[str, ...]:
     return (*_checks(result), *_failed(result), *_unavailable(result), *_origin(result))
 
 
-def meanings(result: Judged) -> tuple[str, ...]:
+def mark_meanings(result: Judged) -> tuple[str, ...]:
     """The meanings of the D-numbers in the notes, the table's labels and the claims' notes."""
     labels = chain.from_iterable(axis.labels for axis in result.study.axes)
     notes = (claim.note for claim in result.study.claims)

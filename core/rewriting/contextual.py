@@ -18,7 +18,7 @@ from core.config.run import TextView
 
 SENTENCES_AT_ONCE = 64  # sentences; the same on every device, so that all draw alike
 LIKELIEST_WORDS = 100  # nlpaug's default
-MOST = 10  # words a sentence, nlpaug's default; one at least, as it rounds up
+MOST_PIECES = 10  # words a sentence, nlpaug's default; one at least, as it rounds up
 WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
@@ -72,7 +72,7 @@ def blanked(sentence: str, insert: bool, rate: float, stream: random.Random) -> 
     """The sentence with its drawn words cut out, or with gaps before them; a sentence without words
     has none."""
     spans = [match.span() for match in WORD.finditer(sentence)]
-    count = min(math.ceil(rate * len(spans)), MOST)
+    count = min(math.ceil(rate * len(spans)), MOST_PIECES)
     chosen = sorted(stream.sample(spans, count))
     parts = []
     replaced = []
@@ -100,7 +100,7 @@ def fill(
             # what is inserted needs a blank behind it
             masks.append(tokenizer.mask_token if word else f"{tokenizer.mask_token} ")
         masked.append(blank.filled(masks))
-    limit = min(tokenizer.model_max_length, _positions(model))
+    limit = min(tokenizer.model_max_length, _masked_positions(model))
     encoded = tokenizer(
         masked, truncation=True, max_length=limit, padding=True, return_tensors="pt"
     ).to(model.device)
@@ -155,7 +155,7 @@ def _completed(blank: Blank, words: Sequence[str]) -> str:
     return blank.filled([*inserted, *kept])
 
 
-def _positions(model: Any) -> int:
+def _masked_positions(model: Any) -> int:
     config = model.config
     if config.model_type == "roberta":
         return config.max_position_embeddings - config.pad_token_id - 1

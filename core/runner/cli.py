@@ -63,7 +63,7 @@ def _count(text: str) -> int:
 # Keywords of options: true or false; given any number of times; a number.
 SWITCH: dict[str, Any] = {"action": "store_true"}
 MANY: dict[str, Any] = {"action": "append", "default": []}
-NUMBER: dict[str, Any] = {"type": _count, "metavar": "N"}
+WHOLE_NUMBER: dict[str, Any] = {"type": _count, "metavar": "N"}
 
 
 def command_parser() -> Parser:
@@ -157,13 +157,13 @@ def _add_instead_of_training(parser: Parser) -> None:
     add(
         "--verify-published",
         dest="verify",
-        **NUMBER,
+        **WHOLE_NUMBER,
         help="train N published runs again and compare",
     )
     add(
         "--verify-imported",
         dest="verify_imported",
-        **NUMBER,
+        **WHOLE_NUMBER,
         help="train N runs of each imported pack again; a pack with one that differs is withdrawn",
     )
     add(
@@ -185,7 +185,11 @@ def _add_instead_of_training(parser: Parser) -> None:
 def _add_seeds_and_budget(parser: Parser) -> None:
     """How much is trained."""
     add = parser.add_argument_group("seeds and budget").add_argument
-    add("--seeds", **NUMBER, help="runs of each cell (default: the scale's; a study may need more)")
+    add(
+        "--seeds",
+        **WHOLE_NUMBER,
+        help="runs of each cell (default: the scale's; a study may need more)",
+    )
     add(
         "--resolve",
         **SWITCH,
@@ -205,7 +209,7 @@ def _add_where(parser: Parser) -> None:
     add = parser.add_argument_group("where, and how many at once").add_argument
     add(
         "--jobs",
-        **NUMBER,
+        **WHOLE_NUMBER,
         help="runs at once (default: two a GPU, one a core, as far as memory goes)",
     )
     add(
@@ -216,7 +220,7 @@ def _add_where(parser: Parser) -> None:
     )
     add(
         "--gpus",
-        **NUMBER,
+        **WHOLE_NUMBER,
         help="with --plan: plan for N NVIDIA H100, one run on each, on any machine",
     )
     add(

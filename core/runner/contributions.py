@@ -34,7 +34,7 @@ def export_runs(training: RunTrainer, grids: Sequence[Grid]) -> None:
     options = training.options
     store = training.store
     home = training.around.home
-    contributor = contributed.check_name(options.contributor)
+    contributor = contributed.check_contributor(options.contributor)
     runs: dict[str, StoredRun] = {}
     commits: dict[str, str] = {}
     for grid in grids:
@@ -70,7 +70,7 @@ def import_folder(folder: Path, store: Store, home: Path) -> None:
     for scale, runs in contribution.scales.items():
         _check_data(scale, runs.values(), store)
     _check_numbers(contribution, store)
-    contributed.keep(contribution, store.imported)
+    contributed.keep_pack(contribution, store.imported)
     new = sum(store.pack_of(run.run_id) is None for run in contribution.runs)
     parts = [f"{len(runs)} at scale {scale}" for scale, runs in contribution.scales.items()]
     say(

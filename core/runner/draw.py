@@ -61,7 +61,7 @@ class StudyDrawer:
             self.redraw(studies, grids[0].setup.scale.name)
             return
         results = self.render(grids)
-        say(*origins(results, f"run_study.py {_words(results)}"))
+        say(*origins(results, f"run_study.py {_command_words(results)}"))
         by_name = {study.name: study for study in studies}
         for result in results:
             self.show(result, by_name[result.study.name])
@@ -193,7 +193,7 @@ def origins(results: Sequence[Judged], command: str) -> list[str]:
     return lines
 
 
-def _words(results: Sequence[Judged]) -> str:
+def _command_words(results: Sequence[Judged]) -> str:
     """What a command names to train these studies in their setup."""
     words = [result.study.name for result in results]
     if results:

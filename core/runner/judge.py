@@ -13,13 +13,13 @@ from core.errors import UserError, say
 from core.runner.cli import Parser
 from core.store.files import write_changed
 
-KINDS = ("png", "pdf")
+FILE_KINDS = ("png", "pdf")
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the table of differences and a verdict on each claim; with --results-dir write both
     with the figure. Returns 0."""
-    options = _parser().parse_args(argv)
+    options = _judge_parser().parse_args(argv)
     from core.report.own_scores import judgement  # brings scipy: options are checked first
     from core.report.score_table import read_scores
 
@@ -36,11 +36,11 @@ def main(argv: Sequence[str]) -> int:
     texts = {f"{stem}.md": judged.markdown().encode()}
     for ending, text in judged.csv_files().items():
         texts[f"{stem}{ending}.csv"] = text.encode()
-    _write(folder, texts | _pictures(judged, stem))
+    _write(folder, texts | _judged_figures(judged, stem))
     return 0
 
 
-def _pictures(judged, stem: str) -> dict[str, bytes]:
+def _judged_figures(judged, stem: str) -> dict[str, bytes]:
     """The figure's files by name."""
     # figures follow no setting of the user's
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
@@ -48,7 +48,7 @@ def _pictures(judged, stem: str) -> dict[str, bytes]:
 
     figure = judged.plot()
     with drawing():
-        return {f"{stem}.{kind}": image(figure, kind) for kind in KINDS}
+        return {f"{stem}.{kind}": image(figure, kind) for kind in FILE_KINDS}
 
 
 def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
@@ -58,7 +58,7 @@ def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
     say("", f"Written to {folder}: {', '.join(texts)}")
 
 
-def _expanded(text: str) -> Path:
+def _expanded_path(text: str) -> Path:
     """A path; no shell expands the tilde of `--results-dir=~/scores`."""
     return Path(os.path.expanduser(text))
 
@@ -70,7 +70,7 @@ def _above_0(text: str) -> float:
     return number
 
 
-def _parser() -> Parser:
+def _judge_parser() -> Parser:
     parser = Parser(
         prog="run_study.py judge",
         allow_abbrev=False,
@@ -81,7 +81,7 @@ def _parser() -> Parser:
         "of error, so state all of them at once, and before you see the scores.",
     )
     add = parser.add_argument
-    add("scores", type=_expanded, metavar="SCORES", help="the CSV file")
+    add("scores", type=_expanded_path, metavar="SCORES", help="the CSV file")
     add(
         "--claim",
         dest="claims",
@@ -102,5 +102,10 @@ def _parser() -> Parser:
         metavar="NUMBER",
         help="a claim that misses what it says by less is equivalent",
     )
-    add("--results-dir", type=_expanded, metavar="DIR", help="write table, CSV files and figure")
+    add(
+        "--results-dir",
+        type=_expanded_path,
+        metavar="DIR",
+        help="write table, CSV files and figure",
+    )
     return parser

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from core.errors import UserError
 from core.study.catalogue import Catalogue
 
-MOST = 6  # studies that a sentence lists
-NUMBER = re.compile("[a-zA-Z]?[0-9]+[a-z]?")
-NUMBERED = re.compile("(table|figure|fig)[-_.]?([a-z]?[0-9]+[a-z]?)", re.IGNORECASE)
-OPTIONS = ("plan", "list", "all", "resolve", "fields", "version", "help")  # often given bare
+MOST_HINTS = 6  # studies that a sentence lists
+TABLE_NUMBER = re.compile("[a-zA-Z]?[0-9]+[a-z]?")
+NUMBERED_TABLE = re.compile("(table|figure|fig)[-_.]?([a-z]?[0-9]+[a-z]?)", re.IGNORECASE)
+OPTIONS_MEANT = ("plan", "list", "all", "resolve", "fields", "version", "help")  # often given bare
 
 
 def studies_meant(words: Sequence[str], catalogue: Catalogue) -> list[str]:
@@ -41,7 +41,7 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
     """The words with `table 7` as `table7`."""
     names: list[str] = []
     for word in words:
-        if names and names[-1].lower() in ("table", "figure") and NUMBER.fullmatch(word):
+        if names and names[-1].lower() in ("table", "figure") and TABLE_NUMBER.fullmatch(word):
             names[-1] = f"{names[-1]}{word}".lower()
         else:
             names.append(word)
@@ -74,9 +74,9 @@ def _refuse_guess(name: str, catalogue: Catalogue) -> None:
     """Raise UserError for a name of no study that yet says what is meant."""
     if _is_name(name, catalogue):
         return
-    if name.lower() in OPTIONS:
+    if name.lower() in OPTIONS_MEANT:
         raise UserError(f"There is no study {name!r}; did you mean --{name.lower()}?")
-    numbered = NUMBERED.fullmatch(name)
+    numbered = NUMBERED_TABLE.fullmatch(name)
     if numbered:
         number = numbered[2].lower()
         near = []
@@ -91,7 +91,7 @@ def _refuse_guess(name: str, catalogue: Catalogue) -> None:
         if len(name) > 3 and name.lower() in f"{study.title} {study.caption}".lower():
             about.append(study.name)
     if about:
-        more = f" and {len(about) - MOST} more" if len(about) > MOST else ""
+        more = f" and {len(about) - MOST_HINTS} more" if len(about) > MOST_HINTS else ""
         raise UserError(
-            f"There is no study {name[:80]!r}; these are about it: {', '.join(about[:MOST])}{more}."
+            f"There is no study {name[:80]!r}; these are about it: {', '.join(about[:MOST_HINTS])}{more}."
         )

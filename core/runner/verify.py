@@ -26,7 +26,7 @@ DEVICE = ("method_code", "versions", "device", "processor", "threads")  # what m
 SAME_POINTS = 0.01
 # points, of runs in bf16: three times the largest difference of ten shorter runs on other processors
 SAME_POINTS_BF16 = 0.5
-MOST_SEEDS = 25  # that are looked through for published and imported runs
+MOST_VERIFIED_SEEDS = 25  # that are looked through for published and imported runs
 
 
 def compare(store: Store, trained: Sequence[str]) -> None:
@@ -142,7 +142,7 @@ def train_again(
     options = command.options
     setup = command.setup
     packs = command.store.without_own(command.store.root / "none")
-    grids = [resolve(study, replace(setup, seeds=MOST_SEEDS)) for study in studies]
+    grids = [resolve(study, replace(setup, seeds=MOST_VERIFIED_SEEDS)) for study in studies]
     runs = planning.plan(grids, packs, use_published=True).runs
     stored = [run for run in runs if packs.has(run.run_id, use_published=True)]
     chosen = wanted(stored, packs)

@@ -31,12 +31,12 @@ NAME_WORDS = "letters, digits, spaces, dots and hyphens, at most 40"
 MOST_TEXT = 300  # letters of a text in a provenance
 MOST_ENTRIES = 64  # of a list or a table in a provenance
 FOOTER = {"run_id", "config", "status", "provenance", "pairs"}
-TEXTS = (
+TEXT_BOUNDS = (
     *("contributor", "commit", "code", "method_code", "corpus", "device", "encoder"),
     *("evaluation", "evaluation_digest", "host", "nlpaug", "processor", "python"),
     *("rewritten_text", "transfer_digest", "keeps_no_model"),
 )
-NUMBERS = (
+NUMBER_BOUNDS = (
     *("corpus_rows", "corpus_rows_csv_quoted", "encoder_hidden", "peak_memory_bytes"),
     *("step_seconds", "threads"),
 )
@@ -47,7 +47,7 @@ NEEDED = (
 SCORES = ("spearman_", "accuracy_")  # begin the metrics that are scores x 100
 MOST_SCORE = 100.0
 
-Runs = Mapping[str, StoredRun]  # by id
+RunsByScale = Mapping[str, StoredRun]  # by id
 
 
 class Contribution(NamedTuple):
@@ -55,7 +55,7 @@ class Contribution(NamedTuple):
 
     contributor: str
     name: str
-    scales: Mapping[str, Runs]
+    scales: Mapping[str, RunsByScale]
 
     @property
     def runs(self) -> list[StoredRun]:
@@ -68,7 +68,7 @@ def export(
 ) -> None:
     """Pack runs into a new folder, under the name of their contributor and the commits that have
     their code, by run. Raises UserError for a folder that holds anything."""
-    check_name(contributor)
+    check_contributor(contributor)
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise UserError(f"{folder} is there already; give --export a new folder.")
     by_scale: dict[str, dict[str, tuple[pa.Table, dict[str, str]]]] = {}
@@ -82,7 +82,7 @@ def export(
             (temporary / scale / PACK_NAME).write_bytes(packed(content))
 
 
-def check_name(contributor: object) -> str:
+def check_contributor(contributor: object) -> str:
     """The name of a contributor. Raises UserError for one that tables cannot show."""
     if not isinstance(contributor, str) or not NAME.fullmatch(contributor):
         raise UserError(f"{shown(str(contributor))!r} is no contributor's name; use {NAME_WORDS}.")
@@ -97,7 +97,7 @@ def read(folder: Path, repository: Path) -> Contribution:
         pack = Pack(path, "imported")
         scales[scale] = {}
         for run in pack.footers:
-            scales[scale][run] = _checked(pack, run, scale, repository)
+            scales[scale][run] = _checked_run(pack, run, scale, repository)
     names = {
         str(run.provenance["contributor"]) for runs in scales.values() for run in runs.values()
     }
@@ -140,7 +140,7 @@ def _pack_files(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _checked(pack: Pack, run: str, scale: str, repository: Path) -> StoredRun:
+def _checked_run(pack: Pack, run: str, scale: str, repository: Path) -> StoredRun:
     """A run of a foreign pack. Raises UserError of one sentence unless all of it can be believed
     that can be checked without training."""
     where = f"Run {shown(run)} in {pack.path}"
@@ -178,9 +178,9 @@ def _is_plain(name: str, value: object) -> bool:
     """Whether a value of a provenance is of the kind that runs record under this name."""
     if value is None:
         return name in ("corpus_rows_csv_quoted", "transfer_digest")
-    if name in TEXTS:
+    if name in TEXT_BOUNDS:
         return _is_text(value)
-    if name in NUMBERS:
+    if name in NUMBER_BOUNDS:
         return _is_number(value)
     if name in ("own_data", "encoder_masked_words"):
         return isinstance(value, bool)
@@ -234,7 +234,7 @@ def _number_problem(table: pa.Table) -> str:
     return ""
 
 
-def keep(contribution: Contribution, imported: Path) -> Path:
+def keep_pack(contribution: Contribution, imported: Path) -> Path:
     """Pack the runs anew under the contribution's name, whole or not at all; their folder."""
     folder = imported / contribution.name
     with (

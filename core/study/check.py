@@ -20,7 +20,7 @@ from core.study.columns import COLUMNS
 from core.study.study import Cell, Study
 
 # a run under each profile, by the cell's labels
-Runs = dict[tuple[str, ...], list[RunConfig]]
+RunsOfCells = dict[tuple[str, ...], list[RunConfig]]
 SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
 # of a study: it becomes the name of files and of a link
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -45,7 +45,7 @@ def check_study(study: Study) -> None:
     _check_cells(study)
     _check_table(study, laid_out)
     _check_changes(study)
-    _check_labels(study)
+    _check_axis_labels(study)
     _check_references(study)
 
 
@@ -169,7 +169,7 @@ def _check_changes(study: Study) -> None:
                 )
 
 
-def _check_labels(study: Study) -> None:
+def _check_axis_labels(study: Study) -> None:
     """Refuse a label without a cell."""
     for place, axis in enumerate(study.axes):
         used = {cell.labels[place] for cell in study.cells}
@@ -184,7 +184,7 @@ def _check_labels(study: Study) -> None:
 def check_runs(study: Study) -> None:
     """Refuse a cell that makes no run, and a claim that says nothing: of one number and itself, of
     two kinds of numbers, or with a margin in another unit. Raises UserError."""
-    runs: Runs = {}
+    runs: RunsOfCells = {}
     for cell, profile in product(study.cells, PROFILES):
         if cell.copied:
             continue
@@ -201,7 +201,7 @@ def check_runs(study: Study) -> None:
             _check_contrast(study, claim, contrast, runs)
 
 
-def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: Runs) -> None:
+def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOfCells) -> None:
     """Refuse a contrast of a claim that says nothing."""
     names = " and ".join(dict.fromkeys(_in_words(term.cell) for term in contrast.terms))
     numbers: set[tuple] = set()

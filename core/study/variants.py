@@ -16,7 +16,7 @@ from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Study, short
 
 # a run of each cell that can be run, by the cell's labels
-Runs = Mapping[tuple[str, ...], RunConfig]
+RunsByLabels = Mapping[tuple[str, ...], RunConfig]
 
 
 def varied(
@@ -35,13 +35,13 @@ def varied(
     return study
 
 
-def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
+def with_settings(study: Study, settings: Sequence[str], runs: RunsByLabels) -> Study:
     """The study under `--set`'s settings, under a name of its own and without the paper's numbers.
 
     A setting changes the runs that have its field; a footnote names the rows of the others. Raises
     UserError for a field that no run has, or that the study itself varies.
     """
-    words = _words(study, "--set", settings, runs)
+    words = _chosen_words(study, "--set", settings, runs)
     suffix = short(",".join(sorted(f"{path}={word}" for path, (word,) in words.items())))
     return replace(
         study.without_paper(),
@@ -52,14 +52,14 @@ def with_settings(study: Study, settings: Sequence[str], runs: Runs) -> Study:
     )
 
 
-def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
+def with_axes(study: Study, fields: Sequence[str], runs: RunsByLabels) -> Study:
     """The study with an axis for each `FIELD=a,b,c`, under a name of its own; several fields make a
     grid.
 
     A cell without the field has the same run at each value. A paper's number stays where a cell has
     the study's own value. Raises UserError for a wrong field or value.
     """
-    words = _words(study, "--vary", fields, runs)
+    words = _chosen_words(study, "--vary", fields, runs)
     for path, values in words.items():
         if len(values) == 1:
             raise UserError(f"--vary {path}={values[0]} gives one value; use --set for one value.")
@@ -92,8 +92,8 @@ def with_axes(study: Study, fields: Sequence[str], runs: Runs) -> Study:
     )
 
 
-def _words(
-    study: Study, option: str, texts: Sequence[str], runs: Runs
+def _chosen_words(
+    study: Study, option: str, texts: Sequence[str], runs: RunsByLabels
 ) -> dict[str, tuple[str, ...]]:
     """By field, the values that a user wrote. Raises UserError for a field that no run has, that
     the study varies, or that comes twice."""
@@ -143,7 +143,7 @@ def _varies(study: Study, path: str) -> bool:
     return False
 
 
-def _unchanged(paths: Iterable[str], runs: Runs) -> Iterator[str]:
+def _unchanged(paths: Iterable[str], runs: RunsByLabels) -> Iterator[str]:
     """A footnote for each field that some cells lack, with their labels."""
     for path in paths:
         names = ["/".join(labels) for labels, run in runs.items() if not reads(run, path)]

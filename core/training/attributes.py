@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 OWN = frozenset(vars(nn.Module()))  # of every module
 ELSEWHERE = ("encoder", "dropping", "terms")  # parts that the project keeps itself
-NUMBERS = (bool, int, float, complex, str, bytes)
+NUMBER_TYPES = (bool, int, float, complex, str, bytes)
 
 
-def attributes(model: nn.Module) -> dict[str, object]:
+def attributes_of(model: nn.Module) -> dict[str, object]:
     """The content of each attribute and buffer of a model that can be compared, by its path."""
     contents = {}
     for name, value in _values(model):
-        content = _content(value)
+        content = _attribute_content(value)
         if content is not None:
             contents[name] = content
     return contents
@@ -32,7 +32,7 @@ def in_place(model: nn.Module) -> dict[str, object]:
     for name, value in _values(model):
         if isinstance(value, Tensor):
             places[name] = value.data_ptr()
-        elif isinstance(value, NUMBERS):
+        elif isinstance(value, NUMBER_TYPES):
             places[name] = value
     return places
 
@@ -44,7 +44,7 @@ def unregistered(model: nn.Module) -> list[str]:
     for name, value in vars(model).items():
         if name in OWN or name in ELSEWHERE:
             continue
-        for part in _parts(value):
+        for part in _attribute_parts(value):
             trained = isinstance(part, Tensor) and part.is_leaf and part.requires_grad
             if (isinstance(part, nn.Module) or trained) and id(part) not in registered:
                 names.append(name)
@@ -52,7 +52,7 @@ def unregistered(model: nn.Module) -> list[str]:
     return names
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _attribute_parts(value: Any) -> Iterator[Any]:
     """A value, or what a list, tuple or mapping holds, at any depth."""
     if isinstance(value, dict):
         value = list(value.values())
@@ -60,7 +60,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield value
         return
     for part in value:
-        yield from _parts(part)
+        yield from _attribute_parts(part)
 
 
 def _values(model: nn.Module) -> Iterator[tuple[str, Any]]:
@@ -74,7 +74,7 @@ def _values(model: nn.Module) -> Iterator[tuple[str, Any]]:
                 yield f"{prefix}{name}", value
 
 
-def _content(value: Any) -> object:
+def _attribute_content(value: Any) -> object:
     """A value as something that equals another of the same content; None if it cannot be
     compared."""
     if isinstance(value, Tensor):
@@ -89,9 +89,9 @@ def _content(value: Any) -> object:
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     if isinstance(value, dict):
-        return tuple((repr(key), _content(part)) for key, part in value.items())
-    if hasattr(value, "__iter__") and not isinstance(value, (*NUMBERS, nn.Module)):
-        return tuple(_content(part) for part in value)
-    if value is None or isinstance(value, NUMBERS):
+        return tuple((repr(key), _attribute_content(part)) for key, part in value.items())
+    if hasattr(value, "__iter__") and not isinstance(value, (*NUMBER_TYPES, nn.Module)):
+        return tuple(_attribute_content(part) for part in value)
+    if value is None or isinstance(value, NUMBER_TYPES):
         return repr(value)
     return None

@@ -109,7 +109,9 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     provenance: dict[str, object] = {}
     if final.status != "diverged" and selected is not None:
         rows += measure_selected(config, scorer, model, tokenizer, selected.step, progress)
-        if execution.keep_models and not keep(config, execution, model, text, selected.step):
+        if execution.keep_models and not keep_selected(
+            config, execution, model, text, selected.step
+        ):
             provenance["keeps_no_model"] = True
             note("keeps no model: its vectors are neither [CLS] nor the mean of the tokens")
 
@@ -185,7 +187,7 @@ def lacks_score(candidate: Candidate | None) -> bool:
     return candidate is not None and math.isnan(candidate.score)
 
 
-def keep(
+def keep_selected(
     config: RunConfig, execution: Execution, model: Contrastive, text: TrainingText, step: int
 ) -> bool:
     """Keep the selected model, if a pooling that its folder can state gives the scored vectors;

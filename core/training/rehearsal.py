@@ -21,8 +21,8 @@ from core.training.step import Step, step_for
 from core.training.trainer import training_batches
 
 STEPS = 3
-SENTENCES = 16
-RATE = 1e-4  # of the steps: enough to move every weight, and too little to diverge
+TRIAL_SENTENCES = 16
+TRIAL_RATE = 1e-4  # of the steps: enough to move every weight, and too little to diverge
 
 
 class Material(NamedTuple):
@@ -46,7 +46,7 @@ class Material(NamedTuple):
 def smaller(config: RunConfig) -> RunConfig:
     """The run with few sentences a step, where its method allows that."""
     steps = max(config.train.steps, 2 * STEPS)
-    size = min(config.train.batch_size, SENTENCES)
+    size = min(config.train.batch_size, TRIAL_SENTENCES)
     try:
         return vary(config, {"train.steps": steps, "train.batch_size": size})
     except UserError:
@@ -74,7 +74,7 @@ class Training:
         """Train so many more steps."""
         for _ in range(steps):
             batch = next(self.batches)
-            self.losses.append(float(self.step(batch, RATE)))
+            self.losses.append(float(self.step(batch, TRIAL_RATE)))
 
     def state(self) -> dict[str, Any]:
         """The content of a checkpoint, copied."""

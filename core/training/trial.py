@@ -27,12 +27,12 @@ from core.encoder.packing import pack
 from core.encoder.streams import seed_libraries
 from core.errors import UserError, counted, fault, place
 from core.methods.contrastive import Contrastive
-from core.training.attributes import attributes, unregistered
-from core.training.rehearsal import RATE, STEPS, Material, Training, WatchedStep
+from core.training.attributes import attributes_of, unregistered
+from core.training.rehearsal import STEPS, TRIAL_RATE, Material, Training, WatchedStep
 from core.training.step import own_stream
 from core.training.trainer import training_batches
 
-SCORED = 8  # sentences whose vectors are compared
+SCORED_PARTS = 8  # sentences whose vectors are compared
 NEAR = 1e-3  # of a vector's largest number: other batches round otherwise
 REPLAY = 1e-2  # of a loss: a replayed step in bf16 rounds otherwise
 COPY = "register_buffer and change it in place, such as self.x.copy_(…)"
@@ -67,7 +67,7 @@ def _sentences(material: Material) -> list[str]:
     modes = {name: module.training for name, module in model.named_modules()}
     first.advance(1)
     if not math.isfinite(first.losses[0]):
-        where = _where(model, r"\s*def (contrast|loss)\b")
+        where = _place_in_file(model, r"\s*def (contrast|loss)\b")
         return [*loose, f"{where}: the loss of the first step is {first.losses[0]}; correct it."]
     left = _modes(model, modes)
     if left:
@@ -78,7 +78,9 @@ def _sentences(material: Material) -> list[str]:
     second = Training(material)
     second.advance(STEPS)
     if first.losses != second.losses:
-        where = _where(model, r".*(default_rng|Random\(|urandom|secrets|time\(|Generator\()")
+        where = _place_in_file(
+            model, r".*(default_rng|Random\(|urandom|secrets|time\(|Generator\()"
+        )
         sentence = (
             f"{where}: two trainings of one seed differ; draw from rng in views, and elsewhere "
             "from torch, numpy or random without a generator of your own, or from torch_stream."
@@ -99,7 +101,7 @@ def _untrained(material: Material, model: Contrastive) -> list[str]:
     for old, new in zip(before, model.encoder.parameters(), strict=True):
         if not torch.equal(old, new):
             return []
-    where = _where(model, r"\s*def (contrast|loss|pooled|pool)\b")
+    where = _place_in_file(model, r"\s*def (contrast|loss|pooled|pool)\b")
     sentence = (
         f"{where}: {STEPS} steps move no weight of the encoder; let the loss depend on it, without "
         "detach() or no_grad()."
@@ -111,7 +113,7 @@ def _modes(model: Contrastive, before: Mapping[str, bool]) -> list[str]:
     """Whether a step left the model, or a part of it, in another mode."""
     for name, module in model.named_modules():
         if before.get(name, module.training) != module.training:
-            where = _where(model, r".*\.(eval|train)\(")
+            where = _place_in_file(model, r".*\.(eval|train)\(")
             sentence = (
                 f"{where}: a step leaves {name or 'the model'} in another mode, so later steps "
                 "have other dropout; put it back as it was."
@@ -138,7 +140,7 @@ def _unread_views(material: Material, model: Contrastive) -> list[str]:
         model.loss(*batch)
     del model.contrast
     noise = torch.Generator().manual_seed(0)
-    where = _where(model, r"\s*def contrast\b")
+    where = _place_in_file(model, r"\s*def contrast\b")
     sentences = []
 
     def loss(views: tuple[Tensor, ...]) -> float:
@@ -167,12 +169,12 @@ def _resumed(material: Material, whole: Training, content: dict[str, Any]) -> li
     try:
         resumed.resume(content)
     except Exception as error:  # torch's readers have errors of many kinds
-        where = _where(model, r"\s*def (get|set)_extra_state\b")
+        where = _place_in_file(model, r"\s*def (get|set)_extra_state\b")
         reason = " ".join(str(error).split())[:150]
         return [f"{where}: a checkpoint's state cannot be read back ({reason}); keep tensors."]
     resumed.advance(1)
-    left = attributes(resumed.model)
-    lost = {name for name, value in attributes(model).items() if left.get(name) != value}
+    left = attributes_of(resumed.model)
+    lost = {name for name, value in attributes_of(model).items() if left.get(name) != value}
     sentences = []
     for name in sorted(lost):
         sentences.append(
@@ -180,7 +182,7 @@ def _resumed(material: Material, whole: Training, content: dict[str, Any]) -> li
             f"loses it; use {COPY}."
         )
     if not lost and resumed.losses != whole.losses[-1:]:
-        where = _where(model, r"\s*def (loss|contrast|views|batch)\b")
+        where = _place_in_file(model, r"\s*def (loss|contrast|views|batch)\b")
         sentences.append(
             f"{where}: a resumed run has other losses than an undisturbed one; keep in buffers "
             "what one step leaves for the next."
@@ -198,10 +200,10 @@ def _scored(material: Material, model: Contrastive, later: Training) -> list[str
     """What is wrong with the vectors that are scored. `later` has trained as many steps."""
     if model.draws_when_scored or model.scored_by_slot:
         return []
-    where = _where(model, r"\s*def (sentence_vectors|pool)\b")
-    texts = [material.text.table[i] for i in range(min(SCORED, len(material.text.table)))]
+    where = _place_in_file(model, r"\s*def (sentence_vectors|pool)\b")
+    texts = [material.text.table[i] for i in range(min(SCORED_PARTS, len(material.text.table)))]
     batch = pack(texts, material.device)
-    before = attributes(model)
+    before = attributes_of(model)
     model.eval()
     with torch.inference_mode():
         vectors = model.sentence_vectors(batch)
@@ -225,7 +227,7 @@ def _scored(material: Material, model: Contrastive, later: Training) -> list[str
             f"{where}: a sentence's vector depends on the other sentences of its batch; make each "
             "of its own sentence alone."
         )
-    changed = {name for name, value in attributes(model).items() if before[name] != value}
+    changed = {name for name, value in attributes_of(model).items() if before[name] != value}
     for name in sorted(changed):
         sentences.append(
             f"{_attribute(model, name)}: scoring changes self.{name}, so checks disturb the "
@@ -254,14 +256,14 @@ def losses_of(material: Material, captures: bool) -> list[float]:
     """Losses of steps of one batch on a GPU: as usual, or the second captured and replayed."""
     training = Training(material, captures=captures)
     batch = next(training.batches)
-    return [float(training.step(batch, RATE)) for _ in range(STEPS + 1)]
+    return [float(training.step(batch, TRIAL_RATE)) for _ in range(STEPS + 1)]
 
 
 def replayed(model: nn.Module, losses: Callable[[bool], list[float]]) -> list[str]:
     """Whether steps that a GPU replays have other losses than usual ones. `losses` gives those of a
     training with or without replays."""
     usual = losses(False)
-    where = _where(model, r"\s*def (contrast|loss)\b")
+    where = _place_in_file(model, r"\s*def (contrast|loss)\b")
     try:
         captured = losses(True)
     except RuntimeError as error:
@@ -277,7 +279,7 @@ def replayed(model: nn.Module, losses: Callable[[bool], list[float]]) -> list[st
     return []
 
 
-def _where(model: nn.Module, pattern: str) -> str:
+def _place_in_file(model: nn.Module, pattern: str) -> str:
     """The first line of the method's classes that a pattern matches, else that of its Model."""
     files = []
     for kind in type(model).__mro__:
@@ -293,7 +295,7 @@ def _where(model: nn.Module, pattern: str) -> str:
 def _attribute(model: nn.Module, name: str) -> str:
     """Where an attribute is set, by its path in the model."""
     last = name.rpartition(".")[2]
-    return _where(model, rf".*(self\.{last}\b.*=|register_buffer\(.{last}\b)")
+    return _place_in_file(model, rf".*(self\.{last}\b.*=|register_buffer\(.{last}\b)")
 
 
 def _fault(name: str, error: Exception) -> str:

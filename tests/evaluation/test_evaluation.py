@@ -27,7 +27,7 @@ from core.evaluation.edits import (
     edited_copies,
     edited_sentences,
 )
-from core.evaluation.metrics import GAP, length_rows, like_length_excess
+from core.evaluation.metrics import WORD_GAP, length_rows, like_length_excess
 from core.evaluation.scoring import evaluate
 
 draw = np.random.default_rng(1)
@@ -155,7 +155,7 @@ def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both():
     """The coefficient by its second formulation (Frisch and Waugh): the residual of the cosine on
     that of the group."""
     for block in (gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 50, [5, 2])):
-        like = np.abs(np.subtract(block.words_a, block.words_b)) <= GAP
+        like = np.abs(np.subtract(block.words_a, block.words_b)) <= WORD_GAP
         cosine, by = (
             y - np.polyval(np.polyfit(block.gold, y, 1), block.gold)
             for y in (block.cosine, like.astype(float))

@@ -8,7 +8,7 @@ from scipy import stats
 import run_study
 from core.api import judge
 from core.errors import UserError
-from core.report.score_table import parsed
+from core.report.score_table import parsed_table
 from core.report.statistics import ALPHA, LOOKS, SHARES
 
 LONG = "row,seed,score\na,0,1\na,1,2\nb,0,3\nb,1,5\n"
@@ -92,7 +92,7 @@ def test_three_layouts_are_one_table():
         LONG.replace(",", ";"),
         "score,row,seed\n2,a,1\n1,a,0\n5,b,1\n3,b,0",
     ):
-        scores = parsed(text, "scores.csv")
+        scores = parsed_table(text, "scores.csv")
         assert {row: list(values) for row, values in scores.items()} == {"a": [1, 2], "b": [3, 5]}
 
 

@@ -17,7 +17,7 @@ from small_study import result, small
 
 from core.config.scale import DEMO, MINI, PAPER
 from core.errors import shown
-from core.report.overview import numbers_of
+from core.report.overview import table_numbers_of
 from core.report.page import page_files
 from core.report.render import render, render_index
 from core.report.tables import markdown, md, tex
@@ -244,6 +244,6 @@ def test_counts_of_claims_add_up(tmp_path):
 
 
 def test_a_study_is_searched_by_its_own_number_and_the_figures_that_it_stands_for():
-    assert "|table 7|" in numbers_of(TABLE7) and "|figure 12|" in numbers_of(TABLE7)
-    assert "|table 11|" not in numbers_of(TABLE7)
-    assert {"figure 5", "figure 6"} <= set(numbers_of(find("mocose-figure5")).split("|"))
+    assert "|table 7|" in table_numbers_of(TABLE7) and "|figure 12|" in table_numbers_of(TABLE7)
+    assert "|table 11|" not in table_numbers_of(TABLE7)
+    assert {"figure 5", "figure 6"} <= set(table_numbers_of(find("mocose-figure5")).split("|"))
