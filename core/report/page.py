@@ -339,6 +339,7 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     """A study's table at one scale and profile, with its figures and the files beside it."""
     scale = result.setup.scale.name
     profile = result.setup.profile
+    encoder = shown(result.setup.sources.encoder_name)
     name = result.study.name
     drawn = figures / scale / profile
     table = grid(result.study, frames.cell_frame(result))
@@ -348,7 +349,7 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     return {
         "scale": scale,
         "profile": profile,
-        "name": f"{SCALE_TITLES[scale]}, {shown(result.setup.sources.encoder_name)}, profile {profile}",
+        "name": f"{SCALE_TITLES[scale]}, {encoder}, profile {profile}",
         "grid": table,
         "notes": list(filter(None, notes)),
         "figures": _links(pictures, folder),

@@ -93,5 +93,6 @@ def _refuse_guess(name: str, catalogue: Catalogue) -> None:
     if about:
         more = f" and {len(about) - MOST_HINTS} more" if len(about) > MOST_HINTS else ""
         raise UserError(
-            f"There is no study {name[:80]!r}; these are about it: {', '.join(about[:MOST_HINTS])}{more}."
+            f"There is no study {name[:80]!r}; these are about it: "
+            f"{', '.join(about[:MOST_HINTS])}{more}."
         )

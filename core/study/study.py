@@ -115,7 +115,8 @@ class Study(Typed):
     `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer
     tasks (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes
     whatever the scale has. With `equal_updates` batches of every size have as many steps.
-    With `units="run"` values are those that runs train with, and not the paper's that a scale changes.
+    With `units="run"` values are those that runs train with, and not the paper's, which a scale
+    changes.
     `must_learn` are the cells (None: any label) that show whether their method learns, where that
     is not the reference's method.
     """
