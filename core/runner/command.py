@@ -322,7 +322,7 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
             continue
         grid = resolve(study, setup)
         plan = planning.plan([grid], training.store, use_published=training.options.use_published)
-        judged = [f"{entry.able} of {entry.claims}" for entry in judgeable([grid], training.store)]
+        judged = [f"{entry.able} of {entry.claims}" for entry in judgeable([grid])]
         time = spoken(expected.wall(plan.missing)) if plan.missing else ""
         done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
         rows.append([study.name, done, time, *(judged or [""]), study.caption])
