@@ -40,6 +40,12 @@ TRAINABLE = sorted(
     + """albert bert deberta deberta-v2 distilbert electra ernie eurobert flaubert
     jina_embeddings_v3 megatron-bert modernbert nomic_bert rembert roformer xlm""".split()
 )
+# Kinds whose attention computes positions itself, and settings of config.json that make another
+# kind one of these.
+COMPUTED_POSITIONS = """eurobert flaubert jina_embeddings_v3 modernbert mpnet nomic_bert roformer
+    xlm""".split()
+RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
+WORD_WIDTHS = ("embedding_size", "input_embedding_size")
 # of config.json: a width and a number of positions, by the names that architectures give them
 WEIGHT_WIDTHS = ("hidden_size", "dim", "emb_dim")
 POSITIONS = ("max_position_embeddings", "n_positions")
@@ -259,6 +265,38 @@ def _size(folder: Path, config: dict[str, Any], names: tuple[str, ...]) -> int:
     raise UserError(
         f"{folder}/config.json states no {names[0]}; copy the encoder's own config.json there."
     )
+
+
+def shuffles_positions(folder: Path) -> bool:
+    """Whether positions enter beside the words and nowhere else."""
+    config = configuration(folder)
+    if any(config.get(name) for name in RELATIVE):
+        return False
+    return config["model_type"] not in COMPUTED_POSITIONS
+
+
+def word_width(folder: Path) -> int:
+    """The width of an encoder's word embeddings."""
+    return _size(folder, configuration(folder), (*WORD_WIDTHS, *WEIGHT_WIDTHS))
+
+
+def check_augmentation(run: Any, shuffles_positions: bool, word_width: int, hidden: int) -> None:
+    """Raises UserError for an augmentation of embeddings that an encoder cannot have: one with word
+    embeddings of `word_width` numbers and vectors of `hidden`."""
+    augmentation = getattr(run, "aug", None)
+    if augmentation is None:
+        return
+    if augmentation.position_shuffle != "off" and not shuffles_positions:
+        raise UserError(
+            "Positions cannot be shuffled in this encoder, whose attention computes positions "
+            "itself; set aug.position_shuffle=off, or give an encoder such as BERT."
+        )
+    if augmentation.feature_cutoff and word_width != hidden:
+        raise UserError(
+            f"Features cannot be cut off in this encoder, whose word embeddings have {word_width} "
+            f"numbers and vectors {hidden}; set aug.feature_cutoff=0, or give an encoder such as "
+            "BERT."
+        )
 
 
 def has_masked_words(folder: Path) -> bool:

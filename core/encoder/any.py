@@ -16,14 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from core.data.encoders import RELATIVE
 from core.encoder.bert import Embeddings, Encoder
 from core.encoder.packing import Packed, pack
 from core.errors import UserError
 
 OWN_FORWARD = ("bert", "roberta")  # model types that `Encoder` computes itself
 EPSILONS = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps")
-# of config.json: attention beside which a token's position is no input of its own
-RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
 # in the name of a rate that drops no token, or drops whole layers
 POSITIONS_ELSEWHERE = ("classif", "pooler", "head", "summary", "layerdrop")
 SAME_VECTOR = 1e-3  # of the largest number: rounding of float32 is a thousandth of it

@@ -272,10 +272,15 @@ class RunTrainer:
         if scale.generated:
             folder = encoders.DEMO_ENCODER
         places = sys.maxsize
+        widths = 0, 0
+        shuffles_positions = True
         if folder is not None:  # else the encoder is not fetched
             places = encoders.positions(folder)
+            widths = encoders.word_width(folder), encoders.hidden_size(folder)
+            shuffles_positions = encoders.shuffles_positions(folder)
         for planned in plan.missing:
             check_device(planned.config, places, device)
+            encoders.check_augmentation(planned.config, shuffles_positions, *widths)
 
 
 @contextlib.contextmanager

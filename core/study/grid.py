@@ -11,6 +11,7 @@ from itertools import product
 
 from core.config.identity import run_id
 from core.config.methods import UNSCALED, profile_changes
+from core.config.quantities import quantity
 from core.config.result import Metric
 from core.config.run import OWN_ENCODER, RunConfig, Seed, needs_columns
 from core.config.scale import Scale, at_scale, run_evaluation_digest
@@ -234,19 +235,21 @@ def _without_text(run: RunConfig, setup: Setup) -> Reason | None:
 def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> Reason | None:
     """Why no run of this scale leaves a score on this metric's task, likewise; None if it does.
     `transfer`: whether the run scores transfer tasks."""
-    accuracy = metric.quantity.startswith("accuracy")
-    if accuracy and not transfer:
-        words = "its runs score no transfer tasks (eval.transfer)"
-        return Reason("no transfer tasks", words)
-    tasks = ("avg", "dev", *scale.tests)
-    kind = "test set"
-    if accuracy:
+    kind = quantity(metric.quantity).tasks
+    if kind == "transfer tasks":
+        if not transfer:
+            words = "its runs score no transfer tasks (eval.transfer)"
+            return Reason("no transfer tasks", words)
         tasks = ("avg_transfer", *scale.probes)
-        kind = "transfer task"
-    scored = metric.quantity.startswith(("accuracy", "spearman", "like_length"))
-    if metric.task in tasks or not scored:
+        name = "transfer task"
+    elif kind in ("sets", "some sets"):
+        tasks = ("avg", "dev", *scale.tests)
+        name = "test set"
+    else:
         return None
-    return Reason("no such score", f"scale {scale.name} has no {kind} {metric.task}")
+    if metric.task in tasks:
+        return None
+    return Reason("no such score", f"scale {scale.name} has no {name} {metric.task}")
 
 
 def parts(study: Study) -> tuple[Study, ...]:

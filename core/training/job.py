@@ -19,7 +19,7 @@ from core.config.quantities import TERM
 from core.config.result import Result, Row
 from core.config.run import Execution, RunConfig, needs_columns
 from core.config.scale import SCALES
-from core.data.encoders import DEMO_ENCODER, encoder_digest
+from core.data.encoders import DEMO_ENCODER, check_augmentation, encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
 from core.data.sts import load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import text_digest, training_text
@@ -309,26 +309,8 @@ def load_encoder(config: RunConfig, execution: Execution) -> tuple[Encoder, Any]
     loaded = load_checkpoint(folder, pooling="cls")
     encoder = encoder_over(loaded.model, settings.hidden_dropout, settings.attention_dropout)
     encoder.mask_token = loaded.tokenizer.mask_token_id
-    refuse_augmentation(config, encoder)
+    check_augmentation(config, encoder.shuffles_positions, encoder.word_width, encoder.hidden)
     return encoder, loaded.tokenizer
-
-
-def refuse_augmentation(config: Any, encoder: Encoder) -> None:
-    """Raises UserError for an augmentation of embeddings that this encoder cannot have."""
-    augmentation = getattr(config, "aug", None)
-    if augmentation is None:
-        return
-    if augmentation.position_shuffle != "off" and not encoder.shuffles_positions:
-        raise UserError(
-            "Positions cannot be shuffled in this encoder, whose attention computes positions "
-            "itself; set aug.position_shuffle=off, or give an encoder such as BERT."
-        )
-    if augmentation.feature_cutoff and encoder.word_width != encoder.hidden:
-        raise UserError(
-            f"Features cannot be cut off in this encoder, whose word embeddings have "
-            f"{encoder.word_width} numbers and vectors {encoder.hidden}; set "
-            "aug.feature_cutoff=0, or give an encoder such as BERT."
-        )
 
 
 def encoder_folder(config: RunConfig, execution: Execution) -> Path:

@@ -11,12 +11,12 @@ import torch.nn.functional as F
 from transformers import AutoConfig, AutoModel
 
 from core.config import methods
+from core.data import encoders
 from core.encoder.any import AnyEncoder
 from core.encoder.bert import Encoder
 from core.encoder.packing import pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.errors import UserError
-from core.training.job import refuse_augmentation
 from core.training.optimiser import adamw
 from core.training.step import step_for
 
@@ -386,16 +386,22 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(kind, method):
             assert torch.equal(value, resumed[name]), name
 
 
-def test_augmentations_that_an_encoder_cannot_have_are_refused():
+def test_augmentations_that_an_encoder_cannot_have_are_refused(tmp_path):
+    for kind in KINDS:
+        model = model_of(kind)
+        encoder = AnyEncoder(model, 0.0, 0.0)
+        folder = tmp_path / kind
+        model.config.save_pretrained(folder)
+        # a plan, which loads no model, knows the same
+        assert encoders.shuffles_positions(folder) == encoder.shuffles_positions, kind
+        assert encoders.word_width(folder) == encoder.word_width, kind
     shuffled = run_of("mocose", **tiny.SHUFFLED)
-    for kind in ("deberta", "deberta-v2", "modernbert", "mpnet", "nomic_bert"):
-        with pytest.raises(UserError, match="Positions cannot be shuffled"):
-            refuse_augmentation(shuffled, AnyEncoder(model_of(kind), 0.0, 0.0))
-    for kind in ("bert", "albert", "distilbert", "xlm-roberta"):
-        refuse_augmentation(shuffled, AnyEncoder(model_of(kind), 0.0, 0.0))
+    encoders.check_augmentation(shuffled, True, 16, 16)
+    with pytest.raises(UserError, match="Positions cannot be shuffled"):
+        encoders.check_augmentation(shuffled, False, 16, 16)
     cut = run_of("mocose", aug__feature_cutoff=0.1)
     with pytest.raises(UserError, match="Features cannot be cut off"):
-        refuse_augmentation(cut, AnyEncoder(model_of("electra"), 0.0, 0.0))
+        encoders.check_augmentation(cut, True, 8, 16)
 
 
 @pytest.mark.parametrize("kind, sentence", [("fnet", "other vectors"), ("gpt2", "sees no later")])
