@@ -27,6 +27,7 @@ from core.runner.names import studies_meant
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
+from core.runner.trials import without_columns
 from core.runner.verify import compare, verify
 from core.store import code
 from core.store.store import Store
@@ -272,11 +273,9 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
         time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"
     print(f"{time}.")
     tell_states(plan, store)
-    faults = []
+    passed = True
     if training.options.trial:
-        faults = training.trial_faults(plan, anew=True)
-        say(*faults, out=sys.stderr)
-        print(f"Trial: {counted(len(faults), 'fault') if faults else 'no fault'}.")
+        passed = _passes(training, plan, grids)
     if len(plan.missing) < len(plan.runs):
         from core.report.results import gather
 
@@ -293,7 +292,20 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
 
         for line in judged_at(grids, store):
             say(line)
-    return 2 if faults else 0
+    return 0 if passed else 2
+
+
+def _passes(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> bool:
+    """Try every method of a plan, those of rows without their columns, too, and print what is wrong;
+    whether nothing is."""
+    runs = [planned.config for planned in plan.runs]
+    faults, untried = training.tried([*runs, *without_columns(grids)], anew=True)
+    say(*faults, out=sys.stderr)
+    result = counted(len(faults), "fault") if faults else "no fault"
+    if untried:
+        result += f" in the others; {', '.join(untried)} could not be tried"
+    print(f"Trial: {result}.")
+    return not (faults or untried)
 
 
 def menu(training: RunTrainer, studies: list[Study]) -> int:

@@ -40,6 +40,15 @@ WRITES_TOKENS = (
         return tokens, tokens
 """
 )
+WRITES_BY_TORCH = (
+    LOSS
+    + """
+    @staticmethod
+    def views(tokens, rng):
+        torch.from_numpy(tokens)[1] = int(tokens[-2])
+        return tokens, tokens
+"""
+)
 HALF_THE_ROWS = (
     LOSS
     + """
@@ -163,7 +172,8 @@ CODE_THAT_FAILS = """
 
 WRONG = {
     "OwnGenerator": (OWN_GENERATOR, "two trainings of one seed differ"),
-    "WritesTokens": (WRITES_TOKENS, "read-only"),
+    "WritesTokens": (WRITES_TOKENS, "views writes into its tokens, which every epoch reads; write"),
+    "WritesByTorch": (WRITES_BY_TORCH, "the tokens of the text are not what they were"),
     "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
     "Detached": (DETACHED, "move no weight of the encoder"),
     "LayerBesideTheScored": (LAYER_BESIDE_THE_SCORED, "reads more than scored_parts holds"),
