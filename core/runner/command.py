@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import shutil
 import sys
 import tomllib
@@ -29,7 +28,7 @@ from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
 from core.runner.trials import without_columns
 from core.runner.verify import compare, verify
-from core.store import code
+from core.store import code, files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.grid import Grid, check_distinct, resolve
@@ -138,12 +137,7 @@ def store_of(options: Options, home: Path) -> Store:
     meant."""
     results = options.results_dir or home / "results"
     published = home / "results" / "published"
-    real = Path(os.path.realpath(results))  # resolve() has no answer to a loop of links
-    if published.resolve() in (real, *real.parents):
-        raise UserError(
-            f"{published} holds what the project publishes, and no command's own runs; "
-            "give another --results-dir."
-        )
+    files.refuse_published(results, published)
     if results.exists() and not results.is_dir():
         raise UserError(f"{results} is no folder; give another --results-dir.")
     if options.mode == "regenerate-figures" and options.results_dir and not results.exists():

@@ -60,7 +60,7 @@ def trial(config: RunConfig, execution: Execution) -> list[str]:
         return [str(error)]
     except (MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception as error:  # whatever a method's code does
+    except (Exception, SystemExit) as error:  # whatever a method's code does
         return [_fault(config.method, error)]
 
 
@@ -76,8 +76,7 @@ def _sentences(material: Material) -> list[str]:
     modes = {name: module.training for name, module in model.named_modules()}
     first.advance(1)
     if not math.isfinite(first.losses[0]):
-        where = _place_in_file(model, r"\s*def (contrast|loss)\b")
-        return [*loose, f"{where}: the loss of the first step is {first.losses[0]}; correct it."]
+        return [*loose, _not_finite(model, first.losses[0])]
     left = _modes(model, modes)
     if left:
         return [*loose, *left]
@@ -102,6 +101,16 @@ def _sentences(material: Material) -> list[str]:
     if material.device.type == "cuda" and model.capturable:
         sentences += replayed(model, lambda captures: losses_of(material, captures))
     return sentences
+
+
+def _not_finite(model: Contrastive, loss: float) -> str:
+    """What to say of the first step's loss that is no finite number."""
+    for name, value in model.term_means().items():
+        if not math.isfinite(value):
+            where = _place_in_file(model, r"\s*def extra\b")
+            return f"{where}: the term {name} of the first step is {value}; correct it."
+    where = _place_in_file(model, r"\s*def (contrast|loss)\b")
+    return f"{where}: the loss of the first step is {loss}; correct it."
 
 
 def _token_digests(material: Material) -> list[int]:
@@ -314,7 +323,7 @@ def _attribute(model: nn.Module, name: str) -> str:
     return _place_in_file(model, rf".*(self\.{last}\b.*=|register_buffer\(.{last}\b)")
 
 
-def _fault(name: str, error: Exception) -> str:
+def _fault(name: str, error: BaseException) -> str:
     """An error of a method's code in a sentence, with the innermost line of the method's files."""
     folder = methods.folder(name)
     for frame in reversed(extract_tb(error.__traceback__)):

@@ -160,6 +160,9 @@ class Views(Contrastive, ABC):
             if not isinstance(terms, Mapping):
                 raise self._refusal("extra", "returned no dict; return a number by name")
             for name, term in terms.items():
+                if not isinstance(name, str) or not name.isidentifier():
+                    problem = f"names a term {name!r}; give a name of letters, digits and _"
+                    raise self._refusal("extra", problem)
                 loss = loss + self._scalar("extra", term)
                 self.terms.add(name, term)
         self._half = False
@@ -224,6 +227,8 @@ class Views(Contrastive, ABC):
             if not isinstance(made, (tuple, list)) or not made:
                 problem = f"returned {type(made).__name__}; return a tuple of arrays of token ids"
                 raise cls._refusal("views", problem)
+            if cls.views is not Views.views:
+                cls._check_views(made)
             by_sentence.append(made)
         counts = sorted(set(map(len, by_sentence)))
         if len(counts) > 1:
@@ -231,6 +236,18 @@ class Views(Contrastive, ABC):
             raise cls._refusal("views", f"{problem}; return as many of each")
         by_view = zip(*by_sentence, strict=True)
         return (in_parts(pack(list(chain.from_iterable(by_view))), counts[0]),)
+
+    @classmethod
+    def _check_views(cls, made: Sequence[Any]) -> None:
+        """Refuse a view that is no line of token ids: others would be cut to whole numbers."""
+        for view in made:
+            is_array = isinstance(view, np.ndarray) and view.ndim == 1
+            if not is_array or view.dtype.kind not in "iu" or not len(view):
+                kind = type(view).__name__
+                if isinstance(view, np.ndarray):
+                    kind = f"an array of {view.dtype} with the shape {view.shape}"
+                problem = f"made {kind} of a sentence; make an array of its token ids, one at least"
+                raise cls._refusal("views", problem)
 
     @classmethod
     def _views_of(cls, config: Any, text: TrainingText, rng: Random, index: int) -> Any:
