@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from core.config import methods
+from core.config import methods, source
 
 
 def code_digest(name: str) -> str:
@@ -38,7 +38,7 @@ def _digest_of(files: Mapping[Path, str]) -> str:
     """SHA-256 of files by their names, in order of the names, 16 digits."""
     texts = []
     for file, named in sorted(files.items(), key=lambda item: item[1]):
-        texts.append(f"{named}\n{ast.dump(ast.parse(file.read_text(encoding='utf-8')))}\n")
+        texts.append(f"{named}\n{ast.dump(source.tree_of(file))}\n")
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
@@ -60,7 +60,7 @@ def _needed_files(file: Path) -> dict[Path, str]:
 def _modules(file: Path) -> list[str]:
     """The modules that a file imports, and the settings of the methods that it derives from."""
     modules: list[str] = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(source.tree_of(file)):
         if isinstance(node, ast.Import):
             modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -113,22 +113,51 @@ def derived(
     """
     if section is not None:
         _check_section(section)
+    if not isinstance(columns, int) or columns < 1:
+        raise UserError(f"columns is {columns!r}, but it must be a whole number of at least 1.")
+    if not isinstance(title, str) or not title.strip():
+        raise UserError(f"title is {title!r}, but tables need a name; give a text.")
+    _check_defaults(changes or {})
     return Derived(base, title, section, tuple((changes or {}).items()), columns)
+
+
+def _check_defaults(changes: object) -> None:
+    """Refuse defaults that an option of each command settles."""
+    if not isinstance(changes, Mapping):
+        raise UserError(
+            f"changes is {repr(changes)[:80]}; write a value by field, {{field: value}}."
+        )
+    for path in changes:
+        for field, option in {**SETTLED, "train.steps": "--scale"}.items():
+            if f"{field}.".startswith(f"{path}."):
+                raise UserError(f"changes has {path}, which {option} settles; leave it out.")
 
 
 def _check_section(section: type) -> None:
     """Refuse a section that is no frozen dataclass: runs are compared and named by its values."""
-    parameters = vars(section).get("__dataclass_params__")
-    if not issubclass(section, Section) or parameters is None or not parameters.frozen:
+    parameters = getattr(section, "__dict__", {}).get("__dataclass_params__")
+    if (
+        not (isinstance(section, type) and issubclass(section, Section))
+        or parameters is None
+        or not parameters.frozen
+    ):
+        name = getattr(section, "__name__", repr(section))
         raise UserError(
-            f"{section.__name__} is no frozen section; write class {section.__name__}(Section) "
+            f"{name} is no frozen section; write class {name}(Section) "
             "under @dataclass(frozen=True, slots=True, kw_only=True)."
         )
+    for field in dataclasses.fields(section):
+        where = f"{section.__name__}.{field.name}"
+        if hasattr(Section, field.name):
+            raise UserError(f"{where} has the name of something that every section has; rename it.")
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise UserError(f"{where} has no default; give it one, such as the paper's value.")
 
 
 @functools.cache  # one class of runs a method
 def _method_of(derived: Derived, name: str) -> Method:
     """The method that a folder of this name states as derived."""
+    _refuse_circle(derived, name)
     parent = method(derived.base)
     section = derived.section
     usual = parent.paper.loss.temperature
@@ -149,7 +178,13 @@ def _method_of(derived: Derived, name: str) -> Method:
 
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
-        fields.append((section.label(), section, dataclasses.field(default_factory=section)))
+        label = section.label()
+        if hasattr(parent.run, label):
+            raise UserError(
+                f"{section.__name__} cannot be a section, since runs have another {label}; rename "
+                "the class."
+            )
+        fields.append((label, section, dataclasses.field(default_factory=section)))
     namespace: dict[str, Any] = {"check": check, "unread": unread}
     if derived.columns > 1:
         namespace["columns"] = derived.columns
@@ -173,6 +208,28 @@ def _method_of(derived: Derived, name: str) -> Method:
         repaired={path: value for path, value in parent.repaired.items() if path not in own},
         released={path: value for path, value in parent.released.items() if path not in own},
     )
+
+
+def _refuse_circle(derived: Derived, name: str) -> None:
+    """Refuse a method that derives from itself, at once or by way of others. Raises UserError."""
+    bases = [name]
+    while True:
+        bases.append(derived.base)
+        if derived.base == name:
+            raise UserError(
+                f"{name} derives from itself ({' from '.join(bases)}); derive it from another "
+                "method, such as simcse."
+            )
+        if derived.base in bases[:-1] or derived.base not in _folders():
+            return
+        stated = getattr(_settings_of(derived.base), "METHOD", None)
+        if not isinstance(stated, Derived):
+            return
+        derived = stated
+
+
+def _settings_of(name: str) -> ModuleType:
+    return importlib.import_module(f"{PACKAGE}.{name}.settings")
 
 
 def names() -> tuple[str, ...]:
@@ -206,7 +263,7 @@ def method(name: str) -> Method:
     try:
         if not settings.is_file():
             raise UserError("There is no such file; write one, as CONTRIBUTING.md says.")
-        stated: Any = getattr(importlib.import_module(f"{PACKAGE}.{name}.settings"), "METHOD", None)
+        stated: Any = getattr(_settings_of(name), "METHOD", None)
         if stated is None:
             raise UserError("It states no METHOD; write METHOD = derived(…).")
         if isinstance(stated, Derived):
@@ -227,6 +284,8 @@ def _check_files(folder: Path, run: RunConfig) -> None:
     _check_settings(settings)
     file = folder / "model.py"
     tree = _model_tree(file)
+    for path in sorted(folder.glob("*.py")):
+        source.tree_of(path)
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == "Model":
             _check_paths(file, node, run)
@@ -236,7 +295,7 @@ def _check_files(folder: Path, run: RunConfig) -> None:
 
 def _check_settings(settings: Path) -> None:
     """Refuse settings that import torch."""
-    for node in ast.walk(ast.parse(settings.read_text(encoding="utf-8"))):
+    for node in ast.walk(source.tree_of(settings)):
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -257,10 +316,7 @@ def _model_tree(file: Path) -> ast.Module:
     write = "write one, as CONTRIBUTING.md says"
     if not file.is_file():
         raise UserError(f"{start}: There is no such file; {write}.")
-    try:
-        tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
-    except SyntaxError as error:
-        raise UserError(fault(file, error)) from error
+    tree = source.tree_of(file)
     if "Model" not in source.stated_names(tree):
         raise UserError(f"{start}: It states no Model; {write}.")
     return tree
@@ -330,7 +386,7 @@ def _check_own_fields(settings: Path, file: Path, run: RunConfig) -> None:
 def _fields_read(file: Path, section: str) -> set[str]:
     """The names that a Python file reads of a section: behind its name, behind a variable that was
     set to it, or of a function's parameter, which may stand for it."""
-    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(source.tree_of(file)))
     variables = {section}
     for node in nodes:
         if isinstance(node, ast.arg) and node.arg != "self":

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Mapping
 from pathlib import Path
 
+from core.errors import UserError, fault, place
+
 PACKAGE = "core.methods"
 Folders = Mapping[str, Path]  # the folder of each method, by its name
 
@@ -24,11 +26,24 @@ def stated_names(tree: ast.Module) -> set[str]:
     return names
 
 
+def tree_of(file: Path) -> ast.Module:
+    """The syntax of a Python file. Raises UserError with the line that is no Python, or no
+    UTF-8."""
+    content = b""
+    try:
+        content = file.read_bytes()
+        return ast.parse(content.decode(), str(file))
+    except UnicodeDecodeError as error:
+        where = place(file, "", content.count(b"\n", 0, error.start) + 1)
+        raise UserError(f"{where}: It is not UTF-8; save the file in that encoding.") from error
+    except (OSError, SyntaxError) as error:
+        raise UserError(fault(file, error)) from error
+
+
 @functools.cache  # each change of a temperature asks for them
 def attributes(file: Path) -> set[str]:
     """The names that a Python file reads of objects."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return _attributes_in(tree)
+    return _attributes_in(tree_of(file))
 
 
 def attributes_with_bases(file: Path, folders: Folders) -> set[str]:
@@ -37,14 +52,14 @@ def attributes_with_bases(file: Path, folders: Folders) -> set[str]:
     of which a plan says what is wrong."""
     try:
         return attributes(file) | _taken_over(file, "Model", frozenset(), folders)
-    except (OSError, SyntaxError):
+    except UserError:
         return set()
 
 
 def _taken_over(file: Path, name: str, own: frozenset[str], folders: Folders) -> set[str]:
     """The names that a class of this file and its bases read of objects, without functions that an
     heir of the class states itself (`own`)."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = tree_of(file)
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):

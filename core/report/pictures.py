@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -109,9 +110,10 @@ class Pictures:
         """Send what waits to the processes; without any it waits for `finish`."""
         try:
             if self._executor is None:
-                self._executor = get_reusable_executor(
-                    self.processes, timeout=IDLE, initializer=_ignore_interrupts
-                )
+                with _quiet_trackers():
+                    self._executor = get_reusable_executor(
+                        self.processes, timeout=IDLE, initializer=_ignore_interrupts
+                    )
             for waiting in self._waiting:
                 if waiting.images is None:
                     waiting.images = self._executor.submit(Order.images, waiting.order)
@@ -185,6 +187,20 @@ def drawn_together(
 
 def _picture_digest(image: bytes) -> str:
     return hashlib.sha256(image).hexdigest()
+
+
+@contextlib.contextmanager
+def _quiet_trackers() -> Iterator[None]:
+    """Processes that are started here clear up after a command that was stopped, and say nothing of
+    it."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (before, "ignore:resource_tracker")))
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONWARNINGS")
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def _ignore_interrupts() -> None:

@@ -136,7 +136,7 @@ def _limits(rows: pd.DataFrame, numbers: Differences, interval: str) -> tuple[fl
         return None
     near = ends[(ends >= low - most) & (ends <= high + most)]
     pad = 0.1 * (high - low)
-    return min(low, *near) - pad, max(high, *near) + pad
+    return min([low, *near]) - pad, max([high, *near]) + pad
 
 
 def _mark_ends(

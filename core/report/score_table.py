@@ -24,6 +24,7 @@ LONG = ("row", "seed", "score")
 LAYOUTS = "row,seed,score; or row and then a column a seed; or seed and then a column a row"
 MOST_TABLE_BYTES = 1 << 24
 MOST_TABLE_ROWS = 60  # that a figure has room for
+LARGEST_SCORE = 1e12  # in size; squares of much larger numbers are not finite
 MOST_TABLE_SEEDS = 1000
 SEPARATORS = (",", ";", "\t")
 
@@ -138,16 +139,16 @@ def _score(entry: Entry) -> float:
     if not entry.row or not entry.seed:
         raise UserError(f"{entry.place} names no row or no seed; write it.")
     number = decimal(entry.text)
-    if number is None:
+    if number is None or abs(number) > LARGEST_SCORE:
         raise UserError(
             f"{entry.place} has {shown(entry.text) or 'nothing'!r} as the score of "
-            f"{_named_column(entry)}; give a finite number."
+            f"{_named_column(entry)}; give a finite number of at most {LARGEST_SCORE:g}."
         )
     return number
 
 
 def _named_column(entry: Entry) -> str:
-    return f"row {shown(entry.row)!r}, seed {shown(entry.seed)!r},"
+    return f"row {shown(entry.row)!r} under seed {shown(entry.seed)!r}"
 
 
 def _check_size(rows: int, seeds: int, name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import shutil
 import sys
 import tomllib
@@ -27,8 +26,9 @@ from core.runner.names import studies_meant
 from core.runner.plan import Plan
 from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
+from core.runner.trials import without_columns
 from core.runner.verify import compare, verify
-from core.store import code
+from core.store import code, files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.grid import Grid, check_distinct, resolve
@@ -137,12 +137,7 @@ def store_of(options: Options, home: Path) -> Store:
     meant."""
     results = options.results_dir or home / "results"
     published = home / "results" / "published"
-    real = Path(os.path.realpath(results))  # resolve() has no answer to a loop of links
-    if published.resolve() in (real, *real.parents):
-        raise UserError(
-            f"{published} holds what the project publishes, and no command's own runs; "
-            "give another --results-dir."
-        )
+    files.refuse_published(results, published)
     if results.exists() and not results.is_dir():
         raise UserError(f"{results} is no folder; give another --results-dir.")
     if options.mode == "regenerate-figures" and options.results_dir and not results.exists():
@@ -272,11 +267,9 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
         time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"
     print(f"{time}.")
     tell_states(plan, store)
-    faults = []
+    passed = True
     if training.options.trial:
-        faults = training.trial_faults(plan, anew=True)
-        say(*faults, out=sys.stderr)
-        print(f"Trial: {counted(len(faults), 'fault') if faults else 'no fault'}.")
+        passed = _passes(training, plan, grids)
     if len(plan.missing) < len(plan.runs):
         from core.report.results import gather
 
@@ -293,7 +286,20 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
 
         for line in judged_at(grids, store):
             say(line)
-    return 2 if faults else 0
+    return 0 if passed else 2
+
+
+def _passes(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> bool:
+    """Try every method of a plan, those of rows without their columns, too, and print what is wrong;
+    whether nothing is."""
+    runs = [planned.config for planned in plan.runs]
+    faults, untried = training.tried([*runs, *without_columns(grids)], anew=True)
+    say(*faults, out=sys.stderr)
+    result = counted(len(faults), "fault") if faults else "no fault"
+    if untried:
+        result += f" in the others; {', '.join(untried)} could not be tried"
+    print(f"Trial: {result}.")
+    return not (faults or untried)
 
 
 def menu(training: RunTrainer, studies: list[Study]) -> int:

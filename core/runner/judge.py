@@ -11,7 +11,8 @@ from pathlib import Path
 from core.config.section import decimal
 from core.errors import UserError, say
 from core.runner.cli import Parser
-from core.store.files import write_changed
+from core.runner.devices import PROJECT
+from core.store.files import refuse_published, write_changed
 
 FILE_KINDS = ("png", "pdf")
 
@@ -32,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
     folder: Path = options.results_dir
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is no folder; give another --results-dir.")
+    refuse_published(folder, PROJECT / "results" / "published")
     stem = f"{options.scores.stem}-judged"
     texts = {f"{stem}.md": judged.markdown().encode()}
     for ending, text in judged.csv_files().items():

@@ -314,4 +314,6 @@ def environment(threads: int) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "PYTHONUNBUFFERED": "1",
+        # a method may draw by hash(), or go through a set of words
+        "PYTHONHASHSEED": "0",
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.config.run import Execution
+from core.config.run import Execution, RunConfig
 from core.data import encoders, hub
 from core.data.sources import Found, first_digests
 from core.errors import UserError, are, counted, say
@@ -26,7 +26,7 @@ from core.runner.estimate import Expectation, expectation
 from core.runner.launch import STOP_POLL, Ending, Launcher, Stop, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
-from core.runner.trials import trial_faults
+from core.runner.trials import Trials, tried
 from core.runner.worker import Order
 from core.store.store import Store
 from core.study.catalogue import Catalogue
@@ -94,7 +94,8 @@ class RunTrainer:
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan)
         if self.options.trial is not False:
-            faults = self.trial_faults(plan, anew=bool(self.options.trial))
+            configs = [planned.config for planned in plan.missing]
+            faults = self.tried(configs, anew=bool(self.options.trial)).faults
             if faults:
                 say(*faults, out=sys.stderr)
                 raise UserError(NOT_TRAINED)
@@ -192,16 +193,16 @@ class RunTrainer:
         lines += ["", f"{why} {still}. Go on with:".strip()]
         return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
 
-    def trial_faults(self, plan: Plan, anew: bool = False) -> list[str]:
-        """What is wrong with the methods of missing runs, in sentences; empty if nothing is."""
+    def tried(self, configs: Sequence[RunConfig], anew: bool = False) -> Trials:
+        """What trials of the methods of these runs say."""
         if not self.around.trial:
-            return []
+            return Trials([], [])
         options = self.options
         execution = self.execution()
         if not options.cluster:
             here = devices.resources(self.setup.scale.name, options.device, options.jobs)
             execution = replace(execution, device=here.device, threads=here.jobs * here.threads)
-        return trial_faults(plan.missing, execution, self.around.trial, anew)
+        return tried(configs, execution, self.around.trial, anew)
 
     def execution(self) -> Execution:
         """Where and with what runs are executed, but for device and threads. Nothing of it is part

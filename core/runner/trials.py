@@ -6,32 +6,40 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
 from core.config.identity import canonical_json
 from core.config.method_code import code_digest
 from core.config.run import Execution, RunConfig
+from core.config.scale import at_scale
 from core.errors import UserError, say
 from core.runner.devices import PROJECT, cache_folder
 from core.runner.launch import environment
-from core.runner.plan import PlannedRun
 from core.store import cache
+from core.study.grid import Grid
 
-VERSION = 1  # raised when a trial learns to see another mistake
+VERSION = 2  # raised when a trial learns to see another mistake
 PASSED = b"[]"
 
 
-def trial_faults(
-    runs: Sequence[PlannedRun], execution: Execution, module: str, anew: bool = False
-) -> list[str]:
-    """What is wrong with the methods of these runs, in sentences: the first run of each method is
-    tried, unless the same code has passed before. `anew`: try them all."""
+class Trials(NamedTuple):
+    """What trials of methods found, in sentences, and the methods that could not be tried."""
+
+    faults: list[str]
+    untried: list[str]
+
+
+def tried(
+    runs: Iterable[RunConfig], execution: Execution, module: str, anew: bool = False
+) -> Trials:
+    """Try the first of these runs of each method, unless the same code has passed before. `anew`:
+    try them all."""
     folder = cache_folder() / "trials"
     waiting: dict[str, RunConfig] = {}  # by the names under which their passing is kept
     methods = set()
-    for planned in runs:
-        config = planned.config
+    for config in runs:
         if config.method in methods:
             continue
         methods.add(config.method)
@@ -41,18 +49,30 @@ def trial_faults(
         if anew or cache.find(folder, name, "json") is None:
             waiting[name] = config
     if not waiting:
-        return []
+        return Trials([], [])
     faults = []
-    answers = _tried([*waiting.values()], execution, module)
+    answers = _answers([*waiting.values()], execution, module)
     for name, sentences in zip(waiting, answers, strict=False):
         faults += sentences
         if not sentences:
             with contextlib.suppress(UserError):  # the cache cannot be written
                 cache.keep(folder, name, "json", PASSED)
-    return faults
+    return Trials(faults, [run.method for run in waiting.values()][len(answers) :])
 
 
-def _tried(configs: Sequence[RunConfig], execution: Execution, module: str) -> list[list[str]]:
+def without_columns(grids: Iterable[Grid]) -> list[RunConfig]:
+    """A run of each cell that a text with too few columns leaves out; a trial makes them up."""
+    runs = []
+    for grid in grids:
+        setup = grid.setup
+        for cell in grid.cells:
+            if cell.unavailable is not None and cell.unavailable.kind == "no columns":
+                encoder = cell.cell.encoder
+                runs.append(at_scale(cell.paper, setup.scale, setup.sources, encoder))
+    return runs
+
+
+def _answers(configs: Sequence[RunConfig], execution: Execution, module: str) -> list[list[str]]:
     """The sentences of each run's trial, up to the first that the process could not do."""
     request = {"execution": asdict(execution), "configs": [canonical_json(run) for run in configs]}
     done = subprocess.run(

@@ -94,3 +94,13 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def refuse_published(folder: Path, published: Path) -> None:
+    """Raise UserError for a folder of results within what the project publishes."""
+    real = Path(os.path.realpath(folder))  # resolve() has no answer to a loop of links
+    if published.resolve() in (real, *real.parents):
+        raise UserError(
+            f"{published} holds what the project publishes, and no command's own runs; "
+            "give another --results-dir."
+        )

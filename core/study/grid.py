@@ -206,7 +206,7 @@ def _without_scores(study: Study, cell: Cell, setup: Setup) -> Reason | None:
     """Why the runs of a cell leave no number here."""
     run = study.paper_config(cell, "paper")
     if run.columns > setup.sources.corpus_columns:
-        return Reason("no columns", needs_columns(run.columns))
+        return Reason("no columns", needs_columns(run.columns, not setup.scale.generated))
     transfer = run.eval.transfer
     if transfer and setup.sources.transfer_digest is None:
         return Reason("no transfer tasks", "the evaluation data has no transfer tasks")

@@ -325,10 +325,18 @@ def training_text_of(
     config: RunConfig, execution: Execution, tokenizer, device: torch.device, note: Note = say
 ) -> TrainingText:
     """The training text as token ids, as sentences for methods that read words, and rewritten
-    (Table 5). Raises UserError for a text of another length than data.rows."""
-    data = config.data
-    if config.columns > data.columns:
+    (Table 5). Raises UserError for a text of another length than data.rows, or without the columns
+    that the method reads."""
+    if config.columns > config.data.columns:
         raise UserError(f"Method {config.method} {needs_columns(config.columns)}.")
+    return present_text(config, execution, tokenizer, device, note)
+
+
+def present_text(
+    config: RunConfig, execution: Execution, tokenizer, device: torch.device, note: Note = say
+) -> TrainingText:
+    """The same, with as many of the method's columns as there are."""
+    data = config.data
     sentences = Sentences(lambda: training_text(data, execution.corpus_path))
 
     def build() -> TokenTable:
@@ -344,7 +352,7 @@ def training_text_of(
     cache = Path(execution.cache_dir)
     table = cached_table(cache, key, build, note)
     further = []
-    for column in range(1, config.columns):
+    for column in range(1, min(config.columns, data.columns)):
         texts = partial(training_text, data, execution.corpus_path, column)
         make = partial(tokenised_text, tokenizer, texts, data.max_length)
         further.append(cached_table(cache, [*key, "column", column], make, note))

@@ -6,16 +6,18 @@ import copy
 import io
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from core.config.run import Execution, RunConfig
 from core.config.vary import vary
 from core.encoder.bert import Encoder
+from core.encoder.tokens import TokenTable
 from core.errors import UserError
 from core.methods.contrastive import TrainingText
 from core.training.attributes import in_place
-from core.training.job import load_encoder, new_model, training_text_of
+from core.training.job import load_encoder, new_model, present_text
 from core.training.optimiser import adamw
 from core.training.step import Step, step_for
 from core.training.trainer import training_batches
@@ -39,8 +41,24 @@ class Material(NamedTuple):
         device = torch.device(execution.device)
         torch.set_num_threads(execution.threads)
         encoder, tokenizer = load_encoder(config, execution)
-        text = training_text_of(config, execution, tokenizer, device)
-        return cls(smaller(config), encoder, text, device)
+        text = present_text(config, execution, tokenizer, device)
+        return cls(smaller(config), encoder, with_columns(text, config.columns), device)
+
+
+def with_columns(text: TrainingText, count: int) -> TrainingText:
+    """The text with so many columns. Those that it lacks are made up of its other sentences."""
+    columns = list(text.columns)
+    for number in range(len(columns) + 1, count):
+        columns.append(moved(text.table, number))
+    return text._replace(columns=tuple(columns))
+
+
+def moved(table: TokenTable, by: int) -> TokenTable:
+    """The same sentences, each so many places earlier; the first ones come last."""
+    by %= len(table)
+    lengths = np.roll(np.diff(table.offsets), -by)
+    ids = np.roll(table.ids, -int(table.offsets[by]))
+    return TokenTable(ids, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def smaller(config: RunConfig) -> RunConfig:

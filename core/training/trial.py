@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import extract_tb
@@ -25,7 +26,7 @@ from core.config.identity import from_canonical_json
 from core.config.run import Execution, RunConfig
 from core.encoder.packing import pack
 from core.encoder.streams import seed_libraries
-from core.errors import UserError, counted, fault, place
+from core.errors import UserError, counted, fault, place, say
 from core.methods.contrastive import Contrastive
 from core.training.attributes import attributes_of, unregistered
 from core.training.rehearsal import STEPS, TRIAL_RATE, Material, Training, WatchedStep
@@ -44,14 +45,22 @@ def trial(config: RunConfig, execution: Execution) -> list[str]:
     if not config.trains:
         return []
     material = Material.of(config, execution)
+    content = _token_digests(material)
     try:
         with own_stream(material.device):
-            return _sentences(material)
+            sentences = _sentences(material)
+        if _token_digests(material) != content:
+            where = _place_in_file(methods.model(config.method).Model, r"\s*def (views|batch)\b")
+            sentences.append(
+                f"{where}: the tokens of the text are not what they were before the steps; write "
+                "into a copy, such as tokens.copy()."
+            )
+        return sentences
     except UserError as error:
         return [str(error)]
     except (MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception as error:  # whatever a method's code does
+    except (Exception, SystemExit) as error:  # whatever a method's code does
         return [_fault(config.method, error)]
 
 
@@ -67,8 +76,7 @@ def _sentences(material: Material) -> list[str]:
     modes = {name: module.training for name, module in model.named_modules()}
     first.advance(1)
     if not math.isfinite(first.losses[0]):
-        where = _place_in_file(model, r"\s*def (contrast|loss)\b")
-        return [*loose, f"{where}: the loss of the first step is {first.losses[0]}; correct it."]
+        return [*loose, _not_finite(model, first.losses[0])]
     left = _modes(model, modes)
     if left:
         return [*loose, *left]
@@ -93,6 +101,22 @@ def _sentences(material: Material) -> list[str]:
     if material.device.type == "cuda" and model.capturable:
         sentences += replayed(model, lambda captures: losses_of(material, captures))
     return sentences
+
+
+def _not_finite(model: Contrastive, loss: float) -> str:
+    """What to say of the first step's loss that is no finite number."""
+    for name, value in model.term_means().items():
+        if not math.isfinite(value):
+            where = _place_in_file(model, r"\s*def extra\b")
+            return f"{where}: the term {name} of the first step is {value}; correct it."
+    where = _place_in_file(model, r"\s*def (contrast|loss)\b")
+    return f"{where}: the loss of the first step is {loss}; correct it."
+
+
+def _token_digests(material: Material) -> list[int]:
+    """The content of the text's tables, which no step may change."""
+    tables = (material.text.table, *material.text.columns)
+    return [zlib.crc32(table.ids.data) for table in tables]
 
 
 def _untrained(material: Material, model: Contrastive) -> list[str]:
@@ -279,17 +303,18 @@ def replayed(model: nn.Module, losses: Callable[[bool], list[float]]) -> list[st
     return []
 
 
-def _place_in_file(model: nn.Module, pattern: str) -> str:
+def _place_in_file(model: nn.Module | type, pattern: str) -> str:
     """The first line of the method's classes that a pattern matches, else that of its Model."""
     files = []
-    for kind in type(model).__mro__:
+    model_class = model if isinstance(model, type) else type(model)
+    for kind in model_class.__mro__:
         if kind.__module__.startswith(methods.PACKAGE):
             files.append(Path(inspect.getfile(kind)))
     for file in files:
         where = place(file, pattern)
         if not where.endswith(", line 1"):
             return where
-    return place(files[0], f"class {type(model).__name__}")
+    return place(files[0], f"class {model_class.__name__}")
 
 
 def _attribute(model: nn.Module, name: str) -> str:
@@ -298,7 +323,7 @@ def _attribute(model: nn.Module, name: str) -> str:
     return _place_in_file(model, rf".*(self\.{last}\b.*=|register_buffer\(.{last}\b)")
 
 
-def _fault(name: str, error: Exception) -> str:
+def _fault(name: str, error: BaseException) -> str:
     """An error of a method's code in a sentence, with the innermost line of the method's files."""
     folder = methods.folder(name)
     for frame in reversed(extract_tb(error.__traceback__)):
@@ -315,7 +340,12 @@ def main() -> None:
     execution = Execution(**request["execution"])
     for text in request["configs"]:
         config, _ = from_canonical_json(text)
-        os.write(out, json.dumps(trial(config, execution)).encode() + b"\n")
+        try:
+            sentences = trial(config, execution)
+        except UserError as error:
+            say(str(error), out=sys.stderr)
+            sys.exit(2)
+        os.write(out, json.dumps(sentences).encode() + b"\n")
 
 
 if __name__ == "__main__":

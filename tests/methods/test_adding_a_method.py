@@ -250,6 +250,54 @@ def test_a_section_that_is_not_frozen_is_one_sentence(added, settings):
         methods.method("thawed")
 
 
+UNUSABLE = {
+    "title='T', columns=0": "columns is 0, but it must be a whole number of at least 1",
+    "title='T', changes={'train.steps': 3}": "changes has train.steps, which --scale settles",
+    "title='T', changes={'data.digest': ''}": "changes has data.digest, which --data-dir settles",
+    "title='T', section=3": "3 is no frozen section",
+    "title='T', section=Columns": "Columns cannot be a section, since runs have another columns",
+    "title='T', section=Rewriting": "runs have another rewriting",
+    "title='T', section=Own": "Own.check has the name of something that every section has",
+    "title='T', section=Bare": "Bare.x has no default",
+}
+
+
+@pytest.mark.parametrize("stated", UNUSABLE)
+def test_what_no_run_could_honour_is_refused_in_settings(added, stated):
+    sections = {"Columns": "x: int = 1", "Rewriting": "x: int = 1", "Own": "check: int = 1"}
+    text = "from dataclasses import dataclass\nfrom core.config.methods import derived\n"
+    text += "from core.config.section import Section\n"
+    for name, field in {**sections, "Bare": "x: int"}.items():
+        text += "\n@dataclass(frozen=True, slots=True, kw_only=True)\n"
+        text += f"class {name}(Section):\n    {field}\n"
+    text += f"\nMETHOD = derived('simcse', {stated})\n"
+    added.write("unusable", text, (EXAMPLES / "dcl" / "model.py").read_text())
+    with pytest.raises(UserError, match="unusable/settings.py, line [0-9]+: ") as refused:
+        methods.method("unusable")
+    assert UNUSABLE[stated] in str(refused.value)
+
+
+def test_methods_that_derive_from_each_other_are_one_sentence(added):
+    model = (EXAMPLES / "dcl" / "model.py").read_text()
+    for name, base_name in (("one", "other"), ("other", "one")):
+        text = f"from core.config.methods import derived\n\nMETHOD = derived('{base_name}', title='T')\n"
+        added.write(name, text, model)
+    with pytest.raises(UserError, match="line 3: one derives from itself .one from other from one"):
+        methods.method("one")
+
+
+@pytest.mark.parametrize("content", [b"def (\n", b"# \xe9\n"], ids=["no Python", "Latin-1"])
+@pytest.mark.parametrize("file", ["settings", "model", "helper"])
+def test_a_file_that_cannot_be_read_is_one_sentence(added, file, content):
+    folder = added(EXAMPLES / "barlow", "broken")
+    path = folder / f"{file}.py"
+    start = path.read_bytes() if path.exists() else b""
+    path.write_bytes(start + content)
+    line = (start + content).count(b"\n")
+    with pytest.raises(UserError, match=f"broken/{file}.py, line {line}: It is (no Python|not U)"):
+        methods.method("broken")
+
+
 def test_settings_that_end_the_process_are_one_sentence(added):
     added(EXAMPLES / "dcl", "ends", settings=("METHOD =", "raise SystemExit(3)\nMETHOD ="))
     with pytest.raises(UserError, match="core/methods/ends/settings.py, line 6: SystemExit: 3"):

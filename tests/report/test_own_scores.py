@@ -101,9 +101,10 @@ def test_three_layouts_are_one_table():
     (
         ("", "has no scores"),
         ("row,seed,score\n", "has no scores"),
-        (LONG + "a,1,7\n", "line 6 gives row 'a', seed '1', a second score"),
+        (LONG + "a,1,7\n", "line 6 gives row 'a' under seed '1' a second score"),
         (LONG + "b,2,7\n", "no score of row 'a' under seed '2'"),
-        (LONG.replace("5", "nan"), "line 5 has 'nan' as the score of row 'b', seed '1',"),
+        (LONG.replace("5", "nan"), "has 'nan' as the score of row 'b' under seed '1'; give"),
+        (LONG.replace("5", "1e200"), "give a finite number of at most 1e+12"),
         (LONG.replace("5", "inf"), "'inf'"),
         (LONG.replace("5", ""), "'nothing'"),
         (LONG.replace("5", "high"), "'high'"),
@@ -171,3 +172,9 @@ def test_the_command_leaves_table_and_figure(tmp_path, capsys):
     table = pd.read_csv(tmp_path / "scores-judged.csv")
     assert list(table["row"]) == ["'=b", "a"]  # no formula in a spreadsheet
     assert (tmp_path / "scores-judged.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_two_seeds_with_an_interval_far_wider_than_the_points_are_drawn():
+    judged = judge({"a": [3.0, 4.0], "b": [3.0, 5.0]})
+    left, right = judged.plot().axes[0].get_xlim()
+    assert left < 0.0 and right > 1.0 and right - left < 5.0  # not the interval's 13 points

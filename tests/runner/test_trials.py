@@ -24,12 +24,17 @@ def test_a_fault_stops_a_command_before_training_and_passing_is_remembered(desk)
     assert done.returncode == 0 and len(desk.started()) == 6 and len(tried(desk)) == 3
     again = desk.do(*SIX, "--force", **TRIED)
     assert again.returncode == 0 and len(desk.started()) == 12 and len(tried(desk)) == 3
-    sound = desk.do("mocose-table3", "--seeds", "2", "--plan", "--trial", **TRIED)
+    sound = desk.do(*SIX, "--plan", "--trial", **TRIED)  # of stored runs, too
     assert sound.returncode == 0 and "Trial: no fault." in sound.stdout
+    assert len(tried(desk)) == 4
+    columns = desk.do("simcse-hardnegatives", "--plan", "--trial", **TRIED)
+    assert columns.returncode == 0 and tried(desk)[4:] == ["simcse", "supervised"]
 
 
 def test_no_trial_and_a_trial_that_is_not_possible_go_on_with_the_training(desk):
     crashed = desk.do(*SIX, **TRIED, FAKE_FAULT="crash")
     assert crashed.returncode == 0 and "mocose was not possible: no memory" in crashed.stdout
+    asked = desk.do(*SIX, "--plan", "--trial", **TRIED, FAKE_FAULT="crash")
+    assert asked.returncode == 2 and "mocose could not be tried" in asked.stdout
     left_out = desk.do(*SIX, "--force", "--no-trial", **TRIED, FAKE_FAULT="it forgets.")
-    assert left_out.returncode == 0 and len(desk.started()) == 12 and tried(desk) == ["mocose"]
+    assert left_out.returncode == 0 and len(desk.started()) == 12 and tried(desk) == ["mocose"] * 2

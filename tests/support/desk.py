@@ -26,6 +26,7 @@ import studies
 from core.config.scale import MINI
 from core.data.sources import Found, local_places, local_sources
 from core.runner.plan import Plan, plan
+from core.runner.trials import Trials
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup
@@ -200,7 +201,7 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
         raise AssertionError("it went as far as training")
 
     monkeypatch.setattr("core.runner.train.Launcher", forbidden)
-    monkeypatch.setattr("core.runner.train.trial_faults", lambda *_: [])
+    monkeypatch.setattr("core.runner.train.tried", lambda *_: Trials([], []))
     return made
 
 

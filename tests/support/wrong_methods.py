@@ -40,6 +40,27 @@ WRITES_TOKENS = (
         return tokens, tokens
 """
 )
+WRITES_BY_TORCH = (
+    LOSS
+    + """
+    @staticmethod
+    def views(tokens, rng):
+        torch.from_numpy(tokens)[1] = int(tokens[-2])
+        return tokens, tokens
+"""
+)
+FLOATS_AS_TOKENS = (
+    LOSS
+    + """
+    @staticmethod
+    def views(tokens, rng):
+        return tokens, tokens * 0.5
+"""
+)
+ENDS_THE_PROCESS = """
+    def contrast(self, first, second):
+        raise SystemExit
+"""
 HALF_THE_ROWS = (
     LOSS
     + """
@@ -107,6 +128,20 @@ NOT_FINITE = """
     def contrast(self, first, second):
         return -torch.log((first - first).norm(dim=1) / (second - second).norm(dim=1)).mean()
 """
+TERM_NOT_FINITE = (
+    LOSS
+    + """
+    def extra(self, batch):
+        return {"spread": self.pooled_views[0].sum() / 0.0}
+"""
+)
+TERM_WITHOUT_NAME = (
+    LOSS
+    + """
+    def extra(self, batch):
+        return {"a, b": self.pooled_views[0].sum()}
+"""
+)
 PLAIN_LIST = """
     def build(self):
         sizes = self.encoder.hidden, self.encoder.hidden
@@ -163,7 +198,10 @@ CODE_THAT_FAILS = """
 
 WRONG = {
     "OwnGenerator": (OWN_GENERATOR, "two trainings of one seed differ"),
-    "WritesTokens": (WRITES_TOKENS, "read-only"),
+    "WritesTokens": (WRITES_TOKENS, "views writes into its tokens, which every epoch reads; write"),
+    "WritesByTorch": (WRITES_BY_TORCH, "the tokens of the text are not what they were"),
+    "FloatsAsTokens": (FLOATS_AS_TOKENS, "views made an array of float64 with the shape"),
+    "EndsTheProcess": (ENDS_THE_PROCESS, "SystemExit"),
     "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
     "Detached": (DETACHED, "move no weight of the encoder"),
     "LayerBesideTheScored": (LAYER_BESIDE_THE_SCORED, "reads more than scored_parts holds"),
@@ -172,6 +210,8 @@ WRONG = {
     "QueueOfPython": (QUEUE_OF_PYTHON, "self.queue is no part of the state"),
     "ReplacedBuffer": (REPLACED_BUFFER, "self.centre changes in a step"),
     "NotFinite": (NOT_FINITE, "the loss of the first step is nan"),
+    "TermNotFinite": (TERM_NOT_FINITE, "the term spread of the first step is"),
+    "TermWithoutName": (TERM_WITHOUT_NAME, "extra names a term 'a, b'; give a name"),
     "PlainList": (PLAIN_LIST, "self.towers holds layers or weights that the model does not know"),
     "OneViewTwice": (ONE_VIEW_TWICE, "the loss is the same whatever view 2 of 2 is"),
     "LeftInEvaluation": (LEFT_IN_EVALUATION, "in another mode"),

@@ -19,8 +19,7 @@ from core.data.sources import demo_sources
 from core.training.job import new_model
 from core.training.trial import replayed, trial
 
-# `triplet` reads a text of three columns, which the demo has not
-EXAMPLES = sorted({path.name for path in (ROOT / "examples/methods").iterdir()} - {"triplet"})
+EXAMPLES = sorted(path.name for path in (ROOT / "examples/methods").iterdir())
 SETTINGS = (
     "from core.config.methods import derived\n\nMETHOD = derived('simcse', title='A trial')\n"
 )
@@ -65,7 +64,9 @@ def test_a_sound_method_of_ones_own_passes_without_a_word(sentences, name):
     assert sentences(name.lower(), SOUND[name]) == []
 
 
-@pytest.mark.parametrize("name", ["simcse", "esimcse", "mocose", "untrained", *EXAMPLES])
+@pytest.mark.parametrize(
+    "name", ["simcse", "esimcse", "mocose", "supervised", "untrained", *EXAMPLES]
+)
 def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
     assert sentences(name) == []
 

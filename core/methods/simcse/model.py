@@ -24,7 +24,7 @@ from core.encoder.packing import Packed, in_parts
 from core.encoder.pooling import Encoded
 from core.encoder.streams import torch_stream
 from core.encoder.tokens import tokenise
-from core.errors import UserError, counted, place
+from core.errors import UserError, counted, line_of, place
 from core.methods.contrastive import Batcher, Batches, Contrastive, Terms, TrainingText
 from core.methods.losses import in_float32, info_nce
 
@@ -160,6 +160,9 @@ class Views(Contrastive, ABC):
             if not isinstance(terms, Mapping):
                 raise self._refusal("extra", "returned no dict; return a number by name")
             for name, term in terms.items():
+                if not isinstance(name, str) or not name.isidentifier():
+                    problem = f"names a term {name!r}; give a name of letters, digits and _"
+                    raise self._refusal("extra", problem)
                 loss = loss + self._scalar("extra", term)
                 self.terms.add(name, term)
         self._half = False
@@ -220,10 +223,12 @@ class Views(Contrastive, ABC):
         """The views of each sentence: all first views, then all second views, and so on."""
         by_sentence = []
         for i in places:
-            made = cls.views(text.table[i], Draw(rng, config, text, i))
+            made = cls._views_of(config, text, rng, i)
             if not isinstance(made, (tuple, list)) or not made:
                 problem = f"returned {type(made).__name__}; return a tuple of arrays of token ids"
                 raise cls._refusal("views", problem)
+            if cls.views is not Views.views:
+                cls._check_views(made)
             by_sentence.append(made)
         counts = sorted(set(map(len, by_sentence)))
         if len(counts) > 1:
@@ -231,6 +236,55 @@ class Views(Contrastive, ABC):
             raise cls._refusal("views", f"{problem}; return as many of each")
         by_view = zip(*by_sentence, strict=True)
         return (in_parts(pack(list(chain.from_iterable(by_view))), counts[0]),)
+
+    @classmethod
+    def _check_views(cls, made: Sequence[Any]) -> None:
+        """Refuse a view that is no line of token ids: others would be cut to whole numbers."""
+        for view in made:
+            is_array = isinstance(view, np.ndarray) and view.ndim == 1
+            if not is_array or view.dtype.kind not in "iu" or not len(view):
+                kind = type(view).__name__
+                if isinstance(view, np.ndarray):
+                    kind = f"an array of {view.dtype} with the shape {view.shape}"
+                problem = f"made {kind} of a sentence; make an array of its token ids, one at least"
+                raise cls._refusal("views", problem)
+
+    @classmethod
+    def _views_of(cls, config: Any, text: TrainingText, rng: Random, index: int) -> Any:
+        """What `views` makes of one sentence. Raises UserError if it writes into the tokens that it
+        gets: every epoch reads them."""
+        try:
+            return cls.views(text.table[index], Draw(rng, config, text, index))
+        except ValueError as error:  # numpy's, of arrays that are read-only, or the method's own
+            if not cls._writes(config, text, rng, index):
+                raise
+            where = _place_of(error, cls, "views")
+            raise UserError(
+                f"{where}: views writes into its tokens, which every epoch reads; write into a "
+                "copy, such as tokens.copy()."
+            ) from error
+
+    @classmethod
+    def _writes(cls, config: Any, text: TrainingText, rng: Random, index: int) -> bool:
+        """Whether `views` can do with arrays that may be written what it could not do without."""
+        copies: Any = [{index: table[index].copy()} for table in (text.table, *text.columns)]
+        written = text._replace(table=copies[0], columns=tuple(copies[1:]))
+        try:
+            cls.views(written.table[index], Draw(rng, config, written, index))
+        except ValueError:
+            pairs = zip(copies, (text.table, *text.columns), strict=True)
+            return any(not np.array_equal(copy[index], table[index]) for copy, table in pairs)
+        return True
+
+
+def _place_of(error: Exception, kind: type, hook: str) -> str:
+    """The innermost line of a method's files in which an error arose, else that of its hook."""
+    for base in kind.__mro__[: kind.__mro__.index(Views)]:
+        file = Path(inspect.getfile(base))
+        line = line_of(error, file)
+        if line is not None:
+            return place(file, "", line)
+    return place(Path(inspect.getfile(kind)), f"    def {hook}")
 
 
 TwoViews = Views  # the name that methods with two views were written with
