@@ -20,6 +20,7 @@ from core.runner import devices, estimate
 from core.runner.estimate import BERT_BASE, Shape, expectation
 from core.runner.plan import cost
 from core.store.store import Store
+from core.training import speed
 from studies import find
 
 FOUND = demo_sources()
@@ -101,7 +102,11 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, caps
     token_seconds.cache_clear()
     (path,) = tmp_path.glob("rates/*.json")
     path.write_text("1e-12")
-    assert token_seconds(tiny, "fp32", 1, 13) > first / 100  # timed anew
+    setting = {"encoder": tiny._asdict(), "precision": "fp32", "threads": 1, "length": 13}
+    batch = max(4, min(64, int(estimate.STEP / (12 * tiny.products * 13))))
+    cache = str(tmp_path / "rates")
+    # in this process, which has torch
+    assert speed.main({**setting, "batch": batch, "cache": cache}) > first / 100  # timed anew
     assert capsys.readouterr().out == f"{path} is not as it was written, so it is made anew.\n"
     token_seconds.cache_clear()
     monkeypatch.setattr(sys, "executable", "/no/such/python")
