@@ -11,6 +11,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def rate_of_the_cpu(monkeypatch):
+    """No plan of a test times this CPU, which takes up to a minute; test_estimate.py does."""
+    from core.runner import estimate
+
+    monkeypatch.setattr(estimate, "token_seconds", lambda *_: 1e-4)
+
+
 @pytest.fixture
 def desk(tmp_path):
     """A place for one test of the command line."""

@@ -9,6 +9,7 @@ moved them by less than 3e-7 of themselves.
 import dataclasses
 
 import pytest
+import small_runs
 import torch
 
 from core.config import methods
@@ -36,7 +37,7 @@ def test_the_first_losses_are_what_they_were(method, dropout, tmp_path):
     config = vary(config, {"train.steps": 4, "eval.every": 1, "train.warmup_fraction": 0.0})
     if dropout == "off":
         config = vary(config, NO_DROPOUT | ({"heads.dropout": 0.0} if method == "mocose" else {}))
-    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
+    execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache())
     device = torch.device("cpu")
     encoder, tokenizer = job.load_encoder(config, execution)
     text = job.training_text_of(config, execution, tokenizer, device)

@@ -88,7 +88,8 @@ def test_ten_steps_have_the_losses_of_the_formula_and_are_stored(
 
     monkeypatch.setattr(model, "contrast", watched)
     monkeypatch.setattr(job, "load_demo", small_runs.thinned)
-    result = small_runs.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
+    execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache())
+    result = small_runs.run(config, execution)
     assert result.status == "ok" and len(steps) == 10
     losses = [row.value for row in result.rows if row.metric == "loss"]
     for (first, second, loss), stored in zip(steps, losses, strict=True):
@@ -330,12 +331,13 @@ def test_a_loss_that_is_not_one_number_is_refused_at_the_first_step(
         {"train.steps": 1, "train.batch_size": 16},
     )
     monkeypatch.setattr(job, "load_demo", small_runs.thinned)
+    execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache())
     with pytest.raises(
         UserError,
         match=f"core/methods/whole/model.py, line 14: contrast returned {what}; return one number, "
         "such as",
     ):
-        small_runs.run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
+        small_runs.run(config, execution)
 
 
 def test_the_example_of_a_study_makes_its_runs_and_leaves_a_fault_to_the_method_s_file(added):

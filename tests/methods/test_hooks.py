@@ -116,7 +116,7 @@ def watched(monkeypatch, name):
 
 def trained(monkeypatch, tmp_path, config, **places):
     monkeypatch.setattr(job, "load_demo", small_runs.thinned)
-    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), **places)
+    execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache(), **places)
     return small_runs.run(config, execution)
 
 
@@ -239,7 +239,7 @@ def test_mean_pooling_holds_in_scoring_the_kept_folder_and_the_start(
 
 def model_of(name, tmp_path):
     config = planned(name)
-    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
+    execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache())
     encoder, tokenizer = job.load_encoder(config, execution)
     return methods.model(name).Model(config, encoder, torch.device("cpu")), tokenizer
 

@@ -1,6 +1,7 @@
 """Which studies are drawn when all are: those that are started; what publishing takes away and
 refuses."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -21,13 +22,18 @@ CELLS = ("--cell", "a", "--cell", "b")
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run", "REAL_REPORT": "yes"}
 
 
+@functools.cache
+def all_grids(seeds):
+    """Every study at so many seeds."""
+    return [resolve(study, made_setup(seeds)) for study in STUDIES]
+
+
 def started(*stored, seeds=2):
     """Names of the started studies of all, where these (study, label, seed) are stored."""
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, label if isinstance(label, tuple) else (label,), seed), 50.0)
-    grids = [resolve(study, made_setup(seeds)) for study in STUDIES]
-    return [grid.study.name for grid in draw.started(grids, store)]
+    return [grid.study.name for grid in draw.started(all_grids(seeds), store)]
 
 
 def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_claim():

@@ -20,9 +20,11 @@ from core.runner import devices, estimate
 from core.runner.estimate import BERT_BASE, Shape, expectation
 from core.runner.plan import cost
 from core.store.store import Store
+from core.training import speed
 from studies import find
 
 FOUND = demo_sources()
+token_seconds = estimate.token_seconds  # which conftest.py replaces in every test
 
 
 def config(name, place=0, seed=0):
@@ -93,22 +95,26 @@ def test_a_step_s_work_in_forward_passes():
 def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(devices, "cache_folder", lambda: tmp_path)
     tiny = Shape(1, 32, 64, 2, 50)
-    first = estimate.token_seconds(tiny, "fp32", 1, 13)
+    first = token_seconds(tiny, "fp32", 1, 13)
     assert 0 < first < 0.01
-    estimate.token_seconds.cache_clear()
-    assert estimate.token_seconds(tiny, "fp32", 1, 13) == first  # kept in a file
-    estimate.token_seconds.cache_clear()
+    token_seconds.cache_clear()
+    assert token_seconds(tiny, "fp32", 1, 13) == first  # kept in a file
+    token_seconds.cache_clear()
     (path,) = tmp_path.glob("rates/*.json")
     path.write_text("1e-12")
-    assert estimate.token_seconds(tiny, "fp32", 1, 13) > first / 100  # timed anew
+    setting = {"encoder": tiny._asdict(), "precision": "fp32", "threads": 1, "length": 13}
+    batch = max(4, min(64, int(estimate.STEP / (12 * tiny.products * 13))))
+    cache = str(tmp_path / "rates")
+    # in this process, which has torch
+    assert speed.main({**setting, "batch": batch, "cache": cache}) > first / 100  # timed anew
     assert capsys.readouterr().out == f"{path} is not as it was written, so it is made anew.\n"
-    estimate.token_seconds.cache_clear()
+    token_seconds.cache_clear()
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    unknown = estimate.token_seconds(BERT_BASE, "fp32", 2, 25)
+    unknown = token_seconds(BERT_BASE, "fp32", 2, 25)
     # a product and a sum, six passes
     assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)
     assert "This CPU could not be timed (FileNotFoundError)" in capsys.readouterr().out
-    estimate.token_seconds.cache_clear()
+    token_seconds.cache_clear()
 
 
 def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_path):

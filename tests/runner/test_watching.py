@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from small_runs import planned, run
+from small_runs import planned, run, shared_cache
 from small_runs import small as small_run
 
 from core.config.run import Execution
@@ -24,7 +24,7 @@ from core.runner.worker import Message
 @pytest.fixture(scope="module")
 def execution(tmp_path_factory):
     folder = tmp_path_factory.mktemp("followed")
-    return Execution(results_dir=str(folder), cache_dir=str(folder / "cache"))
+    return Execution(results_dir=str(folder), cache_dir=shared_cache())
 
 
 def test_a_run_writes_its_curve_as_it_is_stored(execution, thin):

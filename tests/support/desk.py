@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import senteval_folder
+from forked import Forked
 from places import ROOT
 from safetensors.numpy import save_file
 
@@ -154,18 +155,16 @@ class Desk:
 
     def start(
         self, *arguments: str, scale: str = "mini", preexec_fn=None, **environment: str
-    ) -> subprocess.Popen:
+    ) -> subprocess.Popen | Forked:
         """The command line as a process of its own, at scale mini on made-up data."""
-        command = [sys.executable, str(DRIVER), *arguments, "--scale", scale]
+        words = [*arguments, "--scale", scale]
         if scale == "mini":
-            command += [
-                "--data-dir",
-                str(self.folder / "data"),
-                "--encoder",
-                str(self.folder / "encoder"),
-            ]
+            words += ["--data-dir", str(self.folder / "data")]
+            words += ["--encoder", str(self.folder / "encoder")]
+        if preexec_fn is None:
+            return Forked(words, self.environment(**environment))
         return subprocess.Popen(
-            command,
+            [sys.executable, str(DRIVER), *words],
             env=self.environment(**environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

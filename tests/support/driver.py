@@ -7,39 +7,53 @@ import sys
 import types
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
 
 import run_study
 import studies
 from core.runner import estimate as rates
 from core.study.catalogue import Catalogue, catalogue
 
-if not os.environ.get("REAL_REPORT"):
+
+def without_drawing() -> None:
+    """Put a report that draws nothing in the place of the real one."""
+    import core.report
+
     module = types.ModuleType("core.report.render")
     module.render = lambda *_: (["drew nothing"], [])
     module.gathered = lambda *_: []
     module.render_index = lambda *_: []
     module.is_ours = lambda page: page.is_file() and b"Which ablations" in page.read_bytes()
-    sys.modules["core.report.render"] = module
-
-if os.environ.get("FAKE_HOST"):  # which has slots of its own
-    socket.gethostname = lambda: os.environ["FAKE_HOST"]
-rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing of the CPU
-
-found = studies.CATALOGUE
-if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
-    found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
-if os.environ.get("KNOWN_STUDIES"):
-    from tests.support.known_jobs import STUDIES
-
-    found = Catalogue({Path(f"mocose/{study.name}.py"): study for study in STUDIES}, {})
+    sys.modules["core.report.render"] = core.report.render = module
 
 
-around = run_study.Surroundings(
-    catalogue=found,
-    home=Path(os.environ["FAKE_HOME"]),
-    job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
-    warm=(),
-    trial=os.environ.get("FAKE_TRIAL", ""),
-)
-sys.exit(run_study.main(sys.argv[1:], around))
+def main(argv: list[str]) -> int:
+    """Do what the command line asks, in the surroundings that the environment names."""
+    if not os.environ.get("REAL_REPORT"):
+        without_drawing()
+    if os.environ.get("FAKE_HOST"):  # which has slots of its own
+        socket.gethostname = lambda: os.environ["FAKE_HOST"]
+    rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing of the CPU
+
+    found = studies.CATALOGUE
+    if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
+        found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
+    if os.environ.get("KNOWN_STUDIES"):
+        from tests.support.known_jobs import STUDIES
+
+        found = Catalogue({Path(f"mocose/{study.name}.py"): study for study in STUDIES}, {})
+
+    around = run_study.Surroundings(
+        catalogue=found,
+        home=Path(os.environ["FAKE_HOME"]),
+        job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
+        warm=(),
+        trial=os.environ.get("FAKE_TRIAL", ""),
+    )
+    return run_study.main(argv, around)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

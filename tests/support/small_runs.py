@@ -1,6 +1,8 @@
 """Runs of four steps at scale demo, and planned ones for the fake job."""
 
+import atexit
 import functools
+import tempfile
 
 from core.config.identity import run_id
 from core.config.methods import base
@@ -25,6 +27,14 @@ def thinned():
         name: StsSet(name, one.subset[::8], one.a[::8], one.b[::8], one.gold[::8])
         for name, one in load_demo().items()
     }
+
+
+@functools.cache
+def shared_cache() -> str:
+    """A cache for runs of one process: to read the demo's text takes longer than four steps."""
+    place = tempfile.TemporaryDirectory(prefix="cache-")
+    atexit.register(place.cleanup)
+    return place.name
 
 
 def run(config, execution):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_runs import run, small
+from small_runs import run, shared_cache, small
 
 from core.config.run import Execution, TextView
 from core.config.scale import DEMO
@@ -26,9 +26,7 @@ from core.training.job import load_encoder, scorer_for
 @pytest.fixture(scope="module")
 def execution(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    return Execution(
-        results_dir=str(folder), cache_dir=str(folder / "cache"), encoder_name="demo encoder"
-    )
+    return Execution(results_dir=str(folder), cache_dir=shared_cache(), encoder_name="demo encoder")
 
 
 @pytest.fixture(scope="module")

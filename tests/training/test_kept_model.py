@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from fake_jobs import made_result
-from small_runs import planned, run, small, thinned
+from small_runs import planned, run, shared_cache, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.config.identity import from_canonical_json, run_id
@@ -31,7 +31,7 @@ def left(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     execution = Execution(
         results_dir=str(folder),
-        cache_dir=str(folder / "cache"),
+        cache_dir=shared_cache(),
         encoder_name="demo encoder",
         keep_models=True,
     )
