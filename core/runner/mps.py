@@ -80,7 +80,7 @@ def join(uuids: Mapping[str, str]) -> Share | None:
             return Share(uuids={})
         if DEFAULT_PIPES.is_dir() and _status(DEFAULT_PIPES) == 0:
             return Share(uuids={})
-        return _own(uuids)
+        return own(uuids)
     except UserError as error:
         say(str(error))
         return None
@@ -123,7 +123,7 @@ def _check_users_own(pipes: str) -> None:
         )
 
 
-def _own(uuids: Mapping[str, str]) -> Share:
+def own(uuids: Mapping[str, str]) -> Share:
     """A share in our own daemon for these GPUs. Raises UserError if it does not start."""
     if not uuids:
         raise UserError(

@@ -4,13 +4,11 @@ runs, ended with the last, and never another's."""
 import os
 import signal
 import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 from desk import SIX, Desk, until
-from places import SUPPORT
+from fake_gpu import UUID, FakeGPU, fake_gpu
 from small_runs import planned
 
 from core.config.identity import canonical_json
@@ -20,44 +18,16 @@ from core.runner import devices, mps
 from core.runner.launch import Stop, launcher
 from core.runner.worker import Order
 
-UUID = "GPU-aa01"
 GPU = {"0": UUID}
 
 
 class Machine:
-    """A machine with one GPU and the made-up tools of its driver in a folder of its own."""
+    """A machine with one made-up GPU, and a desk in the same folder."""
 
-    def __init__(self, folder: Path):
-        self.desk = Desk(folder)
-        self.tools = folder / "tools"
-        self.tools.mkdir()
-        self.gpus(f"{UUID}, Disabled, 80000")
-        self.tool(
-            "nvidia-cuda-mps-control", f"exec {sys.executable} -I -S {SUPPORT}/fake_mps.py $1"
-        )
-        self.environment = {
-            "PATH": f"{self.tools}{os.pathsep}{os.environ['PATH']}",
-            "FAKE_MPS": str(folder),
-            "XDG_CACHE_HOME": str(folder / "cache"),
-            "CUDA_VISIBLE_DEVICES": "0",
-            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        }
-
-    def tool(self, name: str, script: str) -> None:
-        path = self.tools / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
-
-    def gpus(self, *lines: str) -> None:
-        self.tool("nvidia-smi", "\n".join(["cat <<'END'", *lines, "END"]))
-
-    def notes(self) -> list[list[str]]:
-        file = self.desk.folder / "notes"
-        return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
-
-    def said(self) -> list[str]:
-        """What daemons did, in order."""
-        return [note[0] for note in self.notes()]
+    def __init__(self, gpu: FakeGPU):
+        self.gpu = gpu
+        self.said, self.notes = gpu.said, gpu.notes
+        self.desk = Desk(gpu.folder)
 
     def runs(self) -> set[tuple[str, ...]]:
         """The GPU and the pipes of each run that began."""
@@ -68,32 +38,15 @@ class Machine:
         """What is left of our daemons."""
         return [path for path in (self.desk.cache / "mps").glob("*") if path.is_dir()]
 
-    def users_own(self, folder: Path) -> None:
-        """Start a daemon as a user would."""
-        places = {mps.PIPES: str(folder), mps.LOGS: str(folder / "log")}
-        words = [self.tools / "nvidia-cuda-mps-control", "-d"]
-        subprocess.run(words, env=os.environ | self.environment | places, check=True)
-
-    def start(self, *words: str, **more: str) -> subprocess.Popen:
-        return self.desk.start(*words, **self.environment | more)
+    def start(self, *words: str) -> subprocess.Popen:
+        return self.desk.start(*words, **self.gpu.environment)
 
 
 @pytest.fixture
 def machine(monkeypatch):
-    place = tempfile.TemporaryDirectory(prefix="m-")  # pytest's are too long for a socket
-    made = Machine(Path(place.name))
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
-    for name in (mps.PIPES, devices.MPS_SWITCH, "SLURM_JOB_ID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(mps, "DEFAULT_PIPES", made.desk.folder / "nobody")
     monkeypatch.setattr("joblib.cpu_count", lambda: 8)
-    yield made
-    ended = {pid for what, pid, *_ in made.notes() if what == "quit"}
-    for what, pid, *_ in made.notes():
-        if what == "start" and pid not in ended:
-            os.kill(int(pid), signal.SIGKILL)
-    place.cleanup()
+    with fake_gpu(monkeypatch) as gpu:
+        yield Machine(gpu)
 
 
 def trainer(machine: Machine, scale: str = "mini", jobs: int | None = 2):
@@ -110,9 +63,9 @@ def train(made) -> str:
 
 def test_where_several_runs_share_no_gpu_there_is_no_daemon(machine, monkeypatch):
     assert not trainer(machine, jobs=1).share
-    machine.gpus(f"{UUID}, Enabled, 80000")  # MIG
+    machine.gpu.lists(f"{UUID}, Enabled, 80000")  # MIG
     assert not trainer(machine).share
-    machine.gpus(f"{UUID}, Disabled, 80000")
+    machine.gpu.lists(f"{UUID}, Disabled, 80000")
     monkeypatch.setenv(devices.MPS_SWITCH, "off")
     made = trainer(machine, jobs=None)
     assert not made.share and made.jobs == 2
@@ -124,7 +77,7 @@ def test_where_several_runs_share_no_gpu_there_is_no_daemon(machine, monkeypatch
 
 def test_as_many_runs_as_were_measured_to_gain(machine, monkeypatch):
     for scale, free, jobs in (("mini", 80000, 8), ("mini", 9000, 4), ("paper", 80000, 2)):
-        machine.gpus(f"{UUID}, Disabled, {free}")
+        machine.gpu.lists(f"{UUID}, Disabled, {free}")
         found = devices.resources(scale, "auto", None)
         assert (found.jobs, found.mps, found.threads) == (jobs, True, 1 if scale == "mini" else 4)
         assert devices.resources(scale, "auto", None, mps=False).jobs == 2
@@ -132,7 +85,9 @@ def test_as_many_runs_as_were_measured_to_gain(machine, monkeypatch):
 
 def test_a_daemon_of_the_user_is_used_and_left_alone(machine, monkeypatch, capsys):
     folder = machine.desk.folder / "theirs"
-    machine.users_own(folder)
+    places = {mps.PIPES: str(folder), mps.LOGS: str(folder / "log")}
+    words = ["nvidia-cuda-mps-control", "-d"]
+    subprocess.run(words, env=os.environ | places, check=True)
     monkeypatch.setenv(mps.PIPES, str(folder))
     made = trainer(machine)
     assert train(made) == "done"
@@ -158,16 +113,16 @@ def test_a_daemon_that_does_not_start_is_one_sentence_and_runs_go_on(machine, mo
     assert not made.share and made.jobs == 2 and train(made) == "done" and not machine.folders
     made.close()
     assert machine.runs() == {("0", "None")}
-    machine.tool("nvidia-cuda-mps-control", "exit 0")  # a program that starts nothing
+    machine.gpu.tool("nvidia-cuda-mps-control", "exit 0")  # a program that starts nothing
     monkeypatch.setattr(mps, "START", 0.2)
-    machine.tool("nvidia-cuda-mps-control", 'test "$1" = -d')
+    machine.gpu.tool("nvidia-cuda-mps-control", 'test "$1" = -d')
     assert mps.join(GPU) is None
     assert "(it does not answer)" in capsys.readouterr().out
 
 
 def test_what_a_daemon_of_ours_cannot_do_is_said(machine, monkeypatch, capsys):
     """Paths of sockets have an end, and CUDA's numbers are not always nvidia-smi's."""
-    machine.gpus(f"{UUID}, Disabled, 80000", "GPU-bb02, Disabled, 80000")
+    machine.gpu.lists(f"{UUID}, Disabled, 80000", "GPU-bb02, Disabled, 80000")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert devices.gpu_uuids() == {"1": "GPU-bb02"}
     monkeypatch.delenv("CUDA_DEVICE_ORDER")
@@ -238,5 +193,5 @@ def test_after_a_kill_the_last_run_or_the_next_command_ends_the_daemon(machine):
         os.kill(pid, signal.SIGKILL)
     killed.communicate()
     assert machine.said()[2:] == ["start"] and machine.folders
-    assert desk.do("table7", "--plan", **machine.environment).returncode == 0
+    assert desk.do("table7", "--plan", **machine.gpu.environment).returncode == 0
     assert machine.said()[2:] == ["start", "quit"] and not machine.folders
