@@ -11,6 +11,7 @@ import argparse
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -77,19 +78,19 @@ ALL_STEPS = Lengths(warm=40, singles=30, block=100, batch=64)
 FEW_STEPS = Lengths(warm=2, singles=1, block=1, batch=8)
 
 
-def measured(
-    shape: str, method: str, profile_: str, device: torch.device, lengths: Lengths
-) -> Measured:
-    """What the steps of a method take with an encoder of this shape."""
-    # The run
+def training_steps(
+    shape: str, method: str, profile_: str, device: torch.device, batch: int, most: int
+) -> Callable[[int], None]:
+    """A function that trains so many steps of a method with an encoder of this shape, `most` in
+    all."""
     config = vary(
         base(method, profile_),
         {
             "data.digest": "0" * 64,
             "encoder.digest": "0" * 64,
             "eval.digest": "0" * 64,
-            "train.batch_size": lengths.batch,
-            "train.steps": lengths.warm + lengths.singles + lengths.block + 1,
+            "train.batch_size": batch,
+            "train.steps": most,
             "data.rows": ROWS,
             "train.precision": "bf16",
         },
@@ -106,8 +107,18 @@ def measured(
 
     def steps(count: int) -> None:
         for _ in range(count):
-            number, batch = next(batches)
-            train_step(batch, learning_rate(config.train, number))
+            number, sentences = next(batches)
+            train_step(sentences, learning_rate(config.train, number))
+
+    return steps
+
+
+def measured(
+    shape: str, method: str, profile_: str, device: torch.device, lengths: Lengths
+) -> Measured:
+    """What the steps of a method take with an encoder of this shape."""
+    most = lengths.warm + lengths.singles + lengths.block + 1
+    steps = training_steps(shape, method, profile_, device, lengths.batch, most)
 
     # The times
     if device.type == "cuda":

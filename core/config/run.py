@@ -325,6 +325,8 @@ class Execution:
     # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
     device: str = "cpu"
     threads: int = 1
+    gpu_runs: int = 1  # that share its GPU at most
+    mps: bool = False  # whether they share it through NVIDIA's MPS
     pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
     # (digest, path, name) besides encoder_path
     other_encoders: tuple[tuple[str, str, str], ...] = ()

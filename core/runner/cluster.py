@@ -19,9 +19,8 @@ from distributed import Client, as_completed, get_worker, rpc
 
 from core.config.identity import canonical_json
 from core.errors import UserError
-from core.runner import devices
 from core.runner.devices import PROJECT
-from core.runner.launch import SHORT_GRACE, STOP_POLL, Ending, Hear, Launcher, Stop
+from core.runner.launch import SHORT_GRACE, STOP_POLL, Ending, Hear, Launcher, Stop, launcher
 from core.runner.plan import PlannedRun
 from core.runner.worker import Message, Order
 from core.store import files
@@ -164,27 +163,26 @@ def perform(run: str, config: str, force: bool, sign: str, order: str, on: list)
         )
     with _lock:
         if sign not in _launchers:
-            launcher = Launcher(Order.from_plain(json.loads(order)), devices.resources(*on))
-            _launchers[sign] = launcher, Stop()
+            _launchers[sign] = launcher(Order.from_plain(json.loads(order)), *on), Stop()
             threading.Thread(target=_mind, args=(path,), daemon=True).start()
-    launcher, stop = _launchers[sign]
+    trainer, stop = _launchers[sign]
     worker = get_worker()
 
     def report(run: str, message: Message) -> None:
         worker.log_event(path.stem, (run, tuple(message)))
 
-    launcher.worker(stop)
-    return tuple(launcher.launch(run, config, stop, report, force))
+    trainer.worker(stop)
+    return tuple(trainer.launch(run, config, stop, report, force))
 
 
 def _mind(sign: Path) -> None:
     """Stop what this worker does for a command when its sign says so; let the warm process go with
     the command."""
-    launcher, stop = _launchers[str(sign)]
+    trainer, stop = _launchers[str(sign)]
     with contextlib.suppress(OSError):  # the sign is gone
         while True:
             if int(sign.read_text()) > stop.asked:
                 stop.ask(signal.SIGTERM)
             time.sleep(STOP_POLL)
     del _launchers[str(sign)]
-    launcher.close()
+    trainer.close()

@@ -15,7 +15,7 @@ from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
 from core.errors import UserError, are, counted, say
-from core.runner import contributions, devices, inputs
+from core.runner import contributions, devices, inputs, mps
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
 from core.runner.cli import Options
@@ -56,6 +56,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     gc.set_threshold(COLLECT_EVERY)
     if did_without_studies(options, around):
         return 0
+
+    mps.end_stale()
 
     # The studies
     catalogue = around.catalogue

@@ -6,13 +6,16 @@ import contextlib
 import functools
 import os
 import re
+import shutil
 import socket
 import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import joblib
 
@@ -26,6 +29,9 @@ RUN_MEMORY = 8 << 30
 OWN_CGROUP = Path("/proc/self/cgroup")
 CGROUPS = Path("/sys/fs/cgroup")
 GPU_RUNS = 2  # runs at once on a GPU, where its free memory holds them
+MPS_RUNS = {"mini": 8}  # and with NVIDIA's MPS, as many as were measured to help
+MPS_CONTROL = "nvidia-cuda-mps-control"
+MPS_SWITCH = "RUN_STUDY_MPS"  # a variable of the environment
 GPU_MEMORY = {"paper": 8 << 30}  # bytes of a GPU for each run, bert-base's at scale paper
 SMALL_GPU_MEMORY = 2 << 30  # and a small encoder's at the other scales
 QUERY = (
@@ -89,6 +95,38 @@ def _present() -> list[tuple[str, int]]:
     return [("", 0)] * len(list(DRIVER.iterdir()))
 
 
+def gpu_uuids() -> dict[str, str]:
+    """The UUIDs of the visible GPUs by their names in CUDA_VISIBLE_DEVICES. Empty if they are not
+    known, or if CUDA may count GPUs in another order than nvidia-smi."""
+    present = [uuid for uuid, _ in _present()]
+    ordered = (
+        len(present) == 1
+        or "CUDA_VISIBLE_DEVICES" not in os.environ
+        or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    )
+    uuids = {}
+    for name in visible_gpus():
+        if name.isdecimal():
+            known = present[int(name)] if ordered else ""
+        else:
+            known = next((uuid for uuid in present if uuid.startswith(name)), "")
+        if not known:
+            return {}
+        uuids[name] = known
+    return uuids
+
+
+def mps_offered(visible: dict[str, int]) -> bool:
+    """Whether several runs on these GPUs would use NVIDIA's MPS. No part of a GPU does (MIG).
+    Raises UserError for a switch that cannot be meant."""
+    switch = os.environ.get(MPS_SWITCH, "")
+    if switch not in ("", "off"):
+        raise UserError(f"{MPS_SWITCH} is {switch[:40]!r}; set it to off, or unset it.")
+    if switch or shutil.which(MPS_CONTROL) is None:
+        return False
+    return all(visible.values())  # the free memory of a part is not known
+
+
 @functools.cache  # a command asks several times
 def _pass_over(line: str) -> None:
     say(f"nvidia-smi printed {line[:80]!r}, which is no GPU; the line is not used.")
@@ -142,8 +180,8 @@ def memory() -> int:
 
 def cache_folder() -> Path:
     """The folder for downloads and other files that can be made again: a temporary one where the
-    user's own cannot be written, such as with another user's HOME, or with none. Raises UserError
-    if the temporary one may be another user's, or written by others."""
+    user's own cannot be written, such as with another user's HOME, or with none. Raises
+    UserError."""
     caches = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(caches):  # a relative one is to be ignored, says its specification
         caches = os.path.expanduser("~/.cache")
@@ -151,6 +189,12 @@ def cache_folder() -> Path:
     there = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     if folder.is_absolute() and os.access(there, os.W_OK | os.X_OK):
         return folder
+    return temporary_folder()
+
+
+def temporary_folder() -> Path:
+    """The folder for the same where temporary files go. Raises UserError if it may be another
+    user's, or written by others."""
     folder = Path(tempfile.gettempdir()) / f"run_study-{os.getuid()}"
     hint = "set XDG_CACHE_HOME to a folder of yours"
     with refusing(f"The cache {folder} cannot be used", hint, OSError):
@@ -165,19 +209,27 @@ def cache_folder() -> Path:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
     """How many runs a command trains at once, on which device. `names` are the slots of this
-    machine, for all commands, in the order in which they are tried: gpu0.0, … or cpu.0, …"""
+    machine, for all commands, in the order in which they are tried: gpu0.0, … or cpu.0, … With
+    `mps` runs share a GPU through NVIDIA's MPS."""
 
     device: str  # "cpu" or "cuda"
     jobs: int
     threads: int  # of each run
     names: tuple[str, ...]
     gpus: int = 0
+    mps: bool = False
+
+    @property
+    def gpu_runs(self) -> int:
+        """How many runs share a GPU at most; 1 without a GPU."""
+        return -(-self.jobs // self.gpus) if self.gpus else 1
 
 
-def resources(scale: str, device: str, jobs: int | None) -> Resources:
+def resources(scale: str, device: str, jobs: int | None, mps: bool | None = None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
-    On a GPU two runs at once, as far as its free memory goes, and one on each GPU first. On a CPU a
+    On a GPU two runs at once, or as many as gain by NVIDIA's MPS, as far as its free memory goes,
+    and one on each GPU first. `mps` says whether there is MPS (None: where it is offered). On a CPU a
     single-threaded run a core, which trains more than one run over all cores (1.25 times as much
     with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and
     then the cores are shared out among the slots. A run has as many threads alone as beside others:
@@ -195,8 +247,12 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     cores = joblib.cpu_count()  # by affinity and the container's quota
     if visible:
         kind = "cuda"
-        most = GPU_RUNS * len(visible)
-        slots, names = _gpu_slots(visible, GPU_MEMORY.get(scale, SMALL_GPU_MEMORY), jobs or 0)
+        if mps is None:
+            mps = mps_offered(visible)
+        runs = MPS_RUNS.get(scale, GPU_RUNS) if mps else GPU_RUNS
+        most = runs * len(visible)
+        need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
+        slots, names = _gpu_slots(visible, need, runs, jobs or 0)
     else:
         kind = "cpu"
         slots = cores
@@ -210,13 +266,16 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
         threads=max(1, cores // max(most, jobs or slots)),
         names=names,
         gpus=len(visible),
+        mps=bool(mps) and (jobs or slots) > len(visible),
     )
 
 
-def _gpu_slots(visible: dict[str, int], need: int, jobs: int) -> tuple[int, tuple[str, ...]]:
-    """How many runs of `need` bytes the visible GPUs hold, and the names of that many slots, or of
-    enough for `jobs`."""
-    by_gpu = {gpu: max(1, min(GPU_RUNS, free // need)) for gpu, free in visible.items()}
+def _gpu_slots(
+    visible: dict[str, int], need: int, runs: int, jobs: int
+) -> tuple[int, tuple[str, ...]]:
+    """How many runs of `need` bytes the visible GPUs hold, at most `runs` each, and the names of
+    that many slots, or of enough for `jobs`."""
+    by_gpu = {gpu: max(1, min(runs, free // need)) for gpu, free in visible.items()}
     slots = sum(by_gpu.values())
     if jobs > slots:
         by_gpu = dict.fromkeys(visible, -(-jobs // len(visible)))
@@ -234,11 +293,13 @@ def slot_folder() -> Path:
     return cache_folder() / f"slots-{socket.gethostname()}"
 
 
-def slot_environment(slot: str) -> dict[str, str]:
-    """What narrows a run to the device of its slot."""
+def slot_environment(slot: str, uuids: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """What narrows a run to the device of its slot, by its UUID if that is among `uuids`."""
     gpu = ""
     if slot.startswith("gpu"):
         gpu = slot.removeprefix("gpu").rpartition(".")[0]
+    if gpu in uuids:
+        return {"CUDA_VISIBLE_DEVICES": uuids[gpu]}
     # An index of ours is nvidia-smi's; the user's is meant as CUDA counts in the user's own
     # environment.
     if "CUDA_VISIBLE_DEVICES" in os.environ:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.config.run import RunConfig
 from core.config.scale import Scale
@@ -31,6 +31,7 @@ TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
 GPU = "NVIDIA H100"
 DEFAULT_SPEED = 5e10  # operations a second of one thread, where a CPU cannot be timed
 STEP = 1.5e11  # operations of a timed step at most: a second or two on a core
+MPS_MEASURED = 8  # runs at once with MPS in the table
 ENOUGH = 100  # runs read; more would not move a median
 
 
@@ -73,7 +74,8 @@ class Expectation(NamedTuple):
 
 
 def expectation(options: Options, scale: Scale, found: Found, store: Store) -> Expectation:
-    """What a command's runs are expected to take. Runs that share a GPU take turns."""
+    """What a command's runs are expected to take. Runs that share a GPU take turns, but for what
+    NVIDIA's MPS was measured to gain."""
     # How many at once, on what
     elsewhere = options.gpus or options.cluster
     device = "cpu" if elsewhere else options.device
@@ -90,17 +92,19 @@ def expectation(options: Options, scale: Scale, found: Found, store: Store) -> E
             jobs = options.jobs or 1
         kind = "cuda" if gpu else "cpu"
         where = f"with {jobs} at once on {kind}"
+        if resources.mps:
+            where += " through NVIDIA's MPS"
 
     # How long one run takes
-    turns = 1.0
-    if not elsewhere:
-        turns = max(1.0, resources.jobs / max(1, resources.gpus))
+    sharing = 1.0
+    if resources.gpus:
+        sharing = max(1.0, resources.jobs / resources.gpus)
     encoders = shapes(found, scale.generated)
 
-    def rate(config: RunConfig) -> float:
+    def rate(config: RunConfig, runs: float = sharing, mps: bool = resources.mps) -> float:
         encoder = encoders.get(config.encoder.digest, BERT_BASE)
         if gpu:
-            return gpu_seconds(config, encoder) * turns
+            return gpu_seconds(config, encoder) * runs / mps_gain(encoder, runs if mps else 1.0)
         precision = "bf16" if config.train.precision == "bf16" else "fp32"
         return cost(config) * token_seconds(encoder, precision, resources.threads, tokens(config))
 
@@ -124,9 +128,11 @@ def _longer(
     scale: Scale,
     resources: devices.Resources,
     encoders: dict[str, Shape],
-    rate: Callable[[RunConfig], float],
+    rate: Callable[..., float],
 ) -> Iterator[float]:
-    """How many times as long as by the rates your runs of this scale, encoders and machine took."""
+    """How many times as long as by the rates your runs of this scale, encoders and machine took.
+    `rate` takes a run's configuration, and how many runs shared its GPU and whether through MPS if
+    the run recorded that."""
     wanted = (scale.name, "ok", socket.gethostname(), resources.threads)
     # ids are hashes: a fair sample
     for identity in [run for run in store.runs() if store.has(run)][:ENOUGH]:
@@ -137,7 +143,11 @@ def _longer(
             same = same and str(about.get("device")).startswith(resources.device)
             seconds = about.get("seconds")
             if same and run.config.encoder.digest in encoders and isinstance(seconds, dict):
-                yield sum(seconds.values()) / rate(run.config)
+                shared: tuple[Any, ...] = ()
+                runs = about.get("gpu_runs")
+                if isinstance(runs, int):
+                    shared = (runs, about.get("mps"))
+                yield sum(seconds.values()) / rate(run.config, *shared)
 
 
 def shapes(found: Found, generated: bool) -> dict[str, Shape]:
@@ -177,6 +187,21 @@ def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
     if config.eval.transfer:
         total += seconds("transfer tasks")
     return total
+
+
+def mps_gain(encoder: Shape, runs: float) -> float:
+    """How many times the steps of one run alone so many at once make together through NVIDIA's MPS.
+
+    Eight at mini's shape were measured. The gain rises evenly from one run to eight, and no further;
+    it falls evenly with the work of a step to nothing at bert-base's shape, where none was measured.
+    """
+    alone = _measured("2x384", "mocose alone beside MPS", 1.0)
+    eight = _measured("2x384", "mocose, eight at once with MPS", 1.0)
+    most = MPS_MEASURED * alone / eight
+    least = MINI_SHAPE.products / BERT_BASE.products
+    work = encoder.products / BERT_BASE.products
+    share = min(1.0, max(0.0, (1 - work) / (1 - least)))
+    return 1 + (most - 1) * share * (min(runs, MPS_MEASURED) - 1) / (MPS_MEASURED - 1)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ import joblib
 
 from core.config.identity import canonical_json
 from core.errors import UserError, refusing
-from core.runner import devices
+from core.runner import devices, mps
 from core.runner.devices import PROJECT, Resources
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, Message, Order, Request
@@ -81,11 +81,18 @@ class Launcher:
 
     lost = ""
 
-    def __init__(self, order: Order, resources: Resources):
-        execution = replace(order.execution, device=resources.device, threads=resources.threads)
+    def __init__(self, order: Order, resources: Resources, share: mps.Share | None = None):
+        execution = replace(
+            order.execution,
+            device=resources.device,
+            threads=resources.threads,
+            gpu_runs=resources.gpu_runs,
+            mps=share is not None,
+        )
         self.order = replace(order, execution=execution)
         self.jobs = resources.jobs
         self.slots = resources.names
+        self.share = share
         self.store = Store(execution.results_dir, None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
@@ -101,7 +108,7 @@ class Launcher:
             words = [self.order.job, *self.order.warm]
             threads = self.order.execution.threads
             log = self.store.path("logs", "worker")
-            self._worker = Worker(words, threads, log)
+            self._worker = Worker(words, threads, log, self.share)
         return self._worker
 
     def worker(self, stop: Stop) -> Worker:
@@ -113,9 +120,12 @@ class Launcher:
             return worker
 
     def close(self) -> None:
-        """Let the warm process go."""
+        """Let the warm process go, and our daemon of MPS if nobody else uses it."""
         if self._worker is not None:
             self._worker.close()
+        if self.share is not None:
+            self.share.leave()
+            self.share = None
 
     def train(
         self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
@@ -152,6 +162,7 @@ class Launcher:
             log=log,
             slots=self.slots,
             slot_folder=str(devices.slot_folder()),
+            uuids=dict(self.share.uuids) if self.share is not None else {},
         )
         report = Message()
         seconds = 0.0
@@ -203,10 +214,24 @@ class Launcher:
         return report, time.monotonic() - began
 
 
+def launcher(order: Order, scale: str, device: str, jobs: int | None) -> Launcher:
+    """What trains runs at this scale on this machine, through NVIDIA's MPS where it is offered,
+    several runs share a GPU, and its daemon starts. Raises UserError."""
+    resources = devices.resources(scale, device, jobs)
+    share = None
+    if resources.mps:
+        share = mps.join(devices.gpu_uuids())
+        if share is None:
+            resources = devices.resources(scale, device, jobs, mps=False)
+    return Launcher(order, resources, share)
+
+
 class Worker:
     """A started warm process (`core.runner.worker`), and the reports of its children by run."""
 
-    def __init__(self, words: list[str], threads: int, log: Path):
+    def __init__(self, words: list[str], threads: int, log: Path, share: mps.Share | None = None):
+        variables = share.variables if share is not None else {}
+        descriptors = share.descriptors if share is not None else ()
         hint = "mend that and give the same command again"
         with (
             refusing(f"Training with the log {log} cannot start", hint, OSError),
@@ -215,7 +240,8 @@ class Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "core.runner.worker", *words],
                 cwd=PROJECT,
-                env=environment(threads),
+                env=environment(threads) | variables,
+                pass_fds=descriptors,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,

@@ -23,7 +23,7 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
-from core.runner.launch import STOP_POLL, Ending, Launcher, Stop, tail
+from core.runner.launch import STOP_POLL, Ending, Stop, launcher, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.runner.trials import Trials, tried
@@ -249,7 +249,7 @@ class RunTrainer:
             from core.runner.cluster import Cluster  # nothing else needs dask
 
             return Cluster(options.cluster, order, scale.name, options.device, options.jobs)
-        return Launcher(order, devices.resources(scale.name, options.device, options.jobs))
+        return launcher(order, scale.name, options.device, options.jobs)
 
     def close(self) -> None:
         """Let the warm process go."""

@@ -20,8 +20,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -31,7 +31,7 @@ from core.config.identity import from_canonical_json, run_id
 from core.config.result import Result
 from core.config.run import Execution, RunConfig
 from core.errors import UserError
-from core.runner import devices
+from core.runner import devices, mps
 from core.runner.plan import lacks_model
 from core.store import locks
 from core.store.store import Store
@@ -67,7 +67,8 @@ class Order:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What a worker trains: one run of an order. `config` is canonical JSON. The run's output goes
-    into `log`, and its process holds one of the `slots`, whose locks lie in `slot_folder`."""
+    into `log`, and its process holds one of the `slots`, whose locks lie in `slot_folder`. `uuids`
+    are those of GPUs by their names in slots, for a daemon of MPS."""
 
     order: Order
     run_id: str
@@ -76,6 +77,7 @@ class Request:
     log: str
     slots: tuple[str, ...]
     slot_folder: str
+    uuids: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """The request as one line."""
@@ -121,7 +123,16 @@ Report = Callable[[Message], bool]
 
 
 def main(job_name: str, *warm: str) -> None:
-    """Serve until the command is gone and the last child has ended."""
+    """Serve until the command is gone and the last child has ended; then end our daemon of MPS,
+    unless others use it."""
+    with contextlib.ExitStack() as at_the_end:
+        share = mps.inherited()
+        if share is not None:
+            at_the_end.callback(share.leave)
+        _serve_job(job_name, warm)
+
+
+def _serve_job(job_name: str, warm: Sequence[str]) -> None:
     out = os.dup(1)
     os.dup2(2, 1)  # whatever prints prints into the log
     for number in IGNORED:
@@ -213,7 +224,7 @@ def train_run(request: Request, report: Report, job: Job) -> None:
     ):
         report(Message(state="found"))
         return
-    use_log_and_device(request.log, take_slot(request, report))
+    use_log_and_device(request, take_slot(request, report))
     report(Message(started=True))
 
     def progress(fields: dict) -> None:
@@ -252,15 +263,15 @@ def take_slot(request: Request, report: Report) -> str:
         time.sleep(WORKER_POLL)
 
 
-def use_log_and_device(log: str, slot: str) -> None:
+def use_log_and_device(request: Request, slot: str) -> None:
     """Give this process the run's log and device."""
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+    output = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
     for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (output, 2)):
         os.dup2(source, target)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     faulthandler.enable(file=2)
-    os.environ.update(devices.slot_environment(slot))
+    os.environ.update(devices.slot_environment(slot, request.uuids))
 
 
 def failure(error: Exception) -> str:

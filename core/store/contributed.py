@@ -38,7 +38,7 @@ TEXT_BOUNDS = (
 )
 NUMBER_BOUNDS = (
     *("corpus_rows", "corpus_rows_csv_quoted", "encoder_hidden", "peak_memory_bytes"),
-    *("step_seconds", "threads"),
+    *("gpu_runs", "step_seconds", "threads"),
 )
 NEEDED = (
     *("contributor", "corpus", "corpus_rows", "corpus_rows_csv_quoted", "encoder_hidden"),
@@ -182,7 +182,7 @@ def _is_plain(name: str, value: object) -> bool:
         return _is_text(value)
     if name in NUMBER_BOUNDS:
         return _is_number(value)
-    if name in ("own_data", "encoder_masked_words"):
+    if name in ("own_data", "encoder_masked_words", "mps"):
         return isinstance(value, bool)
     if name in ("seconds", "versions") and isinstance(value, dict):
         kind = _is_number if name == "seconds" else _is_text

@@ -40,6 +40,9 @@ def run_provenance(
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     others = {digest: other for digest, _, other in execution.other_encoders}
     provenance: dict[str, object] = {}
+    if execution.device == "cuda":
+        provenance["gpu_runs"] = execution.gpu_runs
+        provenance["mps"] = execution.mps
     if rewritten is not None:
         provenance["rewritten_text"] = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]
         provenance["nlpaug"] = metadata.version("nlpaug")

@@ -13,7 +13,7 @@ from places import ROOT
 import run_study
 from core.config.methods import base
 from core.config.result import Result, Row
-from core.config.scale import DEMO, PAPER, at_scale
+from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data.sources import HIDDEN, demo_sources, unfetched_sources
 from core.runner import devices, estimate
@@ -115,6 +115,36 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, caps
     assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)
     assert "This CPU could not be timed (FileNotFoundError)" in capsys.readouterr().out
     token_seconds.cache_clear()
+
+
+def test_runs_that_share_a_gpu_take_turns_but_for_what_mps_was_measured_to_gain(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(devices, "visible_gpus", lambda: {"0": 80 << 30})
+    monkeypatch.setattr("joblib.cpu_count", lambda: 1)
+    options = Namespace(gpus=None, cluster=None, device="auto", jobs=None)
+    store = Store(tmp_path, None)
+    run = replace(paper("mocose"), scale="mini")
+    monkeypatch.setattr(estimate, "shapes", lambda *_: {run.encoder.digest: estimate.MINI_SHAPE})
+    alone = estimate.gpu_seconds(run, estimate.MINI_SHAPE)
+
+    def expected(mps):
+        monkeypatch.setattr(devices, "mps_offered", lambda _: mps)
+        return expectation(options, MINI, FOUND, store)
+
+    turns, shared = expected(False), expected(True)
+    assert turns.jobs == 2 and turns.seconds(run) == pytest.approx(2 * alone)
+    assert shared.jobs == 8 and "with 8 at once on cuda through NVIDIA's MPS" in shared.where
+    assert 8 * alone / shared.seconds(run) == pytest.approx(955 / 600, abs=0.005)
+    assert [round(estimate.mps_gain(BERT_BASE, runs), 9) for runs in (1.0, 2.0)] == [1, 1]
+    assert estimate.mps_gain(estimate.MINI_SHAPE, 30.0) == estimate.mps_gain(Shape(1, 8, 8), 8.0)
+
+    # a run that took as long as planned in turns says nothing against the plan with MPS
+    spent = {"train": 2 * alone}
+    save(store, run, 0.0, device="cuda: H200", seconds=spent, gpu_runs=2, mps=False)
+    known = expected(True)
+    assert "from 1 finished run on this machine" in known.where
+    assert known.seconds(run) == pytest.approx(shared.seconds(run))
 
 
 def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_path):

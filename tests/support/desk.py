@@ -199,7 +199,7 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
     def forbidden(*_):
         raise AssertionError("it went as far as training")
 
-    monkeypatch.setattr("core.runner.train.Launcher", forbidden)
+    monkeypatch.setattr("core.runner.train.launcher", forbidden)
     monkeypatch.setattr("core.runner.train.tried", lambda *_: Trials([], []))
     return made
 

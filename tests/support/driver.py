@@ -13,6 +13,7 @@ if str(ROOT) not in sys.path:
 
 import run_study
 import studies
+from core.runner import devices
 from core.runner import estimate as rates
 from core.study.catalogue import Catalogue, catalogue
 
@@ -35,6 +36,8 @@ def main(argv: list[str]) -> int:
         without_drawing()
     if os.environ.get("FAKE_HOST"):  # which has slots of its own
         socket.gethostname = lambda: os.environ["FAKE_HOST"]
+    if os.environ.get("FAKE_MPS"):  # a GPU that nvidia-smi lists and torch cannot use
+        devices.check_torch = lambda *_: None
     rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing of the CPU
 
     found = studies.CATALOGUE

@@ -30,8 +30,9 @@ def run(config, execution, progress) -> Result:
     """Do what the test asked for, then leave numbers that follow from the configuration alone."""
     folder = Path(execution.cache_dir)
     identity = run_id(config)
+    places = [os.environ.get(f"CUDA_{name}") for name in ("VISIBLE_DEVICES", "MPS_PIPE_DIRECTORY")]
     with open(folder / "started", "a") as file:
-        file.write(f"{identity} {os.getpid()} {os.environ.get('CUDA_VISIBLE_DEVICES')}\n")
+        print(identity, os.getpid(), *places, file=file)
     progress({"phase": "train", "step": 0, "total": 10, "rate": 5.0, "dev": None})
     file = folder / "behaviour.json"
     asked = json.loads(file.read_text()) if file.exists() else {}
