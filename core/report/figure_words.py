@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,22 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
     """Table, scale, encoder, profile and seeds."""
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
-    return f"{study.paper_name} {study.title} · {of_scale(rows)} · {counts} seeds"
+    words = f"{study.paper_name} {study.title} · {of_scale(rows)} · {counts} seeds"
+    if study.figure is not None and study.figure.note:
+        words += f" · {study.figure.note}"
+    return words
+
+
+def seeds_by(rows: pd.DataFrame, label: str, count: str) -> dict[Any, str]:
+    """By label how many seeds its rows have, such as "3–5"; empty if all rows have as many."""
+    rows = rows[rows[count] > 0]
+    if rows[count].nunique() < 2:
+        return {}
+    words = {}
+    for name, counts in rows.groupby(label, sort=False)[count]:
+        ends = dict.fromkeys((counts.min(), counts.max()))
+        words[name] = "–".join(map(str, ends))
+    return words
 
 
 def of_scale(rows: pd.DataFrame) -> str:
@@ -56,6 +72,30 @@ def titled(axis: Axis, label: str) -> str:
     return f"{axis.title[:1].lower()}{axis.title[1:]} {label}"
 
 
+def _differing(
+    study: Study, row: pd.Series, base: str, every: pd.DataFrame
+) -> tuple[str, str, str]:
+    """What a title says of a row: the labels that it shares with its reference, its other labels,
+    and those of the reference."""
+    labels = [row[axis.name] for axis in study.axes]
+    if row["reference"] not in every.index:
+        return "", _cell_words(study, labels), base
+    others = [every[axis.name][row["reference"]] for axis in study.axes]
+    shared = []
+    for axis, label, other in zip(study.axes, labels, others, strict=True):
+        if label == other and label != "avg":
+            words = titled(axis, label)
+            shared.append(f"{'on' if words == label else 'at'} {words}")
+    if not shared:
+        return "", _cell_words(study, labels), base
+    differs = [label != other for label, other in zip(labels, others, strict=True)]
+    own = [label if unlike else None for label, unlike in zip(labels, differs, strict=True)]
+    theirs = [label if unlike else None for label, unlike in zip(others, differs, strict=True)]
+    if study.figure is None or not study.figure.base_name:
+        base = _cell_words(study, theirs)
+    return f"{', '.join(shared)}, ", _cell_words(study, own), base
+
+
 def _cell_words(study: Study, labels: Sequence[str | None]) -> str:
     """A cell in a sentence: a plain word of a single axis is the row 'paper'."""
     if len(study.axes) == 1 and labels:
@@ -79,9 +119,11 @@ def _trained_rows(study: Study, rows: pd.DataFrame) -> pd.Series:
     """Which rows are of a trained model, all if none is: a title speaks of no baseline without
     training."""
     names = [axis.name for axis in study.axes]
-    labels = {
-        cell.labels for cell in study.cells if study.metric_of(cell).checkpoint in AFTER_TRAINING
-    }
+    labels = set()
+    for cell in study.cells:
+        untrained = (cell.method or study.method) == "untrained"
+        if study.metric_of(cell).checkpoint in AFTER_TRAINING and not untrained:
+            labels.add(cell.labels)
     trained = [tuple(map(str, row)) in labels for row in rows[names].to_numpy()]
     return pd.Series(trained or None, rows.index, dtype=bool) | (not any(trained))
 
@@ -101,7 +143,8 @@ def largest_difference(study: Study, rows: pd.DataFrame) -> str:
     different = rows[rows["different"] == "yes"]
     tested = (rows["different"] != "").sum()
     if tested and not len(different):
-        return f"No significant difference from {base}"
+        few = "" if tested == len(rows) else f"; {tested} of {len(rows)} {counted_as} tested"
+        return f"No significant difference from {base}{few}"
     if len(different):
         rows = different
     rows = rows[rows["steps"] == 1]
@@ -114,11 +157,14 @@ def largest_difference(study: Study, rows: pd.DataFrame) -> str:
     if in_points(row["unit"]):
         amount = f"{number(abs(size), 1)} points"
     side = "above" if size > 0 else "below"
-    name = _cell_words(study, [row[axis.name] for axis in study.axes]) or "the average"
+    shared, name, against = _differing(study, row, base_of(study), every)
+    if base.endswith(" on average"):
+        against += " on average"
+    name = f"{shared}{name or 'the average'}"
     tests = f"{_same_side(row, every)}, too few to test"
     if tested:
         tests = f"{len(different)} of {tested} tested {counted_as} differ"
-    return f"{name[0].upper()}{name[1:]} is {amount} {side} {base}; {tests}"
+    return f"{name[0].upper()}{name[1:]} is {amount} {side} {against}; {tests}"
 
 
 def _same_side(row: pd.Series, every: pd.DataFrame) -> str:

@@ -3,14 +3,15 @@ scale."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.config.methods import method
+from core.config.run import PAPER_STEPS
 from core.report.drawing import (
     GREY,
     as_numbers,
@@ -19,21 +20,26 @@ from core.report.drawing import (
     sheet,
     styled,
 )
+from core.report.figure_labels import labelled, paper_words
 from core.report.figure_words import (
     largest_difference,
     mostly_run,
     numbers_of,
     of_scale,
     runs_shown,
+    seeds_by,
     titled,
 )
+from core.report.frames import SETTING
 from core.report.numbers import number
+from core.report.quantities import PAPER_WIDTH
 from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
 
 
+WIDE_RATIO = 8.0  # largest over smallest number, from which a scatter's axis is logarithmic
 SCORE_TITLE = "average score, Spearman × 100"
 
 
@@ -78,6 +84,7 @@ def figures(
     `cells` and `curves` are the frames of its CSV files. `heading` is the title where a study is
     not `judged` or no difference can be stated. A figure of which most rows have no run is left
     out."""
+    study, cells, curves, printed = labelled(study, cells, curves)
     spec = study.figure
     if spec is None:
         return {}
@@ -85,7 +92,10 @@ def figures(
     if spec.kind != "cells":
         if not mostly_run(rows):
             return {}
-        return {study.name: _curves(study, spec, rows, curves, heading)}
+        title = heading
+        if spec.kind == "curve":
+            title = f"{ends_of_curves(spec, rows, curves)}. {heading}"
+        return {study.name: _curves(study, spec, rows, curves, title, printed)}
     title = heading
     if judged:
         title = largest_difference(study, rows) or heading
@@ -126,40 +136,41 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
     rows["line"] = _line_names(study, spec, rows, axis)
     rows = rows[rows["n"].groupby(rows["line"]).transform("sum") > 0]
     units = rows.groupby("unit", sort=False)
-    each = 2 if any(_apart(of_unit) for _, of_unit in units) else 1
+    each = 2 if rows["printed"].notna().any() and (rows["n"] > 0).any() else 1
     figure, panels = sheet(title, each * len(units), 2.7)
+    papers = paper_words(study, rows)
     for place, (unit, of_unit) in enumerate(units):
         ours, *others = panels[each * place : each * place + each]
         paper = others[0] if others else ours
         for name, line, style in styled(of_unit.groupby("line", sort=False)):
-            _draw_line(ours, paper, line, axis, name, style)
+            _draw_line(ours, paper, line, axis, name, style, papers)
         shown = of_unit[of_unit["x"].notna() & ((of_unit["n"] > 0) | of_unit["printed"].notna())]
-        for panel in dict.fromkeys((ours, paper)):
-            number_axis(panel, list(dict.fromkeys(shown[axis.name])), axis.title)
+        labels = list(dict.fromkeys(shown[axis.name]))
+        seeds = seeds_by(shown, axis.name, "n")
+        number_axis(ours, labels, axis.title, seeds)
         ours.set_ylabel(unit)
         if others:
-            _same_span(ours, paper)
+            number_axis(paper, labels, axis.title)
+            _same_span(ours, paper, papers)
     legend(figure, panels, runs_shown(study, rows))
     return figure
 
 
-def _apart(rows: pd.DataFrame) -> bool:
-    """Whether our numbers and the paper's lie so far apart that one axis shows no shape."""
-    ours = rows["level"].dropna()
-    paper = rows["printed"].dropna()
-    if not len(ours) or not len(paper):
-        return False
-    gap = max(paper.min() - ours.max(), ours.min() - paper.max())
-    return gap > max(np.ptp(ours), np.ptp(paper))
-
-
-def _same_span(ours: Axes, paper: Axes) -> None:
-    """Panels beside each other with axes of the same length, each around its own numbers."""
-    span = max(np.ptp(panel.get_ylim()) for panel in (ours, paper))
-    for panel, whose in ((ours, "ours"), (paper, "paper, at the same span")):
+def _same_span(ours: Axes, paper: Axes, papers: str) -> None:
+    """Panels beside each other: on the same axis if they share numbers, else on axes of the same
+    length, each around its own numbers."""
+    (low, high), (paper_low, paper_high) = (panel.get_ylim() for panel in (ours, paper))
+    ours.set_title("ours")
+    if paper_low < high and low < paper_high:
+        for panel in (ours, paper):
+            panel.set_ylim(min(low, paper_low), max(high, paper_high))
+        paper.set_title(f"{papers}, on the same axis")
+        return
+    span = max(high - low, paper_high - paper_low)
+    for panel in (ours, paper):
         middle = sum(panel.get_ylim()) / 2
         panel.set_ylim(middle - span / 2, middle + span / 2)
-        panel.set_title(whose)
+    paper.set_title(f"{papers}, at the same span")
 
 
 def _leveled(rows: pd.DataFrame) -> pd.DataFrame:
@@ -198,14 +209,20 @@ def _line_names(study: Study, spec: FigureSpec, rows: pd.DataFrame, axis: Axis) 
 
 
 def _draw_line(
-    panel: Axes, paper: Axes, line: pd.DataFrame, axis: Axis, name: str, style: dict[str, Any]
+    panel: Axes,
+    paper: Axes,
+    line: pd.DataFrame,
+    axis: Axis,
+    name: str,
+    style: dict[str, Any],
+    papers: str,
 ) -> None:
     """Our line with its band and every seed, and the paper's points; a cell off the axis is a level
     line."""
     off = line[line["x"].isna()].set_index(axis.name)
     line = line[line["x"].notna()].sort_values("x")
     ours_off = ("level", "ours", style["color"], panel)
-    for column, whose, colour, into in (ours_off, ("printed", "paper", GREY, paper)):
+    for column, whose, colour, into in (ours_off, ("printed", papers, GREY, paper)):
         for label, level in off[column].dropna().items():
             into.axhline(level, color=colour, ls=":", label=f"{label}, {whose}")
     prefix = f"{name}: " if name else ""
@@ -225,51 +242,91 @@ def _draw_line(
     )
     if line["printed"].notna().any():
         paper.plot(
-            line["x"], line["printed"], "--", mfc="white", lw=0.9, label=f"{prefix}paper", **style
+            line["x"],
+            line["printed"],
+            "--",
+            mfc="white",
+            lw=0.9,
+            label=f"{prefix}{papers}",
+            **style,
         )
 
 
 # Along training, spectra, and all runs of a scale
 
 
+def ends_of_curves(spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame) -> str:
+    """Whether scores end below their start, and whether runs collapse or diverge."""
+    ends = curves.dropna().groupby(_lines_of(spec, curves), sort=False)
+    falls = [_mean_at(curve, max) < _mean_at(curve, min) for _, curve in ends]
+    words = f"{sum(falls)} of {len(falls)} scores end below their start"
+    if any(falls):
+        return words
+    if (rows["failed_seeds"] != "").any():
+        return "No score ends below its start"
+    return "Nothing collapses here: no score ends below its start"
+
+
+def _mean_at(curve: pd.DataFrame, end: Callable[[pd.Series], float]) -> float:
+    """The mean over seeds of the values at the first or last point of a curve."""
+    return curve["value"][curve["x"] == end(curve["x"])].mean()
+
+
+def _lines_of(spec: FigureSpec, curves: pd.DataFrame) -> pd.Series:
+    """By row of curves the name of its line."""
+    columns = list(curves.columns)
+    names = [spec.series] if spec.series else columns[len(SETTING) : columns.index("seed")]
+    return curves[names].agg("/".join, axis=1)
+
+
 def _curves(
-    study: Study, spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame, title: str
+    study: Study,
+    spec: FigureSpec,
+    rows: pd.DataFrame,
+    curves: pd.DataFrame,
+    title: str,
+    printed_names: Mapping[str, str],
 ) -> Figure:
     """Means with bands of the seeds; the paper's curve dashed, by share of the run or of the
-    width."""
+    width, which a second axis counts as the paper does."""
     spectrum = spec.kind == "spectrum"
+    column = "singular_value" if spectrum else "value"
     width = float(curves["x"].max())
     most = MOST_INDEX if spectrum else width
-    names = [spec.series] if spec.series else [axis.name for axis in study.axes]
     curves = curves[curves["x"] <= most]
     figure, (panel,) = sheet(title, 1, 3.0)
-    by_name = curves.groupby(curves[names].agg("/".join, axis=1), sort=False)
-    for name, curve, style in styled(by_name):
-        by_x = curve.dropna().groupby("x")["value"]
+    by_name = curves.groupby(_lines_of(spec, curves), sort=False)
+    for place, (name, curve, style) in enumerate(styled(by_name)):
+        by_x = curve.dropna().groupby("x")[column]
         for share in (0.0, 0.25):
             low = by_x.quantile(share)
             high = by_x.quantile(1 - share)
             panel.fill_between(low.index, low, high, color=style["color"], alpha=0.15, lw=0)
         label = f"{name} (n = {curve['run_id'].nunique()})"
-        panel.plot(by_x.mean(), markevery=max(1, len(by_x) // 12), label=label, **style)
+        # a line that covers an earlier one is thinner, with its markers at other places
+        every = max(1, len(by_x) // 12)
+        marks = (place * every // len(by_name), every)
+        wide = 1.0 + 2.4 * (1 - place / len(by_name))
+        panel.plot(by_x.mean(), markevery=marks, lw=wide, label=label, **style)
         printed = {share * width: y for share, y in spec.curves.get(name, ())}
         paper = pd.Series(printed, dtype=float)
         if len(paper):
-            look: dict[str, Any] = {"mfc": "white", "lw": 0.8, "ms": 3, "label": f"{name}, paper"}
+            words = f"{printed_names.get(name, name)}, paper"
+            look: dict[str, Any] = {"mfc": "white", "lw": 0.8, "ms": 3, "label": words}
             panel.plot(paper[paper.index <= most], "--", **look, **style)
+    if spec.curves and width != (PAPER_WIDTH if spectrum else PAPER_STEPS):
+        _second_axis(panel, width, spectrum)
     if spectrum:
-        panel.set_xlabel(f"index of {width:g} singular values; the paper's by their share of 768")
-        panel.set_ylabel("share of the largest (the paper's values divided)")
+        panel.set_xlabel(f"index, of {width:g} singular values")
+        panel.set_ylabel("singular value")
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter("{x:g}")
         panel.yaxis.set_minor_formatter("")
     else:
-        x_title = "optimiser step"
         y_title = "development score, Spearman × 100"
         if spec.curves:
-            x_title += "; the paper's points by their share of its run"
             y_title += "\n(the paper: average of the test sets)"
-        panel.set_xlabel(x_title)
+        panel.set_xlabel("optimiser step")
         panel.set_ylabel(y_title)
     panel.grid(axis="y")
     legend(
@@ -278,9 +335,24 @@ def _curves(
     return figure
 
 
-def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
+def _second_axis(panel: Axes, width: float, spectrum: bool) -> None:
+    """Above the panel, the paper's own steps or indices."""
+    ratio = (PAPER_WIDTH if spectrum else PAPER_STEPS) / width
+
+    def of_paper(ours: Any) -> Any:
+        return ours * ratio
+
+    def of_ours(paper: Any) -> Any:
+        return paper / ratio
+
+    above = panel.secondary_xaxis("top", functions=(of_paper, of_ours))
+    above.set_xlabel(f"the paper's index, of {PAPER_WIDTH}" if spectrum else "the paper's step")
+
+
+def scatters(runs: pd.DataFrame, unjudged: Mapping[str, str] | None = None) -> dict[str, Figure]:
     """MTD against score, alignment against uniformity, effective rank against score: a point for
-    each run."""
+    each run. `unjudged` says by method why this scale can judge none of its studies; a relation
+    over such runs is not stated."""
     drawn = {}
     for file, scatter in SCATTERS.items():
         x = scatter.x
@@ -289,13 +361,25 @@ def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
         if len(numbers) < 5 or numbers[x].nunique() < 3:
             continue
         rho = number(float(numbers[x].rank().corr(numbers[y].rank())), 2, signed=True)
-        title = (
-            f"{scatter.x_name} and {y}: rank correlation {rho} over {len(numbers)} runs, untested"
-        )
+        title = f"{scatter.x_name} and {y}"
+        why = {
+            name: words for name, words in (unjudged or {}).items() if name in {*numbers["method"]}
+        }
+        if why:
+            titles = ", ".join(method(name).title for name in why)
+            title += (
+                f" of {len(numbers)} runs. No verdict on {titles}: {'; '.join({*why.values()})}"
+            )
+        else:
+            title += f": rank correlation {rho} over {len(numbers)} runs, untested"
         figure, (panel,) = sheet(title, 1, 3.0)
         for name, points, style in styled(numbers.groupby("method")):
             label = f"{method(name).title} ({len(points)} runs)"
             panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
+        if numbers[x].min() > 0 and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
+            panel.set_xscale("log")
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.xaxis.set_minor_formatter("{x:g}")
         panel.set_xlabel(scatter.x_title)
         panel.set_ylabel(scatter.y_title)
         panel.grid()

@@ -275,29 +275,32 @@ def _kept(run: RunResult) -> Iterable[tuple]:
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the
-    largest by index from 1; none for a study without curves. Cells that read the same runs stand
-    once."""
+    largest by index from 1, and the singular value itself; none for a study without curves. Cells
+    that read the same runs stand once."""
     rows: dict[tuple, list[tuple]] = {}
     figure = result.study.figure
+    columns = "seed run_id x value"
+    if figure is not None and figure.kind == "spectrum":
+        columns += " singular_value"
     if figure is not None and figure.kind in ("curve", "spectrum"):
         for _, cell, run in _stored_runs([result]):
             checkpoint = cell.metric.checkpoint
             if figure.kind == "curve":
-                points = run.rows.curve(result.aggregate)
+                points = run.rows.curve(result.aggregate).items()
             else:
                 points = _shares(run.rows.spectrum(checkpoint))
             head = (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id)
             key = checkpoint, run.run_id
             if key not in rows:
-                rows[key] = [(*head, *point) for point in points.items()]
-    return _frame(itertools.chain(*rows.values()), "seed run_id x value", _axes(result))
+                rows[key] = [(*head, *point) for point in points]
+    return _frame(itertools.chain(*rows.values()), columns, _axes(result))
 
 
-def _shares(values: np.ndarray) -> pd.Series:
-    shares = values[:0]
-    if len(values) and values[0] > 0:
-        shares = values / values[0]
-    return pd.Series(shares, index=range(1, len(shares) + 1))
+def _shares(values: np.ndarray) -> Iterable[tuple[int, float, float]]:
+    """Index from 1, share of the largest, and value of each singular value."""
+    if not len(values) or values[0] <= 0:
+        return []
+    return zip(range(1, len(values) + 1), values / values[0], values, strict=True)
 
 
 def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
+from core.report.comparability import Reasons
 from core.report.drawing import drawing, image
 from core.report.figures import figures, scatters
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
@@ -179,6 +180,20 @@ def _heading(result: Judged) -> str:
     return f"{title(result)}. {', '.join(verdicts)}"
 
 
+def _unjudged(results: Iterable[Judged]) -> dict[str, str]:
+    """By method why a scale can judge none of its studies that have run."""
+    why = dict[str, Reasons]()
+    judged = set[str]()
+    for result in results:
+        method = result.study.method
+        unmarked = why_unmarked(result)
+        if unmarked:
+            why.setdefault(method, unmarked)
+        elif any(verdict.outcome != "not run" for verdict in result.verdicts):
+            judged.add(method)
+    return {method: in_title(words) for method, words in why.items() if method not in judged}
+
+
 def _images(pictures: Mapping[str, Figure], kinds: Sequence[str]) -> dict[str, bytes]:
     images = {}
     for name, figure in pictures.items():
@@ -217,7 +232,8 @@ def render_index(
             text = frames.csv_text(runs, digits=6)
             _write_all(results_dir.joinpath(*key), {"runs.csv": text.encode()})
             with drawing():
-                _write_all(figures_dir.joinpath(*key), _images(scatters(runs), ["png"]))
+                pictures = scatters(runs, _unjudged(by_name.values()))
+                _write_all(figures_dir.joinpath(*key), _images(pictures, ["png"]))
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]

@@ -11,11 +11,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.config.quantities import in_points
-from core.report.drawing import BLUE, DIFFERENT, GREY, legend, sheet
-from core.report.figure_words import base_of, mostly_run, numbers_of, runs_shown, titled
+from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, legend, sheet
+from core.report.figure_labels import paper_words
+from core.report.figure_words import (
+    base_of,
+    mostly_run,
+    numbers_of,
+    runs_shown,
+    seeds_by,
+    titled,
+)
 from core.report.numbers import number
 from core.study.study import FigureSpec, Study
 
+LEAST_HEIGHT = 0.8  # of a panel in inches
+PANEL_LETTERS = 84  # of the titles of panels side by side
+NO_NUMBER = {"no number": "no number", "partial": "no number"}  # of a row; others: not run
 WIDEST = 3.0  # of an axis: how much longer than its points a bar may make it
 
 
@@ -31,7 +42,7 @@ STYLES = {  # by a row's column `different`
     "yes": Style(DIFFERENT, "D", "ours, significant"),
     "no verdict": Style(GREY, "o", "ours, no verdict"),
     "no": Style(BLUE, "o", "ours, not significant"),
-    "": Style(BLUE, "s", "ours, not tested"),
+    "": Style(SKY, "s", "ours, not tested"),
 }
 INTERVALS = {"tested": "tested interval", "paired_ci95": "95 % interval", "ci95": "95 % interval"}
 
@@ -49,26 +60,29 @@ def by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Fi
         rows = rows[rows["panel"].isin(drawn[spec.series])]
     axes = _row_axes(study, spec, rows)
     rows["y"], places = pd.factorize(rows[axes].agg("/".join, axis=1))
+    of_rows, of_panels = _seeds(rows[~rows["is_base"]], numbers.seeds_column)
 
     interval = _interval(rows, numbers)
     limits = _limits(rows, numbers, interval)
     panels = rows.groupby("panel", sort=False)
-    height = 0.3 + 0.25 * len(places)
+    papers = paper_words(study, rows)
+    height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(places))
     if len(panels) > 1:
         height += 0.3
     figure, sheet_axes = sheet(title, len(panels), height, sharex=True, sharey=True)
     for panel, (name, of_panel) in zip(sheet_axes, panels, strict=True):
+        words = ""
         if spec.series:
-            panel.set_title(titled(study.axis(spec.series), str(name)))
-        else:
-            panel.set_title("")
-        _row_panel(panel, of_panel, numbers, interval)
+            words = titled(study.axis(spec.series), str(name)) + of_panels.get(name, "")
+        panel.set_title(textwrap.fill(words, PANEL_LETTERS // min(len(panels), 4)))
+        _row_panel(panel, of_panel, numbers, interval, papers)
     for panel, (_, of_panel) in zip(sheet_axes, panels, strict=True):
         _mark_ends(panel, of_panel, numbers, interval, limits)
 
     # axes and their titles
     first = sheet_axes[0]
-    first.set_yticks(range(len(places)), [textwrap.fill(name, 46) for name in places], size=7)
+    names = [name + of_rows.get(y, "") for y, name in enumerate(places)]
+    first.set_yticks(range(len(places)), [textwrap.fill(name, 46) for name in names], size=7)
     first.set_ylim(len(places) - 0.4, -0.6)
     if len(places) > 2:
         first.set_ylabel(" / ".join(study.axis(name).title for name in axes))
@@ -76,28 +90,55 @@ def by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Fi
     if numbers.paired:
         points = "points" if in_points(x_title) else x_title
         x_title = f"{points} above {base_of(study)}"
-    lowest = min(reversed(sheet_axes), key=lambda panel: panel.get_position().x0)
-    lowest.set_xlabel(x_title, loc="left")
+    _set_x_title(sheet_axes, x_title)
     legend(figure, sheet_axes, runs_shown(study, rows))
     return figure
 
 
+def _set_x_title(panels: list[Axes], words: str) -> None:
+    """The title of the horizontal axis, below the first panel of the last row."""
+    lowest = min(reversed(panels), key=lambda panel: panel.get_position().x0)
+    if len(panels) == 1:
+        lowest.set_xlabel(words, loc="left")
+        return
+    # a wide title would push the next panel away, so a blank keeps its height
+    lowest.set_xlabel(" ", loc="left")
+    look: dict[str, Any] = {"xycoords": lowest.xaxis.label, "ha": "left", "va": "bottom"}
+    title = lowest.annotate(words, (0, 0), **look, annotation_clip=False)
+    title.set_in_layout(False)
+
+
+def _seeds(rows: pd.DataFrame, column: str) -> tuple[dict[Any, str], dict[Any, str]]:
+    """What rows and panels say of their seeds, where these differ: the panels alone if the rows
+    of each have as many."""
+    words = []
+    for place in ("y", "panel"):
+        counts = seeds_by(rows, place, column).items()
+        # no line break parts them
+        words.append({name: f" (n\u00a0=\u00a0{count})" for name, count in counts})
+    of_rows, of_panels = words
+    if any("–" in count for count in of_panels.values()):
+        return of_rows, {}
+    return {} if of_panels else of_rows, of_panels
+
+
 class Differences(NamedTuple):
     """What a figure by row shows: whether differences, every seed's number by row, and the columns
-    of our number and of the paper's."""
+    of our number, of the paper's and of how many seeds ours has."""
 
     paired: bool
     seeds: pd.DataFrame
     middle: str
     printed: str
+    seeds_column: str
 
 
 def _differences(rows: pd.DataFrame) -> Differences:
     seeds = numbers_of(rows["values"])
     if not (rows["reference"] != "").any():
-        return Differences(False, seeds, "mean", "printed")
+        return Differences(False, seeds, "mean", "printed", "n")
     seeds -= seeds.reindex(rows["reference"]).to_numpy()
-    return Differences(True, seeds, "paired_difference", "printed_difference")
+    return Differences(True, seeds, "paired_difference", "printed_difference", "paired_n")
 
 
 def _row_axes(study: Study, spec: FigureSpec, rows: pd.DataFrame) -> list[str]:
@@ -146,20 +187,41 @@ def _mark_ends(
     interval: str,
     limits: tuple[float, float] | None,
 ) -> None:
-    """Write which row is the reference. Limit the axis, and write the number of each bar's end that
-    lies beyond it at an arrow."""
+    """Write which row is the reference, and which has no interval or no number. Limit the axis, and
+    write the number of each bar's end that lies beyond it at an arrow."""
     if limits is not None:
         panel.set_xlim(limits)
     low, high = panel.get_xlim()
-    side = "left" if 0 < (low + high) / 2 else "right"  # where there is room
-    for y in rows[rows["is_base"]]["y"]:
-        panel.text(0, y, " reference ", size=6, color=GREY, va="center", ha=side)
+    for row in rows.to_dict("records"):
+        words = ""
+        at = 0.0
+        if row["is_base"]:
+            words = "reference"
+        elif not row[numbers.seeds_column] > 0:
+            words = NO_NUMBER.get(row["status"], "not run")
+            at = 0.0 if numbers.paired else row[numbers.printed]
+        elif np.isnan(row[f"{interval}_low"]):
+            words = "no interval"
+            at = row[numbers.middle]
+        side = "left" if at < (low + high) / 2 else "right"  # where there is room
+        if words:
+            look: dict[str, Any] = {"size": 6, "color": GREY, "va": "center", "ha": side}
+            ground = {"fc": "white", "ec": "none", "pad": 0.5}
+            away = 5 if side == "left" else -5
+            panel.annotate(
+                words,
+                (at, row["y"] - 0.12),
+                (away, 0),
+                textcoords="offset points",
+                bbox=ground,
+                **look,
+            )
     if limits is None:
         return
     for row in rows[~rows["is_base"] & rows[numbers.middle].notna()].to_dict("records"):
         left = row[f"{interval}_low"]
         right = row[f"{interval}_high"]
-        look: dict[str, Any] = {"size": 6, "color": GREY, "va": "bottom"}
+        look = {"size": 6, "color": GREY, "va": "bottom"}
         if left < low:
             panel.text(low, row["y"] - 0.15, f"← {number(left, 1, signed=True)}", ha="left", **look)
         if right > high:
@@ -167,7 +229,9 @@ def _mark_ends(
             panel.text(high, row["y"] - 0.15, words, ha="right", **look)
 
 
-def _row_panel(panel: Axes, rows: pd.DataFrame, numbers: Differences, interval: str) -> None:
+def _row_panel(
+    panel: Axes, rows: pd.DataFrame, numbers: Differences, interval: str, papers: str
+) -> None:
     """Rows of a panel: every seed, ours with its interval, and the paper's number below."""
     panel.grid(axis="x")
     if numbers.paired:
@@ -193,12 +257,7 @@ def _row_panel(panel: Axes, rows: pd.DataFrame, numbers: Differences, interval: 
             label=label,
         )
 
-    alone = rows[rows[numbers.middle].notna() & rows[f"{interval}_low"].isna()]
-    for row in alone.to_dict("records"):
-        at = row[numbers.middle], row["y"] - 0.05
-        panel.text(*at, "  no interval", size=6, color=GREY, va="top")
-
     paper = rows[rows[numbers.printed].notna()]
     if len(paper):
-        look: dict[str, Any] = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}
+        look: dict[str, Any] = {"color": GREY, "mfc": "white", "ms": 4, "label": papers}
         panel.plot(paper[numbers.printed], paper["y"] + 0.22, "o", **look)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from html import escape
-from statistics import mode
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +36,7 @@ PAPER = "paper"
 PAIRED = "ours − reference (paired)"
 PRINTED = "paper − reference"
 LINES = {OURS: "mean", PAPER: "printed", PAIRED: "paired_difference", PRINTED: "printed_difference"}
+COUNTS = {OURS: "n", PAIRED: "paired_n"}  # of the seeds that a line's numbers are over
 MARK_MEANINGS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
     "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
@@ -44,7 +44,9 @@ MARK_MEANINGS = {
     "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there "
     "is",
     "§": "one run",
-    "(n=": "seeds, where a cell has more or fewer than most",
+    "(n=": "seeds, where cells have different numbers of seeds",
+    "¶": "the two means differ in the other direction, since they are over other seeds; this "
+    "difference is over the seeds that both cells have",
     "±": "half of the 95 % interval over seeds; paired: over the seeds that both cells have",
 }
 OF_PAPER = "On the paper and its code, at their own scale:"
@@ -54,11 +56,14 @@ STATUS |= dict.fromkeys(("no number", "partial"), "no number")
 
 class Grid(NamedTuple):
     """Headers, rows of texts, and how many columns lead with labels; a filled first text begins a
-    group."""
+    group. Of a table with the paper's columns also each row's line, such as `ours`, and its
+    seeds where the line alone says them."""
 
     headers: list[str]
     rows: list[list[str]]
     lead: int
+    lines: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
 
 
 def _lines_of_group(members: Sequence[dict], lines: Sequence[str]) -> Sequence[str]:
@@ -75,39 +80,63 @@ def grid(study: Study, cells: pd.DataFrame, printed: bool = False) -> Grid:
     `printed` the paper's numbers alone."""
     entries = _entries(study, cells)
     lines = _lines(entries, printed)
-    usual = {name: _usual(entries, name) for name in ("n", "paired_n")}
+    differing = {line for line, name in COUNTS.items() if len(_counts(entries, name)) > 1}
     groups = _group_axes(study)
     titles = [axis.title for axis in groups]
     columns = study.column_axis
 
     body = []
+    of_rows: list[tuple[str, str]] = []  # line and seeds
     for labels in itertools.product(*(axis.labels for axis in groups)):
         members = _members(entries, groups, labels)
         names = _names(study, labels, members)
         if columns is None:
-            texts = [_entry(members[0], line, usual) for line in lines]
+            texts = [_entry(members[0], line, line in differing) for line in lines]
             body.append([*names, *texts])
             continue
-        by_column = [_members(members, [columns], [label]) for label in columns.labels]
+        by_column = [_members(members, [columns], [label])[:1] for label in columns.labels]
         for line in _lines_of_group(members, lines):
-            texts = []
-            for in_column in by_column:
-                texts.append(_entry(in_column[0], line, usual) if in_column else "")
-            body.append([*names, line, *texts])
+            seeds, texts = _line_texts(by_column, line, line in differing)
+            body.append([*names, f"{line}{seeds}", *texts])
+            of_rows.append((line, seeds))
             names = [""] * len(names)  # a group's labels stand on its first line
 
     if columns is None:
         return Grid([*titles, *lines], body, len(titles))
     headers = [_label(label, _members(entries, [columns], [label])) for label in columns.labels]
-    return Grid([*titles, columns.title, *headers], body, len(titles) + 1)
+    row_lines, row_seeds = zip(*of_rows, strict=True)
+    return Grid([*titles, columns.title, *headers], body, len(titles) + 1, row_lines, row_seeds)
+
+
+def _line_texts(
+    by_column: Sequence[Sequence[dict]], line: str, differing: bool
+) -> tuple[str, list[str]]:
+    """The seeds of a line, where its cells have as many and others not, and its texts by column."""
+    seeds = ""
+    shown = [entry for in_column in by_column for entry in in_column]
+    if differing and len(_counts(shown, COUNTS[line])) == 1:
+        seeds = f" (n={_counts(shown, COUNTS[line]).pop()})"
+    each = differing and not seeds
+    texts = []
+    for in_column in by_column:
+        texts.append(_entry(in_column[0], line, each) if in_column else "")
+    return seeds, texts
 
 
 def _entries(study: Study, cells: pd.DataFrame) -> list[dict]:
-    """The cells by column, None where there is no number, and whether each is the reference."""
+    """The cells by column, None where there is no number, whether each is the reference, and
+    whether its mean and the reference's differ in the other direction than their seeds do."""
     entries = cells.replace({np.nan: None}).to_dict("records")
+    means = {}
     for entry in entries:
         name = "/".join(str(entry[axis.name]) for axis in study.axes)
         entry["is_base"] = entry["reference"] == name
+        means[name] = entry["mean"]
+    for entry in entries:
+        of_means = 0.0
+        if entry["mean"] is not None and means.get(entry["reference"]) is not None:
+            of_means = entry["mean"] - means[entry["reference"]]
+        entry["turned"] = of_means * (entry["paired_difference"] or 0.0) < -LAST_BIT
     return entries
 
 
@@ -127,9 +156,14 @@ def _lines(entries: Sequence[dict], printed_alone: bool) -> list[str]:
     return lines
 
 
-def _usual(entries: Sequence[dict], name: str) -> int:
-    """The number of seeds that most cells have; a cell with another number shows it."""
-    return mode([entry[name] for entry in entries if entry[name]] or [0])
+def _counts(entries: Sequence[dict], name: str) -> set[int]:
+    """The different numbers of seeds of these cells."""
+    counts = set()
+    for entry in entries:
+        compared = name == "n" or not entry["is_base"]
+        if entry[name] and compared:
+            counts.add(entry[name])
+    return counts
 
 
 def _group_axes(study: Study) -> list[Axis]:
@@ -166,8 +200,8 @@ def _label(label: str, rows: Sequence[dict]) -> str:
     return f"{label} ({', '.join(sorted(encoders))})"
 
 
-def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
-    """What one line of a table says of a cell."""
+def _entry(row: dict, line: str, says_seeds: bool) -> str:
+    """What one line of a table says of a cell, with its seeds where cells have different ones."""
     value = row[LINES[line]]
     difference = line in (PAIRED, PRINTED)
     if difference and row["is_base"]:
@@ -179,26 +213,22 @@ def _entry(row: dict, line: str, usual: dict[str, int]) -> str:
     if line in (PAPER, PRINTED):
         return text
 
-    count = "n"
-    high = row["ci95_high"]
-    if line == PAIRED:
-        count = "paired_n"
-        high = row["paired_ci95_high"]
-    n = row[count]
+    high = row["paired_ci95_high" if line == PAIRED else "ci95_high"]
     if high is not None and high - value > LAST_BIT:
         text += f" ± {number(high - value, places)}"
     text += _marked(row, line)
-    if n > 1 and n != usual[count]:
-        text += f" (n={n})"
+    if says_seeds and "§" not in text:
+        text += f" (n={row[COUNTS[line]]})"
     return text
 
 
 def _marked(row: dict, line: str) -> str:
     """The marks behind a number of ours."""
     if line == PAIRED:
-        if row["different"] != "yes":
-            return ""
-        return " ▲" if (row["tested_low"] or 0) > 0 else " ▼"
+        text = "¶" if row["turned"] else ""
+        if row["different"] == "yes":
+            text += " ▲" if (row["tested_low"] or 0) > 0 else " ▼"
+        return text
     text = ""
     if row["is_base"]:
         text += "†"
@@ -350,6 +380,7 @@ LATEX = str.maketrans(
         "†": r"$^{\dagger}$",
         "‡": r"$^{\ddagger}$",
         "§": r"$^{\S}$",
+        "¶": r"$^{\P}$",
     }
 )
 

@@ -52,8 +52,15 @@ def _without_marks(table: Grid, escape=printable) -> list[str]:
 
 def _without_empty(table: Grid) -> Grid:
     """The table without lines that have no number at all."""
-    rows = [row for row in table.rows if any(row[: table.lead - 1]) or any(row[table.lead :])]
-    return table._replace(rows=rows)
+    kept = []
+    for place, row in enumerate(table.rows):
+        if any(row[: table.lead - 1]) or any(row[table.lead :]):
+            kept.append(place)
+    return table._replace(
+        rows=[table.rows[place] for place in kept],
+        lines=tuple(table.lines[place] for place in kept if table.lines),
+        seeds=tuple(table.seeds[place] for place in kept if table.seeds),
+    )
 
 
 def _width(lines: Sequence[str]) -> int:
@@ -82,12 +89,13 @@ def _average_rows(table: Grid) -> Grid:
     """The column of the averages with its lines as columns: a row for each of the table's rows."""
     column = table.headers.index(AVERAGE_LABEL)
     names = table.lead - 1  # the last leading column names the line
-    lines = list(dict.fromkeys(row[names] for row in table.rows))
+    lines = list(dict.fromkeys(table.lines))
     rows: list[list[str]] = []
-    for row in table.rows:
-        if row[names] in (OURS, PAPER) and any(row[:names]):
+    for row, line, seeds in zip(table.rows, table.lines, table.seeds, strict=True):
+        if line in (OURS, PAPER) and any(row[:names]):
             rows.append([*row[:names], *[""] * len(lines)])
-        rows[-1][names + lines.index(row[names])] = row[column]
+        text = row[column]
+        rows[-1][names + lines.index(line)] = f"{text}{seeds}" if text else ""
     headers = [SHORT_TABLE.get(line, line) for line in lines]
     return Grid([*table.headers[:names], *headers], rows, names)
 

@@ -114,6 +114,8 @@ def _check_references(study: Study) -> None:
         if study.figure.against:
             compared = [*study.figure.against, *study.figure.against.values()]
             _check_names("label", compared, study.axis(study.figure.series or "").labels)
+        every_label = [label for axis in study.axes for label in axis.labels]
+        _check_names("label", study.figure.names, every_label)
     named += [("must_learn", labels) for labels in study.must_learn]
     for claim in study.claims:
         named += [(f"Claim {claim.key}", labels) for labels in claim.cells()]

@@ -89,7 +89,8 @@ class FigureSpec(Typed):
     own label; without it, that is the study's reference. `against` has, by label of the series, the
     label that it is compared with in the place of `base`, and `base_name` says what these are.
     `curves` are the paper's own by label of the series: points of the share of the run (or of the
-    width).
+    width). `names` says in figures what some labels say to a reader of the paper alone, and `note`
+    is a sentence below the figure.
     """
 
     kind: Literal["cells", "curve", "spectrum"] = "cells"
@@ -98,6 +99,8 @@ class FigureSpec(Typed):
     base: tuple[str | None, ...] | None = None
     against: Mapping[str, str] = field(default_factory=dict)
     base_name: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
 

@@ -21,6 +21,7 @@ BESIDE: dict[str, tuple[str, dict[str, object]]] = {
         {"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     ),
 }
+NAMES = {UNTRAINED: "untrained encoder"}  # in figures
 ROWS = {difference: Row(quantity=quantity) for difference, quantity in QUANTITIES.items()} | {
     f"{name}, {difference}": Row(changes, method=method, quantity=quantity)
     for name, (method, changes) in BESIDE.items()
@@ -52,7 +53,9 @@ STUDY = Study(
         series="length_difference",
         against={"at most 3": "more than 3"}
         | {f"{method}, at most 3": f"{method}, more than 3" for method in BESIDE},
-        base_name="the same model's pairs that differ by more than 3",
+        base_name="the same model on unlike lengths (more than 3 words apart)",
+        names={"at most 3": "SimCSE on like lengths"}
+        | {f"{model}, at most 3": f"{NAMES.get(model, model)} on like lengths" for model in BESIDE},
     ),
     must_learn=(("at most 3", None), ("ESimCSE, at most 3", None)),
     tasks="tests",

@@ -34,8 +34,8 @@ PRINTED = {  # by eye (± 5), in the order of the measures; as shares they could
 LEVELS = ("at 50", "at 100")
 SHARES = ("share at 50", "share at 100")
 READ_TO = 5.0
-CURVES = {  # by share of the width, over the largest
-    model: ((1 / 768, 1.0), (50 / 768, at_50 / largest), (100 / 768, at_100 / largest))
+CURVES = {  # by share of the width
+    model: ((1 / 768, largest), (50 / 768, at_50), (100 / 768, at_100))
     for model, (largest, at_50, at_100, *_) in PRINTED.items()
 }
 

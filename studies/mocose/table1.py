@@ -46,7 +46,7 @@ MAINLY = ("STS12", "STS13", "STS14")
 OTHERS = ("STS15", "STS16", "STS-B", "SICK-R")
 
 STUDY = Study(
-    caption="Sentence similarity: seven STS tasks",
+    caption="Sentence similarity by test set",
     method="mocose",
     base=MAIN,
     by_profile=as_coded(wrapping(0.75)),

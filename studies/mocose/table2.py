@@ -41,7 +41,7 @@ ROWS = {
 EARLIER = (*UNTRAINED, "SimCSE-BERT-base")
 
 STUDY = Study(
-    caption="Seven transfer tasks: accuracy of a logistic regression on frozen sentence vectors",
+    caption="Transfer tasks: accuracy of a logistic regression on frozen sentence vectors",
     method="mocose",
     base=MAIN,
     by_profile=as_coded(wrapping(0.75)),

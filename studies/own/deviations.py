@@ -61,7 +61,7 @@ STUDY = Study(
         {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
     metric=AVERAGE,
-    figure=FigureSpec(x="deviation"),
+    figure=FigureSpec(x="deviation", base_name="MoCoSE as its paper has it"),
     reference="paper",
     footnotes=(
         (

@@ -13,12 +13,16 @@ STUDY = Study(
     method="esimcse",
     rows=Axis(
         "momentum",
-        "Momentum λ",
+        "Slow encoder's λ",
         {value: Row({"momentum.lambda": float(value)}) for value in LAMBDAS},
     ),
     columns=Axis("components", "Components", PARTS),
     metric=AVERAGE,
-    figure=FigureSpec(x="momentum", series="components"),
+    figure=FigureSpec(
+        x="momentum",
+        series="components",
+        note="λ: the share of the slow encoder's weights that each step keeps",
+    ),
     reference=("0.995", "ESimCSE"),
     footnotes=(
         (

@@ -1,6 +1,8 @@
 """Every kind of figure is drawn from its CSV files, its artists are counted, and titles say what is
 drawn."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,13 +16,18 @@ from small_study import result, small, stored
 from core.config.scale import MINI
 from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
 from core.report.figure_words import largest_difference
-from core.report.figures import figures, scatters
+from core.report.figures import ends_of_curves, figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import _heading
-from core.report.verdicts import why_unmarked
+from core.report.verdicts import study_result, why_unmarked
+from core.runner.best_scale import stored_setup
+from core.store.store import Store
 from core.study.claim import greater
+from core.study.grid import resolve
 from core.study.study import FigureSpec
 from studies import find
+
+PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 
 
 def title_of(figure):
@@ -58,8 +65,9 @@ def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_thei
     one = result(study, filled(study, level=76.0))
     made = drawn(one)
     assert list(made) == [study.name, f"{study.name}-differences"]
-    (axes,) = made[study.name].axes
-    ours, paper = (line_of(axes, name) for name in ("ours", "paper"))
+    axes, beside = made[study.name].axes
+    ours, paper = line_of(axes, "ours"), line_of(beside, "paper")
+    assert np.ptp(axes.get_ylim()) == pytest.approx(np.ptp(beside.get_ylim()))
     sizes = [float(label) for label in study.axes[0].labels]
     assert list(ours.get_xdata()) == list(paper.get_xdata()) == sizes
     assert list(ours.get_ydata()) == pytest.approx(
@@ -70,7 +78,8 @@ def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_thei
     assert [text.get_text() for text in axes.get_xticklabels()] == list(study.axes[0].labels)
     assert len(points(axes, ".")) == 3 * len(sizes)
     (axes,) = made[f"{study.name}-differences"].axes
-    assert labels_of(axes) == {"one seed", "paper", "ours, no verdict, 95 % interval"}
+    ours = "ours, no verdict, 95 % interval"
+    assert labels_of(axes) == {"one seed", "paper (BERT-base)", ours}
     assert axes.get_ylabel() == study.axes[0].title
     reason = "No verdict: 160 steps are too few to test a queue or a moving average"
     assert title_of(axes.figure).startswith(
@@ -86,7 +95,11 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_sh
     assert points(axes, "D") == pytest.approx([10.0])
     assert points(axes, "o") == pytest.approx([0.05, 5.0, 1.0], abs=1e-3)  # ours, paper's
     ours = {"ours, significant, tested interval", "ours, not significant, tested interval"}
-    assert labels_of(axes) == {"one seed", "paper", *ours}  # nothing of d, which has no run
+    assert labels_of(axes) == {
+        "one seed",
+        "paper (BERT-base)",
+        *ours,
+    }  # nothing of d, which has no run
     assert len(points(axes, "|")) == 10
     marked = [line for line in axes.get_lines() if line.get_marker() == "D"]
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}
@@ -189,6 +202,76 @@ def test_scatters_show_every_run_that_has_both_numbers():
     assert sum(len(group.get_offsets()) for group in axes.collections) == 19
     assert "rank correlation +1.00 over 19 runs" in title_of(made["rank"])
     assert axes.get_legend_handles_labels()[1] == ["MoCoSE (10 runs)", "SimCSE (9 runs)"]
+
+
+def test_a_relation_over_runs_that_the_scale_cannot_judge_is_not_stated():
+    runs = pd.DataFrame(
+        {
+            "scale": "demo",
+            "profile": "paper",
+            "encoder": "small",
+            "method": "mocose",
+            "status": "ok",
+            "score": range(50, 60),
+            "mtd": range(10, 110, 10),
+            "alignment": np.nan,
+            "uniformity": np.nan,
+            "effective_rank": np.nan,
+        }
+    )
+    with drawing():
+        (figure,) = scatters(runs, {"mocose": "160 steps are too few"}).values()
+        (judged_figure,) = scatters(runs, {"esimcse": "160 steps are too few"}).values()
+    assert title_of(figure).endswith("10 runs. No verdict on MoCoSE: 160 steps are too few")
+    assert "correlation" not in title_of(figure)
+    assert "rank correlation +1.00" in title_of(judged_figure)
+    assert figure.axes[0].get_xscale() == "log"
+
+
+def test_rows_and_titles_name_the_encoder_that_ran_and_the_papers_marks_the_papers():
+    study = find("esimcse-table5")
+    figure = drawn(result(study, filled(study)))[study.name]
+    encoder = shown_encoder(result(study, filled(study)))
+    assert figure.axes[0].get_title("left") == f"ESimCSE ({encoder})"
+    assert "paper (BERT-base)" in labels_of(figure.axes[0])
+    assert figure.axes[0].get_xlabel().endswith(f"unsup-SimCSE ({encoder})")
+
+
+def shown_encoder(one):
+    """The encoder of a result's cells."""
+    (name,) = set(cell_frame(one)["encoder"]) - {""}
+    return name
+
+
+def test_singular_values_are_drawn_as_the_paper_prints_them():
+    study = find("mocose-figure7")
+    store = Store("none", PUBLISHED)
+    one = study_result(resolve(study, stored_setup(MINI, store, "paper")), store)
+    figure = drawn(one)[study.name]
+    panel = figure.axes[0]
+    curves = curve_frame(one)
+    mean = curves[curves["model"] == "MoCoSE"].groupby("x")["singular_value"].mean()
+    assert list(line_of(panel, "MoCoSE (n").get_ydata()) == pytest.approx(list(mean.loc[:128]))
+    assert list(line_of(panel, "MoCoSE, paper").get_ydata()) == [220.0, 57.0, 28.0]
+    first = curves[curves["x"] == 1]
+    assert list(first["value"]) == [1.0] * len(first)
+    by_run = curves.groupby(["model", "run_id"])["singular_value"]
+    shares = curves["singular_value"] / by_run.transform("max")
+    assert list(shares) == pytest.approx(list(curves["value"]))
+
+
+def test_a_title_of_curves_says_whether_a_score_falls():
+    study = find("collapse")
+    (series,) = [study.axes[0].name]
+    curves = pd.DataFrame(
+        [("a", 0, "r", 0, 42.0), ("a", 0, "r", 10, 60.0), ("b", 0, "s", 0, 42.0)],
+        columns=[series, "seed", "run_id", "x", "value"],
+    )
+    rows = pd.DataFrame({"failed_seeds": [""]})
+    spec = FigureSpec(kind="curve", series=series)
+    assert ends_of_curves(spec, rows, curves).startswith("Nothing collapses here")
+    fallen = pd.concat([curves, curves[1:2].assign(**{series: "b", "value": 5.0})])
+    assert ends_of_curves(spec, rows, fallen) == "1 of 2 scores end below their start"
 
 
 def test_an_infinite_label_is_a_word():

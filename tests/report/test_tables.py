@@ -15,7 +15,7 @@ from core.config.scale import DEMO, MINI
 from core.report.frames import cell_frame, csv_text
 from core.report.quantities import Rows
 from core.report.quantities import value as value_of
-from core.report.tables import grid, latex, markdown
+from core.report.tables import grid, html, latex, markdown
 from core.report.terminal import terminal
 from core.report.words import of_runs
 from core.study import variants
@@ -179,6 +179,28 @@ def test_what_a_place_says():
         assert row_of(2, stored(small(), a=five, b=other), 5)[1].endswith(mark)
     three = row_of(2, stored(small(), a=five[:3], b=[60.0, 60.2, 60.2]), 3)
     assert three[1] == "+10.03 ± 0.14"  # three seeds mark nothing
+
+
+def test_means_over_other_seeds_than_the_paired_difference_say_so():
+    """Three seeds of one's own beside forty published seeds, of which the later ones are higher."""
+    store = FakeStore()
+    for seed in range(40):
+        score = 50.0 + 0.01 * seed + (5.0 if seed > 2 else 0.0)
+        store.add(config_of(small(), ("a",), seed), score, source="published")
+        if seed < 3:
+            store.add(config_of(small(), ("b",), seed), score + 0.5 + 0.001 * seed)
+    one = result(small(), store)
+    a, b = one.cells
+    assert a.estimate.mean > b.estimate.mean  # while b is higher at each common seed
+    ours, _, paired, *_ = laid_out(one).rows
+    assert ours[1].endswith("† (n=40)") and ours[2].endswith("(n=3)")
+    assert paired[2] == "+0.50 ± 0.00¶"
+    for text in (markdown(one), terminal(one), html(one), latex(one).replace("$^{\\P}$", "¶")):
+        assert text.count("¶") == 2 and "the two means differ in the other direction" in text
+    for seed in range(3, 40):
+        score = 55.5 + 0.01 * seed
+        store.add(config_of(small(), ("b",), seed), score)
+    assert "¶" not in terminal(result(small(), store))
 
 
 def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
