@@ -16,6 +16,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ LONGEST_SOCKET = 107  # bytes of a socket's path on Linux
 SOCKET = "control_privileged"  # the longest name that a daemon gives a socket
 ANSWER = 30.0  # seconds that a daemon has to answer, or to end
 START = 10.0  # seconds after its start until it answers
+# makes a CUDA context, and prints CUDA's error or 0
+CONTEXT = (sys.executable, str(Path(__file__).with_name("cuda_context.py")))
 WITHOUT = "runs share GPUs without it"
 
 
@@ -208,6 +211,7 @@ def _start(folder: Path, uuids: Mapping[str, str]) -> None:
         due = time.monotonic() + START
         while done.returncode == 0 and time.monotonic() < due:
             if _status(folder) == 0:
+                _check_context(folder, visible)
                 return
             time.sleep(0.1)
         lines = printed.read_text(errors="replace").split("\n")
@@ -216,6 +220,29 @@ def _start(folder: Path, uuids: Mapping[str, str]) -> None:
         cause = f"exit status {done.returncode}" if done.returncode else "it does not answer"
     _end(folder)
     raise UserError(f"MPS did not start ({cause}); {WITHOUT}.")
+
+
+def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
+    """End the daemon and raise UserError if no process can use a GPU through it: a container may
+    let a daemon start and keep others from it."""
+    error = ""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(
+            CONTEXT,
+            env={**os.environ, **visible, **_places(folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=ANSWER,
+            check=False,
+            text=True,
+        )
+        error = done.stdout.strip()
+    if error != "0":
+        _end(folder)
+        raise UserError(
+            f"MPS started, but no process can use a GPU through it (CUDA's error {error or 'is unknown'}); "
+            f"{WITHOUT}."
+        )
 
 
 def _end(folder: Path) -> None:

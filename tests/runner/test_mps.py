@@ -4,6 +4,7 @@ runs, ended with the last, and never another's."""
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,18 @@ def test_a_daemon_of_the_user_is_used_and_left_alone(machine, monkeypatch, capsy
     made = trainer(machine, jobs=None)
     assert not made.share and made.jobs == 2 and machine.said() == ["start"]
     assert "No MPS daemon answers at CUDA_MPS_PIPE_DIRECTORY=" in capsys.readouterr().out
+
+
+def test_a_daemon_through_which_no_process_computes_is_ended(machine, monkeypatch, capsys):
+    monkeypatch.setattr(mps, "CONTEXT", (sys.executable, "-c", "print(805)"))
+    made = trainer(machine, jobs=None)
+    assert not made.share and made.jobs == 2 and not machine.folders
+    assert machine.said() == ["start", "quit"]
+    assert "no process can use a GPU through it (CUDA's error 805)" in capsys.readouterr().out
+    monkeypatch.setattr(mps, "CONTEXT", (sys.executable, "-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr(mps, "ANSWER", 0.5)
+    assert mps.join(GPU) is None
+    assert "(CUDA's error is unknown)" in capsys.readouterr().out
 
 
 def test_a_daemon_that_does_not_start_is_one_sentence_and_runs_go_on(machine, monkeypatch, capsys):
