@@ -162,7 +162,11 @@ def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tupl
     options = None if match is None else _options(match["options"] or "")
     if match is None or options is None:
         raise UserError(unclear)
-    columns = tuple(filter(None, options.get("columns", "").split(",")))
+    columns: tuple[str, ...] = ()
+    if "columns" in options:
+        columns = tuple(options["columns"].split(","))
+        if not all(columns):
+            raise UserError(f"--{kind} {place[:120]!r} has a column without a name; name each.")
     config = options.get("config")
     if kind == "pairs" and len(columns) not in (0, len(TABLE_COLUMNS[kind])):
         raise UserError(unclear)

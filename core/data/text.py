@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.config.run import Data
-from core.errors import UserError, refusing
+from core.errors import UserError, counted, refusing
 from core.store.cache import kept
 from core.store.files import regular
 
@@ -66,18 +66,20 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
     UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
+    key: str | list[str] = digest
     if path.suffix == COLUMNS_ENDING:
-        rows = content.count(b"\n")
-        return digest, rows, rows
+        key = ["columns", digest]
 
     def count() -> list[int]:
+        if path.suffix == COLUMNS_ENDING:
+            return [len(columned_lines(content, str(path)))] * 2
         return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
 
     def load(content: bytes) -> list[int]:
         lines, quoted = json.loads(content)
         return [int(lines), int(quoted)]
 
-    lines, quoted = kept(cache / "counts", digest, count, load=load)
+    lines, quoted = kept(cache / "counts", key, count, load=load)
     return digest, lines, quoted
 
 
@@ -86,6 +88,20 @@ def column_count(path: Path) -> int:
     if path.suffix != COLUMNS_ENDING:
         return 1
     return text_bytes(path).partition(b"\n")[0].count(b"\t") + 1
+
+
+def columned_lines(content: bytes, name: str) -> list[list[str]]:
+    """The lines of a text with columns, as the cache holds it. Raises UserError for a line that
+    lacks a column or has a column too many."""
+    lines = [line.split("\t") for line in decoded(content, name).removesuffix("\n").split("\n")]
+    count = len(lines[0])
+    for number, line in enumerate(lines, start=1):
+        if len(line) != count or not all(line):
+            raise UserError(
+                f"{name}, line {number} has no {counted(count, 'column')}; give a .csv or .jsonl "
+                "file with ?columns=, whose columns have names."
+            )
+    return lines
 
 
 def training_text(data: Data, corpus_path: str | None, column: int = 0) -> list[str]:
@@ -100,8 +116,7 @@ def training_text(data: Data, corpus_path: str | None, column: int = 0) -> list[
             "again."
         )
     if data.columns > 1:
-        lines = decoded(content, str(path)).removesuffix("\n").split("\n")
-        return [line.split("\t")[column] for line in lines]
+        return [line[column] for line in columned_lines(content, str(path))]
     return sentences(content, data.reader, str(path))
 
 

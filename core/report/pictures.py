@@ -8,6 +8,8 @@ import hashlib
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -30,6 +32,7 @@ from core.study.study import Study
 MOST_PROCESSES = 8
 FEW = 6  # pictures that one process draws sooner than others start, which takes two seconds
 IDLE = 20  # seconds after which a process ends that has nothing to draw
+PARENT_POLL = 1.0  # seconds between looks whether the command is still there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ class Pictures:
             if self._executor is None:
                 with _quiet_trackers():
                     self._executor = get_reusable_executor(
-                        self.processes, timeout=IDLE, initializer=_ignore_interrupts
+                        self.processes, timeout=IDLE, initializer=_follow_command
                     )
             for waiting in self._waiting:
                 if waiting.images is None:
@@ -203,6 +206,14 @@ def _quiet_trackers() -> Iterator[None]:
             os.environ["PYTHONWARNINGS"] = before
 
 
-def _ignore_interrupts() -> None:
-    """In a drawing process: Ctrl-C is for the command alone."""
+def _follow_command() -> None:
+    """In a drawing process: Ctrl-C is for the command alone, and a command that is killed takes its
+    processes along. They would wait for the rest of an order for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(command: int) -> None:
+    while os.getppid() == command:
+        time.sleep(PARENT_POLL)
+    os._exit(1)

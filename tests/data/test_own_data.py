@@ -336,6 +336,7 @@ def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
         ("missing.json", "missing.json is no file"),
         ("hf:./a.csv#train?column=a", "names no data set and its columns"),
         ("hf:./a.csv#train?columns=a,b", "names no data set and its"),
+        ("hf:./a.csv#train?columns=a,,b,c", "has a column without a name"),
     ):
         with pytest.raises(UserError, match=sentence):
             data_file(place, "pairs", tmp_path)
