@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from desk import until
+from small_runs import thinned
 from threadpoolctl import threadpool_limits
 
 from core.config.identity import canonical_json, run_id
@@ -17,6 +18,7 @@ from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.sources import demo_sources
+from core.data.sts import sets_digest
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop
 from core.runner.plan import PlannedRun
@@ -63,10 +65,8 @@ def launch(launcher: Launcher, run: PlannedRun, stop: Stop | None = None):
 
 def planned(method: str) -> PlannedRun:
     run = at_scale(base(method, "repaired"), DEMO, demo_sources().sources)
-    run = vary(
-        run,
-        {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5, "train.precision": "fp32"},
-    )
+    sizes = {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5}
+    run = vary(run, sizes | {"train.precision": "fp32", "eval.digest": sets_digest(thinned())})
     return PlannedRun(run_id=run_id(run), config=run, cells=("made-up a",), seed=0)
 
 
@@ -75,7 +75,8 @@ def same_as_undisturbed(run: PlannedRun, store: Store, folder) -> None:
     execution = Execution(results_dir=str(folder / "calm"), cache_dir=str(folder / "cache"))
     calm = Store(folder / "calm", None)
     # as in the children: numpy's products round otherwise with another number of threads
-    with threadpool_limits(1):
+    with threadpool_limits(1), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "load_demo", thinned)
         calm.save(run.config, job.run(run.config, execution, lambda message: None))
     ours = store.load(run.run_id)
     theirs = calm.load(run.run_id)
