@@ -217,7 +217,8 @@ def _add_where(parser: Parser) -> None:
     add(
         "--jobs",
         **WHOLE_NUMBER,
-        help="runs at once (default: two a GPU, one a core, as far as memory goes)",
+        help="runs at once (default: two a GPU, or eight at scale mini with NVIDIA's MPS, one a "
+        "core, as far as memory goes)",
     )
     add(
         "--device",
