@@ -52,9 +52,9 @@ from core.runner.train import Surroundings
 from core.store import files
 
 
-def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
-    """Do what the command line asks. The exit status: 0 done, 1 a run failed, 2 bad usage, 128 +
-    signal if stopped."""
+def main(argv: list[str], surroundings: Surroundings | None = None, installed: bool = False) -> int:
+    """Do what the command line asks; the `installed` command works in the current folder. The exit
+    status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
     try:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
@@ -73,7 +73,10 @@ def main(argv: list[str], surroundings: Surroundings | None = None) -> int:
         from studies import CATALOGUE  # reads every study
 
         if surroundings is None:
-            surroundings = Surroundings(catalogue=CATALOGUE, home=HOME)
+            own = HOME
+            if installed and HOME not in (Path.cwd(), *Path.cwd().parents):
+                own = Path.cwd()
+            surroundings = Surroundings(catalogue=CATALOGUE, home=HOME, own=own)
         status = command.do(options, argv, surroundings)
         if sys.stdout is not None:  # it may have been closed before the start
             sys.stdout.flush()  # while a full disk can still be told
@@ -105,7 +108,7 @@ def start() -> None:
     """The command `run-study`, which `pip install -e .` makes."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, stop)
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], installed=True))
 
 
 if __name__ == "__main__":

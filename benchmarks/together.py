@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +17,11 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
+import joblib
+
 from core.errors import UserError, say
 from core.runner import devices, mps
+from core.runner.launch import environment
 
 COUNTS = (1, 2, 4, 8)  # runs at once
 SHAPES = ("mini", "bert-base")
@@ -67,11 +69,12 @@ def train_one(shape: str, seconds: float) -> None:
 
 def rate_of(shape: str, runs: int, seconds: float, variables: Mapping[str, str], words) -> float:
     """Steps a second of so many runs at once together. Raises UserError if a run fails."""
+    threads = max(1, joblib.cpu_count() // runs)
     processes = [
         subprocess.Popen(
             [*words, shape, str(seconds)],
             cwd=devices.PROJECT,
-            env={**os.environ, **variables},
+            env=environment(threads) | dict(variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -20,11 +20,18 @@ from core.errors import UserError, nearest
 from core.runner.option_rules import check_company
 from core.study.study import ENCODERS
 
+INSTALLED = "run-study"  # the command that `pip install -e .` makes
 SHOW = "show"  # the first word of a command that draws what is stored, at the best scale
 MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
+
+
+def program() -> str:
+    """The name by which the command was started."""
+    name = Path(sys.argv[0]).name
+    return name if name == INSTALLED else "run_study.py"
 
 
 class Parser(argparse.ArgumentParser):
@@ -69,12 +76,12 @@ WHOLE_NUMBER: dict[str, Any] = {"type": _count, "metavar": "N"}
 def command_parser() -> Parser:
     """The parser of the command line with every option that it takes."""
     parser = Parser(
-        prog="run_study.py",
+        prog=program(),
         allow_abbrev=False,
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
-        epilog="`run_study.py show STUDY` draws what is stored, in English where it can, and trains "
-        "nothing. `run_study.py evaluate MODEL ...` scores any checkpoint, and `run_study.py judge "
+        epilog=f"`{program()} show STUDY` draws what is stored, in English where it can, and trains "
+        f"nothing. `{program()} evaluate MODEL ...` scores any checkpoint, and `{program()} judge "
         "SCORES ...` judges scores of your own; each has its --help.",
     )
 
@@ -210,7 +217,8 @@ def _add_where(parser: Parser) -> None:
     add(
         "--jobs",
         **WHOLE_NUMBER,
-        help="runs at once (default: two a GPU, one a core, as far as memory goes)",
+        help="runs at once (default: two a GPU, or eight at scale mini with NVIDIA's MPS, one a "
+        "core, as far as memory goes)",
     )
     add(
         "--device",

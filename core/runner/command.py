@@ -8,7 +8,6 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from core.config import fields, methods
 from core.config.identity import NUMERICS
@@ -45,7 +44,7 @@ def did_without_studies(options: Options, around: Surroundings) -> bool:
     elif options.mode == "version":
         print(version())
     elif options.mode == "import":
-        contributions.import_folder(options.imports, store_of(options, around.home), around.home)
+        contributions.import_folder(options.imports, store_of(options, around), around.home)
     else:
         return False
     return True
@@ -62,8 +61,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     # The studies
     catalogue = around.catalogue
     draws = options.mode == "regenerate-figures"
-    store = store_of(options, around.home)
-    figures = (options.results_dir or around.home) / "figures"
+    store = store_of(options, around)
+    figures = (options.results_dir or around.own or around.home) / "figures"
     drawer = StudyDrawer(options, store, store.root, figures)
     if options.mode == "list" and not options.studies:
         studies = list(catalogue.studies)
@@ -134,11 +133,11 @@ def version() -> str:
     return ", ".join(words)
 
 
-def store_of(options: Options, home: Path) -> Store:
+def store_of(options: Options, around: Surroundings) -> Store:
     """The user's results beside the published ones. Raises UserError for a folder that cannot be
     meant."""
-    results = options.results_dir or home / "results"
-    published = home / "results" / "published"
+    results = options.results_dir or (around.own or around.home) / "results"
+    published = around.home / "results" / "published"
     files.refuse_published(results, published)
     if results.exists() and not results.is_dir():
         raise UserError(f"{results} is no folder; give another --results-dir.")

@@ -18,7 +18,7 @@ from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.errors import UserError, counted, no_formula, say
 from core.runner import devices
-from core.runner.cli import Parser, check_names
+from core.runner.cli import Parser, check_names, program
 from core.store.files import write_whole
 
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
@@ -251,7 +251,7 @@ def _expanded(text: str) -> Path:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="run_study.py evaluate",
+        prog=f"{program()} evaluate",
         description="Score an encoder's folder on the STS tests (Spearman x 100, SentEval's "
         "'all').",
     )

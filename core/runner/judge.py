@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.config.section import decimal
 from core.errors import UserError, say
-from core.runner.cli import Parser
+from core.runner.cli import Parser, program
 from core.runner.devices import PROJECT
 from core.store.files import refuse_published, write_changed
 
@@ -74,7 +74,7 @@ def _above_0(text: str) -> float:
 
 def _judge_parser() -> Parser:
     parser = Parser(
-        prog="run_study.py judge",
+        prog=f"{program()} judge",
         allow_abbrev=False,
         description="Judge scores of your own: differences paired by seed, with verdicts that "
         "stay right at most seeds you add.",

@@ -20,7 +20,7 @@ from core.data import encoders, hub
 from core.data.sources import Found, first_digests
 from core.errors import UserError, are, counted, say
 from core.runner import devices
-from core.runner.cli import Options
+from core.runner.cli import INSTALLED, Options, program
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
 from core.runner.launch import STOP_POLL, Ending, Stop, launcher, tail
@@ -49,11 +49,13 @@ WARM = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a command works with. `home` is the folder of `results` and `figures`; children of a
-    process that has loaded `warm` run `job`. The module `trial` tries methods; "" for none."""
+    """What a command works with. `home` has what is published, and `own` gets the user's `results`
+    and `figures` (None: `home`). Children of a process that has loaded `warm` run `job`. The module
+    `trial` tries methods; "" for none."""
 
     catalogue: Catalogue
     home: Path
+    own: Path | None = None
     job: str = "core.training.job:run"
     warm: tuple[str, ...] = WARM
     trial: str = "core.training.trial"
@@ -191,7 +193,10 @@ class RunTrainer:
         if begun:
             still += f", {begun} of them from a checkpoint"
         lines += ["", f"{why} {still}. Go on with:".strip()]
-        return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
+        command = [program()]
+        if command != [INSTALLED]:
+            command = ["python", *command]
+        return [*lines, f"  {shlex.join([*command, *words])}"]
 
     def tried(self, configs: Sequence[RunConfig], anew: bool = False) -> Trials:
         """What trials of the methods of these runs say."""

@@ -14,7 +14,11 @@ from core.runner.draw import times
 from studies import find
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-WITH_ANOTHER = {"threadpoolctl": "scikit-learn's", "markdown-it-py": "rich's"}  # theirs to choose
+WITH_ANOTHER = {  # theirs to choose
+    "threadpoolctl": "scikit-learn's",
+    "markdown-it-py": "rich's",
+    "setuptools": "pip's, for a build",
+}
 OPTIONAL = ("cluster", "evaluate", "rewriting", "dev")
 
 

@@ -1,0 +1,87 @@
+"""`pip install -e .` in a fresh environment, used from another folder; `pip install .` is refused."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+INSTALL = ("install", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
+SCORES = "seed,SimCSE,Mine\n0,76.1,77.0\n1,75.9,77.3\n2,76.4,77.1\n"
+
+
+def can_install() -> bool:
+    """Whether this environment has what a fresh one would fetch."""
+    try:
+        return bool(version("pip")) and int(version("setuptools").partition(".")[0]) > 70
+    except PackageNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory) -> Path:
+    """An environment with the packages of this one, but not the project, beside a checkout."""
+    folder = tmp_path_factory.mktemp("fresh")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    theirs = [path for path in sys.path if path.endswith("-packages")]
+    (packages / "theirs.pth").write_text("\n".join(theirs))
+    checkout = folder / "checkout"
+    (checkout / "results").mkdir(parents=True)
+    for name in ("core", "studies", "tools", "README.md", "LICENSE", "results/published"):
+        (checkout / name).symlink_to(ROOT / name)
+    for file in (ROOT / "pyproject.toml", ROOT / "run_study.py", *ROOT.glob("requirements*.txt")):
+        (checkout / file.name).write_bytes(file.read_bytes())
+    (folder / "away").mkdir()
+    return folder
+
+
+def pip(fresh: Path, *words: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "pip", "--python", fresh / "venv" / "bin" / "python"]
+    return subprocess.run(
+        [*command, *INSTALL, *words],
+        cwd=fresh / "checkout",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def away(fresh: Path, program: str, *words: str) -> str:
+    """What a program of the environment prints in another folder."""
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [fresh / "venv" / "bin" / program, *words],
+        cwd=fresh / "away",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not can_install(), reason="needs pip and setuptools 71 or later")
+def test_an_editable_install_works_from_any_folder_and_a_copy_is_refused(fresh):
+    refused = pip(fresh, ".")
+    sentences = [line.strip() for line in refused.stderr.splitlines() if "pip install -e" in line]
+    assert refused.returncode == 1 and "Traceback" not in refused.stderr
+    assert len(sentences) == 1 and sentences[0].startswith("This project is used from its checkout")
+
+    installed = pip(fresh, "-e", ".")
+    assert installed.returncode == 0, installed.stderr
+    (fresh / "away" / "scores.csv").write_text(SCORES)
+    judged = away(fresh, "run-study", "judge", "scores.csv", "--claim", "Mine > SimCSE")
+    assert "Mine > SimCSE: " in judged
+    assert "usage: run-study judge" in away(fresh, "run-study", "judge", "--help")
+    away(fresh, "run-study", "show", "table6b", "--scale", "demo")
+    table = fresh / "away" / "results" / "demo" / "paper" / "mocose-table6b.csv"
+    assert table.is_file()
+    assert (fresh / "away" / "figures" / "demo").is_dir()
+    assert os.listdir(fresh / "checkout" / "results") == ["published"]
+    words = "import core.api; print(len(core.api.load().runs(scale='demo')))"
+    assert int(away(fresh, "python", "-c", words)) > 100
