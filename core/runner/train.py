@@ -24,6 +24,7 @@ from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
 from core.runner.launch import STOP_POLL, Ending, Launcher, Stop, tail
+from core.runner.names import joined_numbers, typed_command
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.runner.trials import trial_faults
@@ -190,7 +191,7 @@ class RunTrainer:
         if begun:
             still += f", {begun} of them from a checkpoint"
         lines += ["", f"{why} {still}. Go on with:".strip()]
-        return [*lines, f"  {shlex.join(['python', 'run_study.py', *words])}"]
+        return [*lines, f"  {shlex.join([*typed_command(), *joined_numbers(words)])}"]
 
     def trial_faults(self, plan: Plan, anew: bool = False) -> list[str]:
         """What is wrong with the methods of missing runs, in sentences; empty if nothing is."""
