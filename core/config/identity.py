@@ -28,14 +28,31 @@ NUMERICS = 2  # raised when a change of code is meant to change results
 @functools.cache  # a report asks for the id of each run many times
 def run_id(run: RunConfig) -> str:
     """16 hex digits that name everything that can move a number of this run."""
-    return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
+    return text_id(canonical_json(run))
+
+
+def text_id(text: str) -> str:
+    """The identity of the run whose canonical JSON this is."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def canonical_json(run: RunConfig) -> str:
     """The text that is hashed: sorted keys, no spaces, each section tagged with its kind."""
-    document = {"numerics": NUMERICS, "run": to_plain(run)}
+    texts = []
+    for name, content in sorted(_plain_fields(run).items()):
+        section = isinstance(content, Section)
+        texts.append(f'"{name}":{_section_text(content) if section else _text(content)}')
+    return f'{{"numerics":{NUMERICS},"run":{{{",".join(texts)}}}}}'
+
+
+@functools.cache  # the runs of a study share most of their sections
+def _section_text(section: Section) -> str:
+    return _text(section)
+
+
+def _text(value: Any) -> str:
     return json.dumps(
-        document, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
+        to_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
     )
 
 
@@ -44,20 +61,25 @@ def to_plain(value: Any) -> Any:
     for the runs of every method), or under `section` where a field is called kind. Raises TypeError
     for anything that JSON cannot hold exactly."""
     if isinstance(value, Section):
-        tag = "section" if "kind" in field_types(type(value)) else "kind"
-        plain: dict[str, Any] = {tag: type(value).__name__}
-        if isinstance(value, RunConfig):
-            plain = {**dict.fromkeys(NAMED_BY_ALL), tag: "RunConfig"}
-        for field in dataclasses.fields(value):
-            content = getattr(value, field.name)
-            if "neutral" not in field.metadata or content != field.metadata["neutral"]:
-                plain[public_name(field.name)] = to_plain(content)
-        return plain
+        return {name: to_plain(content) for name, content in _plain_fields(value).items()}
     if type(value) is tuple:
         return [to_plain(item) for item in value]
     if value is None or type(value) in (bool, int, float, str):
         return value
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot stand in a run configuration")
+
+
+def _plain_fields(section: Section) -> dict[str, Any]:
+    """The fields of a section by public name, without those at their neutral value, and its tag."""
+    tag = "section" if "kind" in field_types(type(section)) else "kind"
+    fields: dict[str, Any] = {tag: type(section).__name__}
+    if isinstance(section, RunConfig):
+        fields = {**dict.fromkeys(NAMED_BY_ALL), tag: "RunConfig"}
+    for field in dataclasses.fields(section):
+        content = getattr(section, field.name)
+        if "neutral" not in field.metadata or content != field.metadata["neutral"]:
+            fields[public_name(field.name)] = content
+    return fields
 
 
 def from_canonical_json(text: str) -> tuple[RunConfig, int]:

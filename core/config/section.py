@@ -26,6 +26,7 @@ NAMES: dict[Any, str] = {
     type(None): "none",
     tuple[tuple[int, int], ...]: "ranges such as 0-128 or 0-128,384-512",
 }
+REMEMBERED = (int, str, bool)  # values that a field has once passed; of floats, -0.0 equals 0.0
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -64,8 +65,13 @@ class Typed:
     def __post_init__(self) -> None:
         for field in _declared(type(self)):
             value = getattr(self, field.name)
-            if type(value) not in field.plain:
-                object.__setattr__(self, field.name, field.checked(value))
+            kind = type(value)
+            if kind in field.plain or (kind in REMEMBERED and (kind, value) in field.passed):
+                continue
+            checked = field.checked(value)
+            object.__setattr__(self, field.name, checked)
+            if kind in REMEMBERED and checked is value:
+                field.passed.add((kind, value))
         self.check()
 
     @classmethod
@@ -127,6 +133,7 @@ class Declared:
     bounds: tuple[Bound, ...]
     plain: frozenset[type]
     is_float: bool
+    passed: set[tuple[type, Any]] = dataclasses.field(default_factory=set)
 
     def checked(self, value: Any) -> Any:
         """The value as the annotation wants it, or UserError naming place, value and what is

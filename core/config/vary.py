@@ -35,6 +35,8 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     before the cross-field rules are checked, so that fields which go together can be changed
     together.
     """
+    if not changes:
+        return run
     # by section and dot: "queue."; "" is the run itself
     values: dict[str, dict[str, Any]] = {"": {}}
     for path, value in changes.items():

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -21,10 +21,11 @@ import joblib
 import matplotlib
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
+from matplotlib.figure import Figure
 
 from core.errors import UserError
 from core.report.drawing import drawing, image
-from core.report.figures import figures
+from core.report.figures import figures, scatters
 from core.store import cache, code
 from core.store.files import write_changed
 from core.study.study import Study
@@ -47,21 +48,58 @@ class Order:
     judged: bool
     kinds: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """What messages call these figures."""
+        return self.study.name
+
+    def portable(self) -> Order:
+        """The order without claims: they are functions, which no digest and no other process can
+        read."""
+        return replace(self, study=replace(self.study, claims=()))
+
     def images(self) -> dict[str, bytes]:
         """The files by name."""
-        images = {}
         with drawing():
             drawn = figures(self.study, self.cells, self.curves, self.heading, self.judged)
-            for name, figure in drawn.items():
-                for kind in self.kinds:
-                    images[f"{name}.{kind}"] = image(figure, kind)
-        return images
+            return _images(drawn, self.kinds)
 
-    def digest(self) -> str:
-        """The name of all that the files depend on."""
-        inputs = [code.digest(), matplotlib.__version__, pd.__version__, repr(self.study)]
-        inputs += [self.cells.to_csv(), self.curves.to_csv(), self.heading, repr(self.judged)]
-        return cache.key_digest([*inputs, *self.kinds])
+    def inputs(self) -> list[str]:
+        """What the files depend on, beside the code."""
+        frames = [self.cells.to_csv(), self.curves.to_csv()]
+        return [repr(self.study), *frames, self.heading, repr(self.judged), *self.kinds]
+
+
+@dataclass(frozen=True, slots=True)
+class Scatters:
+    """The figures over all runs of a scale and profile, from runs.csv. `unjudged` says by method
+    why the scale can judge none of its studies."""
+
+    runs: pd.DataFrame
+    unjudged: Mapping[str, str]
+    name: str = "all runs"
+
+    def portable(self) -> Scatters:
+        """The order as another process reads it."""
+        return self
+
+    def images(self) -> dict[str, bytes]:
+        """The files by name."""
+        with drawing():
+            return _images(scatters(self.runs, self.unjudged), ("png",))
+
+    def inputs(self) -> list[str]:
+        """What the files depend on, beside the code."""
+        return ["scatters", self.runs.to_csv(), json.dumps(self.unjudged)]
+
+
+def _images(drawn: Mapping[str, Figure], kinds: Iterable[str]) -> dict[str, bytes]:
+    """The files of figures by name."""
+    images = {}
+    for name, figure in drawn.items():
+        for kind in kinds:
+            images[f"{name}.{kind}"] = image(figure, kind)
+    return images
 
 
 class Pictures:
@@ -77,18 +115,22 @@ class Pictures:
         self.processes = processes or min(joblib.cpu_count(), MOST_PROCESSES)
         self.names: dict[str, set[str]] = {}  # of the files by study, as drawn last
         self.faults: dict[str, str] = {}  # why a study's figures could not be drawn
+        self._versions = (code.digest(), matplotlib.__version__, pd.__version__)
         self._waiting: list[_Waiting] = []
         self._executor: Any = None  # loky has no types
 
-    def add(self, order: Order, folder: Path, clean: Callable[[set[str]], object]) -> None:
+    def add(
+        self, order: Order | Scatters, folder: Path, clean: Callable[[set[str]], object]
+    ) -> None:
         """Draw an order into `folder`; `clean` gets the names of its files when they are
         written."""
-        # claims are functions, which no digest and no other process can read
-        order = replace(order, study=replace(order.study, claims=()))
-        digest = order.digest() if self.memory else ""
+        order = order.portable()
+        digest = ""
+        if self.memory:
+            digest = cache.key_digest([*self._versions, *order.inputs()])
         names = self._lying(digest, folder)
         if names is not None:
-            self.names[order.study.name] = names
+            self.names[order.name] = names
             clean(names)
             return
         self._waiting.append(_Waiting(order, folder, clean, digest))
@@ -119,17 +161,19 @@ class Pictures:
                     )
             for waiting in self._waiting:
                 if waiting.images is None:
-                    waiting.images = self._executor.submit(Order.images, waiting.order)
+                    waiting.images = self._executor.submit(
+                        type(waiting.order).images, waiting.order
+                    )
         except (OSError, RuntimeError):  # no semaphores, no processes, or one that was killed
             self.processes = 1
 
     def _write(self, waiting: _Waiting) -> None:
         images = self._images(waiting)
-        self.names[waiting.order.study.name] = {*images}
+        self.names[waiting.order.name] = {*images}
         for name, picture in images.items():
             write_changed(waiting.folder / name, picture)
         waiting.clean({*images})
-        if self.memory and waiting.order.study.name not in self.faults:
+        if self.memory and waiting.order.name not in self.faults:
             digests = {name: _picture_digest(picture) for name, picture in images.items()}
             with contextlib.suppress(UserError):
                 cache.keep(self.memory, waiting.digest, "json", json.dumps(digests).encode())
@@ -145,7 +189,7 @@ class Pictures:
             raise
         except Exception as error:
             words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            self.faults[waiting.order.study.name] = words
+            self.faults[waiting.order.name] = words
             return {}
 
     def _lying(self, digest: str, folder: Path) -> set[str] | None:
@@ -168,7 +212,7 @@ class Pictures:
 class _Waiting:
     """An order that is not written yet, and its files to come."""
 
-    order: Order
+    order: Order | Scatters
     folder: Path
     clean: Callable[[set[str]], object]
     digest: str

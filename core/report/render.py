@@ -15,10 +15,9 @@ from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
 from core.report.comparability import Reasons
-from core.report.drawing import drawing, image
-from core.report.figures import figures, scatters
+from core.report.figures import figures
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
-from core.report.pictures import Order, Pictures, drawn_together
+from core.report.pictures import Order, Pictures, Scatters, drawn_together
 from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -194,12 +193,12 @@ def _unjudged(results: Iterable[Judged]) -> dict[str, str]:
     return {method: in_title(words) for method, words in why.items() if method not in judged}
 
 
-def _images(pictures: Mapping[str, Figure], kinds: Sequence[str]) -> dict[str, bytes]:
-    images = {}
-    for name, figure in pictures.items():
-        for kind in kinds:
-            images[f"{name}.{kind}"] = image(figure, kind)
-    return images
+def draw_runs(results: Sequence[Judged], tables: Path, folder: Path, pictures: Pictures) -> None:
+    """Write runs.csv, a row for each run of these studies, and order the figures over all runs."""
+    if results:
+        runs = frames.summary_frame(results)
+        _write_all(tables, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
+        pictures.add(Scatters(runs, _unjudged(results)), folder, lambda names: None)
 
 
 def is_ours(page: Path) -> bool:
@@ -227,13 +226,6 @@ def render_index(
         if not by_name and key[1] != PROFILES[0]:
             continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
-        if by_name:
-            runs = frames.summary_frame(by_name.values())
-            text = frames.csv_text(runs, digits=6)
-            _write_all(results_dir.joinpath(*key), {"runs.csv": text.encode()})
-            with drawing():
-                pictures = scatters(runs, _unjudged(by_name.values()))
-                _write_all(figures_dir.joinpath(*key), _images(pictures, ["png"]))
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -173,8 +174,7 @@ def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
     """
     if loaded is None:
         loaded = {}
-    bar = resolve_cells(SIMCSE, replace(grid.setup, seeds=1))
-    learnt = _cells(bar, store, loaded)
+    learnt = _cells(_bar(replace(grid.setup, seeds=1)), store, loaded)
     simcse = _counting(learnt, worst_values(learnt))[0].runs
     by_part = [(part, _cells(part, store, loaded)) for part in grid.parts()]
     worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
@@ -188,6 +188,12 @@ def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
         return results[0]
     every = tuple(chain.from_iterable(result.cells for result in results))
     return replace(results[0], grid=grid, cells=every, by_value=tuple(results))
+
+
+@functools.cache  # every study of a setup has the same
+def _bar(setup: Setup) -> Grid:
+    """SimCSE's own runs."""
+    return resolve_cells(SIMCSE, setup)
 
 
 def _aggregate(grid: Grid) -> str:
@@ -214,7 +220,7 @@ def _counting(
         runs = []
         for run in cell.runs:
             number = counted(run.status, run.value, cell.metric, worst[cell.metric])
-            runs.append(replace(run, value=number))
+            runs.append(run if number == run.value else replace(run, value=number))
         counting.append(replace(cell, runs=tuple(runs)))
     return counting
 
@@ -250,7 +256,7 @@ def _load(store, identity: str, seed: int) -> RunResult:
     if store is None or not store.has(identity, use_published=True):
         return missing
     try:
-        run = store.load(identity)
+        run = store.load(identity, expected=True)
     except UserError as error:  # a damaged file: the other runs can still be shown
         return replace(missing, trouble=str(error))
     rows = Rows(run.table, run.provenance)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -307,16 +307,43 @@ class Judgeable(NamedTuple):
         return f"{self.able} of {self.claims} claims can be judged at scale {self.scale}."
 
 
+class _Untrained(NamedTuple):
+    """A store as if it held these runs alone."""
+
+    store: Any
+    runs: set[str]
+
+    def has(self, run: str, use_published: bool = False) -> bool:
+        """Whether a run is one of them, and stored."""
+        if self.store is None or run not in self.runs:
+            return False
+        return self.store.has(run, use_published=use_published)
+
+    def load(self, run: str, expected: bool = False) -> Any:
+        """Likewise `Store.load`."""
+        return self.store.load(run, expected)
+
+
+def _untrained_runs(grid: Grid) -> set[str]:
+    """The first run of each cell that a claim has on the untrained encoder."""
+    runs = set()
+    for claim in grid.study.claims:
+        if claim.untrained is not None:
+            cells = grid.of(grid.study.cells_of(claim.untrained.contrasts()))
+            runs |= {cell.run_ids[0] for cell in cells if cell.run_ids}
+    return runs
+
+
 def judgeable(grids: Iterable[Grid], store=None) -> list[Judgeable]:
     """Which claims of each study with claims its scale can judge.
 
-    Stored runs are read for claims on the untrained encoder alone: all took a minute.
+    Of stored runs only the first are read, of the cells that claims have on the untrained encoder:
+    all took a minute.
     """
     by_study = []
     for grid in grids:
         if grid.study.claims:
-            of_untrained = any(claim.untrained is not None for claim in grid.study.claims)
-            result = study_result(grid, store if of_untrained else None)
+            result = study_result(grid, _Untrained(store, _untrained_runs(grid)))
             able = sum(not verdict.barred for verdict in result.verdicts)
             claims = len(result.verdicts)
             by_study.append(

@@ -71,10 +71,10 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
 
     # What needs no scale
     if draws and options.publish:
-        redraw_published(around.home, catalogue.studies)
+        redraw_published(around.home, catalogue.studies, catalogue.folders)
         return 0
     if draws and options.all and options.scale is None:
-        drawer.redraw(studies)
+        drawer.redraw(studies, folders=catalogue.folders)
         return 0
     if options.shows and options.scale is None:
         options.scale = best_scale(studies, store, options.profile or PROFILES[0])
@@ -150,11 +150,10 @@ def store_of(options: Options, around: Surroundings) -> Store:
 
 def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
     """The studies that a command names, each once, or every study; prints what is wrong with other
-    files. Raises UserError for a study that does not exist or is wrong."""
-    faults = list(catalogue.faults.values())
+    files of their folders. Raises UserError for a study that does not exist or is wrong."""
     studies: dict[str, Study] = {}
     if options.all:
-        _refuse_all(faults)
+        _refuse_all(list(catalogue.faults.values()))
         studies = {study.name: study for study in catalogue.studies}
     for name in studies_meant(options.studies, catalogue):
         for file, fault in catalogue.faults.items():
@@ -166,8 +165,10 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
             _say_others(name, group[0], catalogue)
     for study in studies.values():
         catalogue.check(study)
-    for fault in faults:
-        print(f"Passed over: {fault}")
+    folders = {file.parent for file, study in catalogue.files.items() if study.name in studies}
+    for file, fault in catalogue.faults.items():
+        if file.parent in folders:
+            print(f"Passed over: {fault}")
     return list(studies.values())
 
 
@@ -329,7 +330,8 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
             continue
         grid = resolve(study, setup)
         plan = planning.plan([grid], training.store, use_published=training.options.use_published)
-        judged = [f"{entry.able} of {entry.claims}" for entry in judgeable([grid])]
+        claims = judgeable([grid], training.store)
+        judged = [f"{entry.able} of {entry.claims}" for entry in claims]
         time = spoken(expected.wall(plan.missing)) if plan.missing else ""
         done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
         rows.append([study.name, done, time, *(judged or [""]), study.caption])

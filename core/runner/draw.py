@@ -8,9 +8,8 @@ import functools
 import itertools
 import os
 import shutil
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from core.config.methods import PROFILES, base
 from core.config.scale import SCALES
 from core.data import sources as finding
 from core.errors import UserError, are, counted, refusing, say
+from core.runner import redrawn
 from core.runner.best_scale import ENGLISH, has_answer, stored_setup
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the report brings scipy
 
 # of our page; it and its files are written over, and no others
 PAGE = ("index.html", "README.md", "claims.csv", "comparability.csv")
+PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
 
 class StudyDrawer:
@@ -77,9 +78,7 @@ class StudyDrawer:
         """Print a study's table and verdicts, and below the made-up language what English says."""
         from core.report.terminal import english, terminal
 
-        width = None
-        if sys.stdout.isatty():
-            width = shutil.get_terminal_size().columns
+        width = shutil.get_terminal_size((PIPE_COLUMNS, 1)).columns
         setup = result.setup
         page = self.results / setup.scale.name / setup.profile / f"{result.study.name}.md"
         say(*terminal(result, width, str(page)).split("\n"))
@@ -90,11 +89,25 @@ class StudyDrawer:
             say("", f"  {english(other)}")
 
     def redraw(
-        self, studies: Sequence[Study], only: str | None = None
+        self,
+        studies: Sequence[Study],
+        only: str | None = None,
+        folders: Collection[Path] = (),
     ) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
-        profiles; the results of all, by scale and profile."""
+        profiles; the results of all, by scale and profile. With the `folders` of all studies
+        nothing is drawn, and there are no results, if nothing is new since the last redraw."""
         say("Drawing what is stored; this takes up to a minute.")
+        memory = _memory("redrawn") if folders else None
+        key = ""
+        if memory is not None:
+            places = {"results": self.results, "figures": self.figures}
+            chosen = {"seeds": self.options.seeds, "profile": self.options.profile}
+            key = redrawn.inputs(self.store, folders, {**places, **chosen, "small": self.small})
+            if redrawn.is_there(memory, key, self.results, self.figures):
+                page = self.results / "index.html"
+                say(f"Nothing is new: tables, figures and {page} lie as they were drawn.")
+                return {}
         report = _report()
         if not report.is_ours(self.results / "index.html"):
             for name in PAGE:
@@ -105,14 +118,19 @@ class StudyDrawer:
                     )
         grids = self._grids(studies)
         results = dict[tuple[str, str], list]()
+        whole = True  # no study failed
         with _pictures() as pictures:
             for (scale, profile), of_both in grids.items():
                 begun = started(of_both, self.store)
                 if begun and only in (None, scale) and self.options.profile in (None, profile):
                     results[scale, profile] = self.render(begun, pictures)
+                    whole = whole and len(results[scale, profile]) == len(begun)
                 else:
                     stored = report.gathered(begun, self.store)
                     results[scale, profile] = [result for result in stored if result.begun]
+                key_folder = Path(scale) / profile
+                tables, images = self.results / key_folder, self.figures / key_folder
+                report.draw_runs(results[scale, profile], tables, images, pictures)
         for study, fault in pictures.faults.items():
             say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
         drawn = [result for of_scale in results.values() for result in of_scale]
@@ -121,6 +139,8 @@ class StudyDrawer:
             print("No study is started; train one, and it can be redrawn.")
         seconds = {"mini": functools.partial(gpu_seconds, encoder=MINI_SHAPE), "paper": gpu_seconds}
         say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
+        if whole and not pictures.faults:
+            redrawn.keep(memory, key, self.results, self.figures)
         return results
 
     def _grids(self, studies: Sequence[Study]) -> dict[tuple[str, str], list[Grid]]:
@@ -151,14 +171,18 @@ class StudyDrawer:
         return results
 
 
+def _memory(name: str) -> Path | None:
+    """The folder that remembers what was drawn; None without a cache, and then all is drawn."""
+    with contextlib.suppress(UserError):
+        return cache_folder() / name
+    return None
+
+
 @contextlib.contextmanager
 def _pictures() -> Iterator[Pictures]:
     """What draws the figures of a whole redraw: in several processes, under a bar at the end."""
     from core.report.pictures import drawn_together
 
-    memory = None
-    with contextlib.suppress(UserError):  # without a cache all is drawn
-        memory = cache_folder() / "figures"
     columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
@@ -169,7 +193,7 @@ def _pictures() -> Iterator[Pictures]:
         bar.update(task, completed=done, total=of)
 
     try:
-        with drawn_together(memory, note=note) as pictures:
+        with drawn_together(_memory("figures"), note=note) as pictures:
             yield pictures
     finally:
         bar.stop()
@@ -304,16 +328,18 @@ def publish_and_draw(
     redraw_published(home, every)
 
 
-def redraw_published(home: Path, studies: Sequence[Study]) -> None:
+def redraw_published(home: Path, studies: Sequence[Study], folders: Collection[Path] = ()) -> None:
     """Draw everything that is published and README's findings, and remove the files of studies that
-    nothing published starts any more; where nothing of a scale can be read, all files stay."""
+    nothing published starts any more; where nothing of a scale can be read, all files stay.
+    `folders` as in `StudyDrawer.redraw`."""
     published = home / "results" / "published"
     figures = home / "figures" / "published"
     every = Options(seeds=None, profile=None)
     lock = home / "results" / ".locks" / "redrawing.lock"
     with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
         store = Store(published / "none", published)
-        drawn = StudyDrawer(every, store, published, figures, small=True).redraw(studies)
+        drawer = StudyDrawer(every, store, published, figures, small=True)
+        drawn = drawer.redraw(studies, folders=folders)
 
     from core.report import readme, render
 

@@ -250,8 +250,7 @@ def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> 
         return float(seconds)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         speed = f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
-        say(
-            f"This CPU could not be timed ({type(error).__name__}); times assume {speed} for each "
-            "thread."
-        )
+        stopped = isinstance(error, subprocess.CalledProcessError) and error.returncode < 0
+        if not stopped:  # by a signal, such as that of Ctrl-C
+            say(f"This CPU could not be timed; times assume {speed} for each thread.")
         return 12 * encoder.products / DEFAULT_SPEED / threads

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from core.errors import UserError
 from core.study.catalogue import Catalogue
@@ -18,7 +22,7 @@ def studies_meant(words: Sequence[str], catalogue: Catalogue) -> list[str]:
     """The names of studies and papers that these words mean; prints what a word was read as.
     Raises UserError for a word that names several studies, or an option without its hyphens."""
     names: list[str] = []
-    for name in _with_papers(_with_numbers(words), catalogue):
+    for name in _with_papers(joined_numbers(words), catalogue):
         study = _of_claim(name, catalogue)
         if study:
             print(f"{name} is a claim of {study}.")
@@ -37,7 +41,27 @@ def _is_name(name: str, catalogue: Catalogue) -> bool:
     return any(f"-{study.name}".endswith(f"-{name}") for study in catalogue.studies)
 
 
-def _with_numbers(words: Sequence[str]) -> list[str]:
+def typed_command() -> list[str]:
+    """The words that start this program from the current folder, as it was started now."""
+    script = sys.argv[0]
+    if Path(script).name == "run-study":  # of `pip install -e .`
+        return [_as_typed(script)]
+    if Path(script).name != "run_study.py":  # started by other code
+        script = "run_study.py"
+    return [_as_typed(sys.executable), script]
+
+
+def _as_typed(program: str) -> str:
+    """A program by its name where the shell finds it so, else by its place, from here if it lies
+    below."""
+    name = Path(program).name
+    if shutil.which(name) == program:
+        return name
+    place = os.path.relpath(program)
+    return program if place.startswith(os.pardir) else place
+
+
+def joined_numbers(words: Sequence[str]) -> list[str]:
     """The words with `table 7` as `table7`."""
     names: list[str] = []
     for word in words:
@@ -72,7 +96,7 @@ def _of_claim(key: str, catalogue: Catalogue) -> str:
 
 def _refuse_guess(name: str, catalogue: Catalogue) -> None:
     """Raise UserError for a name of no study that yet says what is meant."""
-    if _is_name(name, catalogue):
+    if _is_name(name, catalogue) or catalogue.faults_of(name):
         return
     if name.lower() in OPTIONS_MEANT:
         raise UserError(f"There is no study {name!r}; did you mean --{name.lower()}?")

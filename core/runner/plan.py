@@ -57,7 +57,7 @@ class Plan:
         missing = len(self.missing)
         runs = counted(len(self.runs), "run")
         if cells > len(self.runs):
-            runs += f", which {cells} cells × seeds share"
+            runs += f" for {cells} cells × seeds"
         done = len(self.runs) - missing
         return f"{runs}: {done or 'none'} done, {missing or 'none'} to train."
 

@@ -20,10 +20,11 @@ from core.data import encoders, hub
 from core.data.sources import Found, first_digests
 from core.errors import UserError, are, counted, say
 from core.runner import devices
-from core.runner.cli import INSTALLED, Options, program
+from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
 from core.runner.launch import STOP_POLL, Ending, Stop, launcher, tail
+from core.runner.names import joined_numbers, typed_command
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.runner.trials import Trials, tried
@@ -193,10 +194,7 @@ class RunTrainer:
         if begun:
             still += f", {begun} of them from a checkpoint"
         lines += ["", f"{why} {still}. Go on with:".strip()]
-        command = [program()]
-        if command != [INSTALLED]:
-            command = ["python", *command]
-        return [*lines, f"  {shlex.join([*command, *words])}"]
+        return [*lines, f"  {shlex.join([*typed_command(), *joined_numbers(words)])}"]
 
     def tried(self, configs: Sequence[RunConfig], anew: bool = False) -> Trials:
         """What trials of the methods of these runs say."""

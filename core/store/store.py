@@ -152,17 +152,17 @@ class Store:
             return _ID.fullmatch(files.regular(path).read_text().strip()) is not None
         return False
 
-    def load(self, run: str) -> StoredRun:
-        """The user's own run, else the published or imported one. Raises MissingRun, CorruptRun or
-        OtherVersion."""
+    def load(self, run: str, expected: bool = False) -> StoredRun:
+        """The user's own run, else the published or imported one. `expected`: the id is of a
+        configuration that the caller has. Raises MissingRun, CorruptRun or OtherVersion."""
         path = self.path("runs", run)
         packed = None if path.exists() else self.pack_of(run)
         if packed is not None:
             _, pack = packed
             where = f"Run {run} in {pack.path}"
-            return records.stored_run(*pack.read(run), pack.source, where)
+            return records.stored_run(*pack.read(run), pack.source, where, expected)
         table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
-        return records.stored_run(table, footer, "own", path)
+        return records.stored_run(table, footer, "own", path, expected)
 
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""

@@ -33,6 +33,11 @@ class Catalogue:
         for file, study in files.items():
             self.groups[file.parent.name] = (*self.groups.get(file.parent.name, ()), study)
 
+    @property
+    def folders(self) -> set[Path]:
+        """The folders that hold the folders of papers."""
+        return {file.parents[1] for file in (*self.files, *self.faults)}
+
     def find(self, name: str) -> Study:
         """The study of that name; without the paper, the first that has it: `table7` is
         `mocose-table7`. Raises UserError: the study's fault, or the nearest name."""
@@ -42,14 +47,25 @@ class Catalogue:
         studies |= {study.name: study for study in self.studies}
         if name in studies:
             return studies[name]
-        unread = ""
-        for file, sentence in self.faults.items():
-            stem = file.stem.replace("_", "-")
-            if name in (stem, f"{file.parent.name}-{stem}"):
-                raise UserError(sentence)
-            unread += f" A file cannot be read: {sentence}"
+        faults = self.faults_of(name)
+        if faults:
+            raise UserError(faults[0])
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        raise UserError(f"There is no study {name[:80]!r}; {hint}{unread}")
+        unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults.values())
+        if unread:
+            raise UserError(f"There is no study {name[:80]!r}.{unread} Or {hint}")
+        raise UserError(f"There is no study {name[:80]!r}; {hint}")
+
+    def faults_of(self, name: str) -> list[str]:
+        """What is wrong with the study of that name, or with its paper."""
+        faults = []
+        for file, sentence in self.faults.items():
+            folder = file.parent.name
+            stem = file.stem.replace("_", "-")
+            of_paper = stem == "--init--" and name.startswith(f"{folder}-")
+            if of_paper or name in (folder, stem, f"{folder}-{stem}"):
+                faults.append(sentence)
+        return faults
 
     def check(self, study: Study) -> None:
         """Refuse a study of which some cell makes no run. Raises UserError with the file and line,

@@ -5,6 +5,7 @@ A command resolves each study once. Plans, drawings, verdicts and costs read the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -141,7 +142,9 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     paper = study.paper_config(cell, setup.profile)
     named = study.named(cell, setup.profile)
     base = None
-    unavailable = _without_sources(cell, setup) or _without_scores(study, cell, setup)
+    printed = paper if setup.profile == "paper" else study.paper_config(cell, "paper")
+    metric = study.metric_of(cell)
+    unavailable = _without_sources(cell, setup) or _without_scores(printed, metric, setup)
     if unavailable is None:
         base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
         in_run_units = study.units == "run"
@@ -156,7 +159,7 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
         configs = tuple([_seeded(base, names_data_seed, seed) for seed in seeds])
     return GridCell(
         cell=cell,
-        metric=study.metric_of(cell),
+        metric=metric,
         unavailable=unavailable,
         paper=paper,
         base=base,
@@ -181,6 +184,7 @@ def _settings(study: Study, cell: Cell) -> dict[str, str]:
     return {**study.settings, **study.varied_values(cell)}
 
 
+@functools.cache  # studies share runs, and a report goes through all of them
 def _seeded(run: RunConfig, names_data_seed: bool, seed: int) -> RunConfig:
     if names_data_seed:
         return vary(run, {"seed.model": seed})
@@ -202,15 +206,14 @@ def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
     return None
 
 
-def _without_scores(study: Study, cell: Cell, setup: Setup) -> Reason | None:
-    """Why the runs of a cell leave no number here."""
-    run = study.paper_config(cell, "paper")
+def _without_scores(run: RunConfig, metric: Metric, setup: Setup) -> Reason | None:
+    """Why the runs of a cell leave no number here; `run` is the paper's."""
     if run.columns > setup.sources.corpus_columns:
         return Reason("no columns", needs_columns(run.columns, not setup.scale.generated))
     transfer = run.eval.transfer
     if transfer and setup.sources.transfer_digest is None:
         return Reason("no transfer tasks", "the evaluation data has no transfer tasks")
-    return unmeasured(study.metric_of(cell), transfer, setup.scale)
+    return unmeasured(metric, transfer, setup.scale)
 
 
 def _without_text(run: RunConfig, setup: Setup) -> Reason | None:

@@ -202,6 +202,8 @@ class Study(Typed):
 
     def matching(self, labels: Labels) -> tuple[Cell, ...]:
         """The cells with these labels, None matching any; empty if there are none."""
+        if None not in labels:
+            return tuple(cell for cell in self.cells if cell.labels == labels)
         return tuple(cell for cell in self.cells if matches(labels, cell.labels))
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:

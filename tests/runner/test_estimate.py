@@ -113,7 +113,7 @@ def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, caps
     unknown = token_seconds(BERT_BASE, "fp32", 2, 25)
     # a product and a sum, six passes
     assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)
-    assert "This CPU could not be timed (FileNotFoundError)" in capsys.readouterr().out
+    assert "This CPU could not be timed; times" in capsys.readouterr().out
     token_seconds.cache_clear()
 
 

@@ -255,11 +255,7 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     ):
         assert command(*words.split()) == (2, "", sentence)
     status, out, wrong = command("mocose-table3", "--plan")
-    assert (
-        (status, wrong) == (0, "")
-        and f"Passed over: {sentence}" in out
-        and "18 runs: none done" in out
-    )
+    assert (status, wrong) == (0, "") and "Passed over" not in out and "18 runs: none done" in out
 
 
 def test_a_study_that_is_one_file_is_trained_and_stored(desk):

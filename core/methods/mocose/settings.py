@@ -3,6 +3,7 @@ paper's sentence; what the paper leaves unsaid is a guess, and the same in all t
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -337,6 +338,8 @@ class MoCoSERun(RunConfig):
         return self.queue.size
 
     def initial_share(self, step: int) -> float:
+        if self.ema.end is None:
+            return math.prod(itertools.repeat(self.ema.start, step))
         return math.prod(
             ema_decay(self.ema, update, self.train.steps) for update in range(1, step + 1)
         )
