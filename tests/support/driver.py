@@ -25,6 +25,7 @@ def without_drawing() -> None:
     module = types.ModuleType("core.report.render")
     module.render = lambda *_: (["drew nothing"], [])
     module.gathered = lambda *_: []
+    module.draw_runs = lambda *_: None
     module.render_index = lambda *_: []
     module.is_ours = lambda page: page.is_file() and b"Which ablations" in page.read_bytes()
     sys.modules["core.report.render"] = core.report.render = module
