@@ -163,8 +163,9 @@ def _declared(typed: type[Typed]) -> list[Declared]:
         for option in options:
             is_class = isinstance(option, type) and option not in (Any, list, dict)
             if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
+                name = option.__name__ if isinstance(option, type) else option
                 raise UserError(
-                    f"{place} has the type {option.__name__ if isinstance(option, type) else option}; give it int, float, str, bool, None, Literal, "
+                    f"{place} has the type {name}; give it int, float, str, bool, None, Literal, "
                     "tuple or a section."
                 )
         plain: set[type] = set()

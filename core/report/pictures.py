@@ -157,7 +157,10 @@ class Pictures:
             if self._executor is None:
                 with _quiet_trackers():
                     self._executor = get_reusable_executor(
-                        self.processes, timeout=IDLE, initializer=_follow_command
+                        self.processes,
+                        timeout=IDLE,
+                        initializer=_follow_command,
+                        initargs=(os.getpid(),),
                     )
             for waiting in self._waiting:
                 if waiting.images is None:
@@ -250,11 +253,11 @@ def _quiet_trackers() -> Iterator[None]:
             os.environ["PYTHONWARNINGS"] = before
 
 
-def _follow_command() -> None:
+def _follow_command(command: int) -> None:
     """In a drawing process: Ctrl-C is for the command alone, and a command that is killed takes its
     processes along. They would wait for the rest of an order for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(command,), daemon=True).start()
 
 
 def _end_with(command: int) -> None:

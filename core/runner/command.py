@@ -292,7 +292,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
 
 
 def _passes(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> bool:
-    """Try every method of a plan, those of rows without their columns, too, and print what is wrong;
+    """Try every method of a plan, also of rows without their columns, and print what is wrong;
     whether nothing is."""
     runs = [planned.config for planned in plan.runs]
     faults, untried = training.tried([*runs, *without_columns(grids)], anew=True)
