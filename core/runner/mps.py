@@ -30,7 +30,8 @@ PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 LOGS = "CUDA_MPS_LOG_DIRECTORY"
 SHARE = "RUN_STUDY_MPS_SHARE"  # the descriptor that a warm process inherits
 DEFAULT_PIPES = Path("/tmp/nvidia-mps")  # where CUDA looks without PIPES
-LONGEST_SOCKET = 107  # bytes of a socket's path on Linux
+LONGEST_SOCKET = 107  # bytes of a path of a socket on Linux
+CONTROL_SOCKET = "control"
 SOCKET = "control_privileged"  # the longest name that a daemon gives a socket
 ANSWER = 30.0  # seconds that a daemon has to answer, or to end
 START = 10.0  # seconds after its start until it answers
@@ -118,11 +119,12 @@ def _end_if_stale(folder: Path) -> None:
 
 
 def _check_users_own(pipes: str) -> None:
-    """Raise UserError if no daemon answers where the user's variable says."""
-    if not Path(pipes).is_dir() or _status(Path(pipes)) != 0:
+    """Raise UserError if there is no daemon where the user's variable says. One of root may have a
+    socket and take no commands of others."""
+    if not (Path(pipes) / CONTROL_SOCKET).is_socket() and _status(Path(pipes)) != 0:
         raise UserError(
-            f"No MPS daemon answers at {PIPES}={pipes}, so {WITHOUT}; start one there or unset the "
-            "variable."
+            f"There is no MPS daemon at {PIPES}={pipes}, so {WITHOUT}; start one there or unset "
+            "the variable."
         )
 
 

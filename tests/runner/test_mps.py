@@ -103,7 +103,7 @@ def test_a_daemon_of_the_user_is_used_and_left_alone(machine, monkeypatch, capsy
     monkeypatch.setenv(mps.PIPES, str(machine.desk.folder))  # where nothing answers
     made = trainer(machine, jobs=None)
     assert not made.share and made.jobs == 2 and machine.said() == ["start"]
-    assert "No MPS daemon answers at CUDA_MPS_PIPE_DIRECTORY=" in capsys.readouterr().out
+    assert "There is no MPS daemon at CUDA_MPS_PIPE_DIRECTORY=" in capsys.readouterr().out
 
 
 def test_a_daemon_through_which_no_process_computes_is_ended(machine, monkeypatch, capsys):
