@@ -44,19 +44,25 @@ SCORE_TITLE = "average score, Spearman × 100"
 
 
 class Scatter(NamedTuple):
-    """A figure over all runs: two columns of runs.csv, the horizontal one in words, and both
-    axes' titles."""
+    """A figure over all runs: two columns of runs.csv, the horizontal one in words, both axes'
+    titles, and whether the horizontal axis may be logarithmic."""
 
     x: str
     y: str
     x_name: str
     x_title: str
     y_title: str
+    wide: bool = False  # a few numbers above 0, of which some lie far apart
 
 
 SCATTERS = {  # by file
     "mtd": Scatter(
-        "mtd", "score", "Nominal MTD", "Nominal MTD (maximum traceable distance)", SCORE_TITLE
+        "mtd",
+        "score",
+        "Nominal MTD",
+        "Nominal MTD (maximum traceable distance)",
+        SCORE_TITLE,
+        wide=True,
     ),
     "uniformity": Scatter(
         "uniformity",
@@ -376,7 +382,7 @@ def scatters(runs: pd.DataFrame, unjudged: Mapping[str, str] | None = None) -> d
         for name, points, style in styled(numbers.groupby("method")):
             label = f"{method(name).title} ({len(points)} runs)"
             panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
-        if numbers[x].min() > 0 and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
+        if scatter.wide and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter("{x:g}")
             panel.xaxis.set_minor_formatter("{x:g}")

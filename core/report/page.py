@@ -24,7 +24,6 @@ from core.report.numbers import interval, signed
 from core.report.tables import grid, marks, md
 from core.report.verdicts import Judged, Verdict
 from core.report.words import (
-    POINTING,
     READING,
     caution,
     mark,
@@ -78,9 +77,10 @@ def page_files(
         at_paper = by_scale.get((PAPER.name, DEFAULT))
         section = _study_section(study, rows, compared)
         section["prices"] = _prices(by_scale, costs.get((DEFAULT, study.name), []), seconds)
-        for result in by_scale.values():
+        for (scale, _), result in by_scale.items():
             if result is not None and result.begun:
-                section["tables"].append(_table(result, folder, figures))
+                every = {key[1]: other for key, other in by_scale.items() if key[0] == scale}
+                section["tables"].append(_table(result, every, folder, figures))
         # those that have been drawn
         section["tables"] = [table for table in section["tables"] if table["files"]]
         if at_paper is not None and any(cell.cell.published is not None for cell in at_paper.cells):
@@ -330,13 +330,20 @@ def _comparisons(rows: pd.DataFrame) -> list[dict]:
         comparison = comparisons.setdefault(words, new)
         if row.n:
             estimate = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}"
-            pointing = POINTING.get(row.points, "")
-            comparison["at"][row.scale] = f"{estimate} {pointing}".rstrip()
+            comparison["at"][row.scale] = f"{estimate} {row.points}".rstrip()
     return list(comparisons.values())
 
 
-def _table(result: Judged, folder: Path, figures: Path) -> dict:
-    """A study's table at one scale and profile, with its figures and the files beside it."""
+def has_runs_of_first(result: Judged, first: Judged | None) -> bool:
+    """Whether a result has the runs of the first profile, which are shown once."""
+    if first is None or not result.begun or result.setup.profile == DEFAULT:
+        return False
+    return result.grid.has_runs_of(first.grid)
+
+
+def _table(result: Judged, every: Mapping[str, Judged | None], folder: Path, figures: Path) -> dict:
+    """A study's table at one scale and profile, with its figures and the files beside it. `every`
+    has the study at this scale by profile."""
     scale = result.setup.scale.name
     profile = result.setup.profile
     encoder = shown(result.setup.sources.encoder_name)
@@ -345,11 +352,17 @@ def _table(result: Judged, folder: Path, figures: Path) -> dict:
     table = grid(result.study, frames.cell_frame(result))
     files = {kind: folder / scale / profile / f"{name}{ending}" for kind, ending in ENDINGS.items()}
     notes = [setting(result), reading(result), *marks(table), caution(result), *of_runs(result)]
+    alike = []
+    if profile == DEFAULT:
+        for other, of_profile in every.items():
+            if of_profile is not None and has_runs_of_first(of_profile, result):
+                alike.append(other)
     pictures = {ending: drawn / f"{name}{ending}.png" for ending in ("", "-differences")}
     return {
         "scale": scale,
         "profile": profile,
         "name": f"{SCALE_TITLES[scale]}, {encoder}, profile {profile}",
+        "alike": alike,
         "grid": table,
         "notes": list(filter(None, notes)),
         "figures": _links(pictures, folder),

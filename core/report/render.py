@@ -7,6 +7,7 @@ import functools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import mode
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -14,11 +15,17 @@ from matplotlib.figure import Figure
 from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
-from core.report.comparability import Reasons
 from core.report.figures import figures
-from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
+from core.report.page import (
+    ENDINGS,
+    TITLE,
+    Results,
+    Seconds,
+    has_runs_of_first,
+    page_files,
+)
 from core.report.pictures import Order, Pictures, Scatters, drawn_together
-from core.report.tables import latex, markdown
+from core.report.tables import latex, markdown, md
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
 from core.store.files import write_changed
@@ -26,6 +33,7 @@ from core.study.grid import Grid
 from core.study.reason import in_title
 from core.study.study import Study
 
+SAME_RUNS = f"These studies have the same runs as {PROFILES[0]}, and are drawn there alone:"
 PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
@@ -180,17 +188,19 @@ def _heading(result: Judged) -> str:
 
 
 def _unjudged(results: Iterable[Judged]) -> dict[str, str]:
-    """By method why a scale can judge none of its studies that have run."""
-    why = dict[str, Reasons]()
-    judged = set[str]()
+    """By method why a scale cannot judge most of the claims that have run."""
+    barred: dict[str, list[str]] = {}
     for result in results:
-        method = result.study.method
-        unmarked = why_unmarked(result)
-        if unmarked:
-            why.setdefault(method, unmarked)
-        elif any(verdict.outcome != "not run" for verdict in result.verdicts):
-            judged.add(method)
-    return {method: in_title(words) for method, words in why.items() if method not in judged}
+        for verdict in result.verdicts:
+            if verdict.outcome != "not run":
+                why = in_title(verdict.barred) if verdict.outcome == "no verdict" else ""
+                barred.setdefault(result.study.method, []).append(why)
+    reasons = {method: mode(why) for method, why in barred.items()}
+    return {
+        method: why
+        for method, why in reasons.items()
+        if 2 * barred[method].count("") < len(barred[method]) and why
+    }
 
 
 def draw_runs(results: Sequence[Judged], tables: Path, folder: Path, pictures: Pictures) -> None:
@@ -226,9 +236,33 @@ def render_index(
         if not by_name and key[1] != PROFILES[0]:
             continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
+    _write_same_runs(results, results_dir, ".md")
+    _write_same_runs(results, figures_dir, ".png")
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]
+
+
+def _write_same_runs(
+    results: Mapping[tuple[str, str], Sequence[Judged]], root: Path, ending: str
+) -> None:
+    """README.md in the folder of each profile, which says which studies have the same runs as the
+    first profile and are drawn there alone; without such studies no README.md of ours."""
+    for (scale, profile), judged in results.items():
+        of_first = {result.study.name: result for result in results[scale, PROFILES[0]]}
+        folder = root / scale / profile
+        listed = []
+        for result in judged:
+            name = f"{result.study.name}{ending}"
+            first = folder.parent / PROFILES[0] / name
+            same = has_runs_of_first(result, of_first.get(result.study.name))
+            if same and first.is_file() and not (folder / name).is_file():
+                listed.append(f"- [{md(title(result))}](../{PROFILES[0]}/{name})")
+        readme = folder / "README.md"
+        if listed:
+            write_changed(readme, "\n".join([SAME_RUNS, "", *listed, ""]).encode())
+        elif readme.is_file() and readme.read_text(encoding="utf-8").startswith(SAME_RUNS):
+            readme.unlink()
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:

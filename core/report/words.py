@@ -29,10 +29,10 @@ MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
     "not run": "–",
     "no verdict": "∅",
 }
-# in the place of an undecided claim's mark
-POINTING: dict[Points, str] = {"for": "↗", "against": "↘"}
+# in the place of an undecided claim's mark; no arrow, which would say that a number rises or falls
+POINTING: dict[Points, str] = {"for": "?✔", "against": "?✘"}
 READING = (
-    "An undecided claim points for (↗) or against (↘) by its 95 % intervals, which is no verdict. "
+    "An undecided claim points for (?✔) or against (?✘) by its 95 % intervals, which is no verdict. "
     "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, "
     "below) what the "
     "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and "

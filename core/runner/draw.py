@@ -123,7 +123,8 @@ class StudyDrawer:
             for (scale, profile), of_both in grids.items():
                 begun = started(of_both, self.store)
                 if begun and only in (None, scale) and self.options.profile in (None, profile):
-                    results[scale, profile] = self.render(begun, pictures)
+                    first = results.get((scale, PROFILES[0]), [])
+                    results[scale, profile] = self._render_once(begun, first, pictures)
                     whole = whole and len(results[scale, profile]) == len(begun)
                 else:
                     stored = report.gathered(begun, self.store)
@@ -142,6 +143,26 @@ class StudyDrawer:
         if whole and not pictures.faults:
             redrawn.keep(memory, key, self.results, self.figures)
         return results
+
+    def _render_once(
+        self, grids: Sequence[Grid], first: Sequence[Judged], pictures: Pictures
+    ) -> list[Judged]:
+        """Draw the studies whose runs are not those that are drawn already under the `first`
+        profile; the results of all."""
+        same = _same_runs(grids, first) if self.options.profile is None else []
+        results = []
+        if len(same) < len(grids):
+            results = self.render([grid for grid in grids if grid not in same], pictures)
+        if same:
+            setup = same[0].setup
+            key = Path(setup.scale.name) / setup.profile
+            for grid in same:
+                _report().remove(grid.study.name, self.results / key, self.figures / key)
+            names = ", ".join(grid.study.name for grid in same)
+            say(f"Profile {setup.profile} has the same runs as {PROFILES[0]} in {names}.")
+            results += _report().gathered(same, self.store)
+        places = {grid.study.name: place for place, grid in enumerate(grids)}
+        return sorted(results, key=lambda result: places[result.study.name])
 
     def _grids(self, studies: Sequence[Study]) -> dict[tuple[str, str], list[Grid]]:
         """Every study by scale and profile; of a scale without a run under the first profile."""
@@ -226,6 +247,19 @@ def _command_words(results: Sequence[Judged]) -> str:
         if setup.profile != PROFILES[0]:
             words += ["--profile", setup.profile]
     return " ".join(words)
+
+
+def _same_runs(grids: Sequence[Grid], first: Sequence[Judged]) -> list[Grid]:
+    """The studies that have the runs of a result under the first profile."""
+    drawn = {result.study.name: result.grid for result in first}
+    same = []
+    for grid in grids:
+        other = drawn.get(grid.study.name)
+        if other is None or other.setup.profile == grid.setup.profile:
+            continue
+        if grid.has_runs_of(other):
+            same.append(grid)
+    return same
 
 
 def in_english(study: Study, store: Store, profile: str) -> Judged | None:

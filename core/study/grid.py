@@ -85,6 +85,11 @@ class Grid:
         """Every distinct run of the setup's seeds."""
         return {run for cell in self.cells for run in cell.run_ids}
 
+    def has_runs_of(self, other: Grid) -> bool:
+        """Whether another grid of the study has the same run in each cell."""
+        runs = [(cell.name, cell.run_ids) for cell in self.available]
+        return bool(runs) and runs == [(cell.name, cell.run_ids) for cell in other.available]
+
     def of(self, cells: Iterable[Cell]) -> list[GridCell]:
         """These cells of the study, in the grid's order."""
         labels = {cell.labels for cell in cells}

@@ -11,6 +11,7 @@ from fake_store import FakeStore, config_of, made_setup
 from places import ROOT
 
 from core.runner import draw
+from core.runner.cli import Options
 from core.store.store import Store
 from core.study.grid import resolve
 from studies import STUDIES, find
@@ -117,6 +118,26 @@ def test_where_nothing_published_is_started_everything_stays(desk: Desk):
     done = desk.do("--all", "--regenerate-figures", "--publish", "--scale", "demo")
     assert done.returncode == 0 and "is damaged" in done.stdout, done.stdout
     assert table.read_text() == "x"
+
+
+def test_a_profile_with_the_runs_of_another_is_drawn_once_and_says_so(tmp_path):
+    """ESimCSE's Table 11 has the same runs under both; its Table 1 has rows of MoCoSE's, too."""
+    store = Store(tmp_path / "none", ROOT / "results" / "published")
+    studies = [find("esimcse-table11"), find("esimcse-table1")]
+    stale = tmp_path / "mini" / "repaired" / "esimcse-table11.csv"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("drawn earlier")
+    options = Options(seeds=None, profile=None)
+    drawer = draw.StudyDrawer(options, store, tmp_path, tmp_path / "figures", small=True)
+    results = drawer.redraw(studies, "mini")
+    assert len(results["mini", "repaired"]) == len(results["mini", "paper"]) == 2
+    assert not stale.exists() and (stale.parent / "esimcse-table1.csv").exists()
+    readme = (stale.parent / "README.md").read_text()
+    assert "same runs as paper" in readme and "](../paper/esimcse-table11.md)" in readme
+    assert "table1.md" not in readme and (tmp_path / "figures/mini/repaired/README.md").exists()
+    assert "(profile repaired: same runs as paper)" in (tmp_path / "index.html").read_text()
+    claims = (tmp_path / "claims.csv").read_text()
+    assert claims.count("mini,repaired,mini encoder,esimcse-table11,") == 2
 
 
 def test_a_matplotlibrc_that_cannot_be_read_is_not_read_or_one_sentence(tmp_path):
