@@ -165,8 +165,8 @@ def advice(rates: Sequence[Rate]) -> str:
 
 
 def main(argv: list[str], words: Sequence[str] = RUN) -> int:
-    """Print the table and what to do; 0, or 2 with a sentence where nothing can be measured. `words`
-    begin the command of a run."""
+    """Print the table and what to do; 0, or 2 with a sentence where nothing can be measured.
+    `words` begin the command of a run."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks.together", description=__doc__, allow_abbrev=False
     )

@@ -80,9 +80,9 @@ def command_parser() -> Parser:
         allow_abbrev=False,
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
-        epilog=f"`{program()} show STUDY` draws what is stored, in English where it can, and trains "
-        f"nothing. `{program()} evaluate MODEL ...` scores any checkpoint, and `{program()} judge "
-        "SCORES ...` judges scores of your own; each has its --help.",
+        epilog=f"`{program()} show STUDY` draws what is stored, in English where it can, and "
+        f"trains nothing. `{program()} evaluate MODEL ...` scores any checkpoint, and "
+        f"`{program()} judge SCORES ...` judges scores of your own; each has its --help.",
     )
 
     _add_what_to_run(parser)

@@ -229,13 +229,14 @@ def resources(scale: str, device: str, jobs: int | None, mps: bool | None = None
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
     On a GPU two runs at once, or as many as gain by NVIDIA's MPS, as far as its free memory goes,
-    and one on each GPU first. `mps` says whether there is MPS (None: where it is offered). On a CPU a
-    single-threaded run a core, which trains more than one run over all cores (1.25 times as much
-    with a 6 x 384 encoder on two); but at scales with real encoders no more than memory holds, and
-    then the cores are shared out among the slots. A run has as many threads alone as beside others:
-    another number of threads rounds otherwise, and a run would not repeat (in bf16 a score moves by
-    0.07 points within 20 steps). So threads do not depend on the memory of a GPU that is free just
-    now.
+    and one on each GPU first. `mps` says whether there is MPS (None: where it is offered).
+
+    On a CPU a single-threaded run a core, which trains more than one run over all cores (1.25 times
+    as much with a 6 x 384 encoder on two); but at scales with real encoders no more than memory
+    holds, and then the cores are shared out among the slots. A run has as many threads alone as
+    beside others: another number of threads rounds otherwise, and a run would not repeat (in bf16 a
+    score moves by 0.07 points within 20 steps). So threads do not depend on the memory of a GPU
+    that is free just now.
     """
     visible: dict[str, int] = {}
     if device != "cpu":

@@ -192,8 +192,9 @@ def gpu_seconds(config: RunConfig, encoder: Shape = BERT_BASE) -> float:
 def mps_gain(encoder: Shape, runs: float) -> float:
     """How many times the steps of one run alone so many at once make together through NVIDIA's MPS.
 
-    Eight at mini's shape were measured. The gain rises evenly from one run to eight, and no further;
-    it falls evenly with the work of a step to nothing at bert-base's shape, where none was measured.
+    Eight at mini's shape were measured. The gain rises evenly from one run to eight, and no
+    further. It falls evenly with the work of a step, to nothing at bert-base's shape, where none
+    was measured.
     """
     alone = _measured("2x384", "mocose alone beside MPS", 1.0)
     eight = _measured("2x384", "mocose, eight at once with MPS", 1.0)

@@ -4,7 +4,8 @@
     <cache>/mps/<name>.gate     a lock: who holds it starts or ends the daemon
     <cache>/mps/<name>.users    a lock that commands, warm processes and runs share
 
-If the cache's path is too long for a socket, they lie where temporary files go. A daemon that the user or Slurm started is used and left alone. The card's settings stay as they are.
+If the cache's path is too long for a socket, they lie where temporary files go. A daemon that the
+user or Slurm started is used and left alone. The card's settings stay as they are.
 """
 
 from __future__ import annotations
@@ -142,11 +143,14 @@ def own(uuids: Mapping[str, str]) -> Share:
             "XDG_CACHE_HOME to a shorter one."
         )
     with locks.waiting(_lock(folder, "gate"), "starting or ending MPS"):
+        status = _status(folder)
+        if status is None:
+            raise UserError(f"{MPS_CONTROL} gives no answer, so {WITHOUT}; mend it.")
         alone = locks.hold(_lock(folder, "users"))
         try:
             if alone is not None:
                 _end(folder)  # a stale one, if any
-            if alone is not None or _status(folder) != 0:
+            if alone is not None or status != 0:
                 _start(folder, uuids)
         finally:
             if alone is not None:
@@ -262,7 +266,7 @@ def _end(folder: Path) -> None:
 
 def _status(folder: Path, command: str = "get_default_active_thread_percentage") -> int | None:
     """The exit status of a command to the daemon of this folder: 0 if it answered, None if it took
-    too long."""
+    too long or NVIDIA's program cannot be run."""
     try:
         done = subprocess.run(
             [MPS_CONTROL],
@@ -273,6 +277,6 @@ def _status(folder: Path, command: str = "get_default_active_thread_percentage")
             timeout=ANSWER,
             check=False,
         )
-    except subprocess.TimeoutExpired:
+    except (OSError, subprocess.TimeoutExpired):
         return None
     return done.returncode

@@ -126,11 +126,13 @@ def test_a_daemon_that_does_not_start_is_one_sentence_and_runs_go_on(machine, mo
     assert not made.share and made.jobs == 2 and train(made) == "done" and not machine.folders
     made.close()
     assert machine.runs() == {("0", "None")}
-    machine.gpu.tool("nvidia-cuda-mps-control", "exit 0")  # a program that starts nothing
     monkeypatch.setattr(mps, "START", 0.2)
-    machine.gpu.tool("nvidia-cuda-mps-control", 'test "$1" = -d')
-    assert mps.join(GPU) is None
+    machine.gpu.tool("nvidia-cuda-mps-control", 'test "$1" = -d')  # which starts nothing
+    assert mps.join(GPU) is None and not machine.folders
     assert "(it does not answer)" in capsys.readouterr().out
+    (machine.gpu.folder / "tools" / "nvidia-cuda-mps-control").write_text("damaged")
+    assert mps.join(GPU) is None and not machine.folders
+    assert capsys.readouterr().out.startswith("nvidia-cuda-mps-control gives no answer, so runs")
 
 
 def test_what_a_daemon_of_ours_cannot_do_is_said(machine, monkeypatch, capsys):
