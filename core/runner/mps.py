@@ -246,8 +246,8 @@ def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
     if error != "0":
         _end(folder)
         raise UserError(
-            f"MPS started, but no process can use a GPU through it (CUDA's error {error or 'is unknown'}); "
-            f"{WITHOUT}."
+            "MPS started, but no process can use a GPU through it (CUDA's error "
+            f"{error or 'is unknown'}); {WITHOUT}."
         )
 
 
