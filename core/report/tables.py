@@ -125,7 +125,8 @@ def _line_texts(
 
 def _entries(study: Study, cells: pd.DataFrame) -> list[dict]:
     """The cells by column, None where there is no number, whether each is the reference, and
-    whether its mean and the reference's differ in the other direction than their seeds do."""
+    whether its mean and the reference's differ in the other direction than their seeds do, as
+    far as is shown."""
     entries = cells.replace({np.nan: None}).to_dict("records")
     means = {}
     for entry in entries:
@@ -136,7 +137,8 @@ def _entries(study: Study, cells: pd.DataFrame) -> list[dict]:
         of_means = 0.0
         if entry["mean"] is not None and means.get(entry["reference"]) is not None:
             of_means = entry["mean"] - means[entry["reference"]]
-        entry["turned"] = of_means * (entry["paired_difference"] or 0.0) < -LAST_BIT
+        paired = round(entry["paired_difference"] or 0.0, UNITS[entry["unit"]].decimals)
+        entry["turned"] = of_means * paired < -LAST_BIT
     return entries
 
 
