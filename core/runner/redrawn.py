@@ -26,8 +26,8 @@ def inputs(store: Store, folders: Iterable[Path], options: Mapping[str, object])
     paths = {project / "README.md", *(project / "docs").glob("*.md")}  # the page links to them
     for folder in (code.CORE, *folders):
         paths |= {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
-    for folder in ("runs", "first"):
-        paths |= {*(store.root / folder).glob("*")}
+    for name in ("runs", "first"):
+        paths |= {*(store.root / name).glob("*")}
     if store.published is not None:
         paths |= {*store.published.glob("archive/*")}
     paths |= {*(store.root / "archive").glob("*")}
