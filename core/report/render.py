@@ -140,8 +140,9 @@ def _picture(result: Judged, folder: Path, pictures: Pictures) -> str:
     name = result.study.name
     if name in pictures.faults:
         return f"its figure cannot be drawn ({pictures.faults[name]}); correct the study's figure"
-    if pictures.names[name]:
-        return f"{folder / min(pictures.names[name], key=len)}"
+    names = sorted(pictures.names[name], key=lambda file: (len(file), not file.endswith(".png")))
+    if names:
+        return f"{folder / names[0]}"
     if result.study.figure is None:
         return "the study has no figure"
     return "no figure, since most of its rows have no run"

@@ -336,3 +336,10 @@ def test_published_runs_are_runs_of_cells(tmp_path):
     mini = [run for run in store.runs() if store.scale_of_pack(run) == "mini"]
     published = {run for run in mini if store.load(run).config.seed.model < 3}
     assert len(published) >= 19 and published <= cells
+
+
+@pytest.mark.parametrize("name", ("simcse", "esimcse", "mocose"))
+def test_the_text_that_is_hashed_is_the_json_of_the_whole_document(name):
+    run = base(name, "released")
+    document = {"numerics": identity.NUMERICS, "run": identity.to_plain(run)}
+    assert canonical_json(run) == json.dumps(document, sort_keys=True, separators=(",", ":"))

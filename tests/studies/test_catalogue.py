@@ -263,3 +263,13 @@ def test_a_study_that_is_one_file_is_trained_and_stored(desk):
     done = desk.do("sketched-table2", "--seeds", "1", "--jobs", "2", PAPERS_FOLDER=str(desk.folder))
     assert done.returncode == 0, done.stderr
     assert len(desk.started()) == 2 and "2 missing" not in done.stdout
+
+
+def test_a_name_of_a_broken_paper_gets_the_cause_and_not_the_nearest_study(tmp_path, command):
+    written(tmp_path, STUDY)
+    paper = next(tmp_path.rglob("sketched/__init__.py"))
+    paper.write_text("PAPER = class\n")
+    for words in ("sketched", "sketched-table2", "sketched-table1"):
+        status, out, wrong = command(words, "--plan")
+        assert (status, out) == (2, "") and wrong.startswith(f"{paper}, line 1: It is no Python")
+    assert command("mocose-table3", "--plan")[::2] == (0, "")

@@ -1,0 +1,38 @@
+"""Whether a redraw with nothing new is seen as such, and what makes it draw again."""
+
+from core.runner import redrawn
+from core.store.store import Store
+
+
+def test_a_redraw_is_left_out_until_an_input_or_a_file_that_it_wrote_changes(tmp_path):
+    memory, results, figures = (tmp_path / name for name in ("memory", "results", "figures"))
+    studies = tmp_path / "studies"
+    picture = figures / "demo" / "paper" / "table.png"
+    page = results / "index.html"
+    for file in (picture, page, studies / "paper" / "table.py"):
+        file.parent.mkdir(parents=True)
+        file.write_text("as drawn")
+    store = Store(results, None)
+
+    def is_there(**options):
+        key = redrawn.inputs(store, [studies], options)
+        return redrawn.is_there(memory, key, results, figures)
+
+    assert not is_there(seeds=None)
+    redrawn.keep(memory, redrawn.inputs(store, [studies], {"seeds": None}), results, figures)
+    assert is_there(seeds=None) and not is_there(seeds=5)
+
+    for file in (picture, page, studies / "paper" / "table.py"):
+        file.write_text("otherwise")
+        assert not is_there(seeds=None), file
+        file.write_text("as drawn")
+    extra = picture.with_name("left.png")
+    extra.write_text("of a study that is no longer started")
+    assert not is_there(seeds=None)
+    extra.unlink()
+    run = results / "runs" / "0123456789abcdef.parquet"
+    run.parent.mkdir()
+    run.write_text("a new run")
+    assert not is_there(seeds=None)
+    run.unlink()
+    assert is_there(seeds=None)
