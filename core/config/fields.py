@@ -53,7 +53,7 @@ def fields() -> list[tuple[str, type[Section]]]:
     name (queue)."""
     listed: dict[tuple[str, type[Section]], None] = {}  # in order, each once
     runs: list[type[RunConfig]] = [RunConfig]
-    runs += [methods.method(name).run for name in methods.names()]
+    runs += [methods.method(name).run for name in _usable()[0]]
     for run in runs:
         for name, hint in field_types(run).items():
             for section in section_classes(hint):
@@ -73,7 +73,23 @@ def described(section: str | None = None) -> str:
         names = list(dict.fromkeys(path.partition(".")[0] for path, _ in fields()))
         hint = nearest(str(section), names, f"there are {', '.join(names)}.")
         raise UserError(f"There is no section {str(section)[:80]!r}; {hint}")
-    return "\n".join(lines)
+    _, faults = _usable()
+    return "\n".join([*lines, *faults])
+
+
+@cache
+def _usable() -> tuple[list[str], list[str]]:
+    """The names of the methods that can be used, and what is wrong with others, in sentences."""
+    names = []
+    faults = []
+    for name in methods.names():
+        try:
+            methods.method(name)
+        except UserError as error:
+            faults.append(f"Method {name} is left out. {error}")
+        else:
+            names.append(name)
+    return names, faults
 
 
 def _described(path: str, kind: type[Section]) -> list[str]:
@@ -98,7 +114,7 @@ def _default(path: str, kind: type[Section]) -> str:
     profiles."""
     section, _, name = path.partition(".")
     having: dict[str, list[str]] = {}  # methods by default
-    for method in methods.names():
+    for method in _usable()[0]:
         texts = []
         for profile in PROFILES:
             owner = getattr(base(method, profile), section, None)

@@ -42,6 +42,7 @@ APART = (
         "adds the runs of a folder and does nothing else",
         "STUDY --all --set --vary --force --cell --cluster --publish --resolve --scale --seeds",
     ),
+    ("--trial", "tries methods", "--no-trial"),
     ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
     ("--text", "makes tables without claims", NOT_OWN_DATA),
     ("--pairs", "makes tables without claims", NOT_OWN_DATA),

@@ -57,6 +57,21 @@ FLOATS_AS_TOKENS = (
         return tokens, tokens * 0.5
 """
 )
+IDS_OF_NO_WORD = (
+    LOSS
+    + """
+    @staticmethod
+    def views(tokens, rng):
+        return tokens, tokens + 1_000_000
+"""
+)
+NO_POOLING = (
+    LOSS
+    + """
+    def pool(self, encoded):
+        return encoded.first.unsqueeze(1)
+"""
+)
 ENDS_THE_PROCESS = """
     def contrast(self, first, second):
         raise SystemExit
@@ -201,6 +216,8 @@ WRONG = {
     "WritesTokens": (WRITES_TOKENS, "views writes into its tokens, which every epoch reads; write"),
     "WritesByTorch": (WRITES_BY_TORCH, "the tokens of the text are not what they were"),
     "FloatsAsTokens": (FLOATS_AS_TOKENS, "views made an array of float64 with the shape"),
+    "IdsOfNoWord": (IDS_OF_NO_WORD, "; the tokenizer has"),
+    "NoPooling": (NO_POOLING, "pool gave the shape (32, 1, "),
     "EndsTheProcess": (ENDS_THE_PROCESS, "SystemExit"),
     "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
     "Detached": (DETACHED, "move no weight of the encoder"),

@@ -107,7 +107,19 @@ class Views(Contrastive, ABC):
 
     def pooled(self, batch: Packed) -> Tensor:
         """What `contrast` gets of a batch, (B, dim)."""
-        return self.head(self.pool(Encoded(self.encoder, batch)))
+        return self.head(self._vectors(batch))
+
+    def _vectors(self, batch: Packed) -> Tensor:
+        """What `pool` gives of a batch, (B, hidden). Raises UserError for another shape."""
+        vectors: Any = self.pool(Encoded(self.encoder, batch))
+        if not isinstance(vectors, Tensor):
+            problem = f"gave {type(vectors).__name__}; give a vector of each sentence, (B, dim)"
+            raise self._refusal("pool", problem)
+        if vectors.ndim != 2 or len(vectors) != batch.batch:
+            shape = ", ".join(map(str, vectors.shape))
+            problem = f"gave the shape ({shape}) for {counted(batch.batch, 'sentence')}"
+            raise self._refusal("pool", f"{problem}; give a vector of each, in their order")
+        return vectors
 
     def extra(self, batch: Packed) -> Mapping[str, Tensor]:
         """Further terms of the loss by name, a scalar each. They are added to it and logged.
@@ -198,7 +210,7 @@ class Views(Contrastive, ABC):
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): those of `pool`, or the head's output with
         eval.head=on (D65)."""
-        vectors = self.pool(Encoded(self.encoder, batch))
+        vectors = self._vectors(batch)
         if self.config.eval.head == "on":
             return self.head(vectors)
         return vectors
@@ -228,7 +240,7 @@ class Views(Contrastive, ABC):
                 problem = f"returned {type(made).__name__}; return a tuple of arrays of token ids"
                 raise cls._refusal("views", problem)
             if cls.views is not Views.views:
-                cls._check_views(made)
+                cls._check_views(made, text.tokenizer)
             by_sentence.append(made)
         counts = sorted(set(map(len, by_sentence)))
         if len(counts) > 1:
@@ -238,8 +250,9 @@ class Views(Contrastive, ABC):
         return (in_parts(pack(list(chain.from_iterable(by_view))), counts[0]),)
 
     @classmethod
-    def _check_views(cls, made: Sequence[Any]) -> None:
-        """Refuse a view that is no line of token ids: others would be cut to whole numbers."""
+    def _check_views(cls, made: Sequence[Any], tokenizer: Any) -> None:
+        """Refuse a view that is no line of token ids: others would be cut to whole numbers, or have
+        no embedding."""
         for view in made:
             is_array = isinstance(view, np.ndarray) and view.ndim == 1
             if not is_array or view.dtype.kind not in "iu" or not len(view):
@@ -248,6 +261,9 @@ class Views(Contrastive, ABC):
                     kind = f"an array of {view.dtype} with the shape {view.shape}"
                 problem = f"made {kind} of a sentence; make an array of its token ids, one at least"
                 raise cls._refusal("views", problem)
+            if tokenizer is not None and not 0 <= view.min() <= view.max() < len(tokenizer):
+                problem = f"made token ids from {view.min()} to {view.max()}; the tokenizer has"
+                raise cls._refusal("views", f"{problem} {len(tokenizer)}, counted from 0")
 
     @classmethod
     def _views_of(cls, config: Any, text: TrainingText, rng: Random, index: int) -> Any:
