@@ -71,6 +71,7 @@ def _digests(paths: Iterable[Path]) -> dict[str, str]:
     digests = {}
     for path in sorted(paths):
         if path.is_file():
-            with path.open("rb") as file:
+            # another command may remove its files meanwhile
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
                 digests[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests
