@@ -101,9 +101,7 @@ class StudyDrawer:
         memory = _memory("redrawn") if folders else None
         key = ""
         if memory is not None:
-            places = {"results": self.results, "figures": self.figures}
-            chosen = {"seeds": self.options.seeds, "profile": self.options.profile}
-            key = redrawn.inputs(self.store, folders, {**places, **chosen, "small": self.small})
+            key = self._inputs(folders)
             if redrawn.is_there(memory, key, self.results, self.figures):
                 page = self.results / "index.html"
                 say(f"Nothing is new: tables, figures and {page} lie as they were drawn.")
@@ -140,9 +138,16 @@ class StudyDrawer:
             print("No study is started; train one, and it can be redrawn.")
         seconds = {"mini": functools.partial(gpu_seconds, encoder=MINI_SHAPE), "paper": gpu_seconds}
         say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
-        if whole and not pictures.faults:
+        # a run may have ended meanwhile
+        if memory is not None and whole and not pictures.faults and key == self._inputs(folders):
             redrawn.keep(memory, key, self.results, self.figures)
         return results
+
+    def _inputs(self, folders: Collection[Path]) -> str:
+        """The digest of all that a redraw is made from."""
+        places = {"results": self.results, "figures": self.figures}
+        chosen = {"seeds": self.options.seeds, "profile": self.options.profile}
+        return redrawn.inputs(self.store, folders, {**places, **chosen, "small": self.small})
 
     def _render_once(
         self, grids: Sequence[Grid], first: Sequence[Judged], pictures: Pictures

@@ -71,7 +71,7 @@ def _digests(paths: Iterable[Path]) -> dict[str, str]:
     digests = {}
     for path in sorted(paths):
         if path.is_file():
-            # another command may remove its files meanwhile
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            # another command may remove it meanwhile, and some may not be read
+            with contextlib.suppress(OSError), path.open("rb") as file:
                 digests[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests

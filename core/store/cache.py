@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,16 +61,22 @@ def find(folder: Path, name: str, ending: str, note: Note = say) -> Path | None:
         with contextlib.suppress(OSError):
             if path.is_file() and path == _content_path(folder, name, ending, path.read_bytes()):
                 return path
-        _reject(path, note)
+        if os.path.lexists(path):  # else another process has removed it
+            _reject(path, note)
     return None
 
 
 def keep(folder: Path, name: str, ending: str, content: bytes) -> Path:
-    """Keep this content under this name. Removes what killed writers left. Raises UserError."""
+    """Keep this content alone under this name. Removes what killed writers left. Raises
+    UserError."""
     path = _content_path(folder, name, ending, content)
     with locks.waiting(folder / ".lock", f"writing into {folder}"):
         files.sweep(folder / "*")
         files.write_whole(path, content)
+        for other in folder.glob(f"{name}.*.{ending}"):
+            if other != path:
+                with contextlib.suppress(OSError):
+                    other.unlink()
     return path
 
 
