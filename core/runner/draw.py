@@ -128,8 +128,9 @@ class StudyDrawer:
                     stored = report.gathered(begun, self.store)
                     results[scale, profile] = [result for result in stored if result.begun]
                 key_folder = Path(scale) / profile
-                tables, images = self.results / key_folder, self.figures / key_folder
-                report.draw_runs(results[scale, profile], tables, images, pictures)
+                tables = self.results / key_folder
+                folder = self.figures / key_folder
+                report.draw_runs(results[scale, profile], tables, folder, pictures)
         for study, fault in pictures.faults.items():
             say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
         drawn = [result for of_scale in results.values() for result in of_scale]

@@ -138,7 +138,7 @@ def test_show_draws_english_where_it_is_stored_and_trains_nothing(tmp_path):
     """On the published runs, as a fresh clone has them: the CSV file's average in the table."""
     words = [sys.executable, str(ROOT / "run_study.py"), "show", "esimcse-table7"]
     environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    environment["COLUMNS"] = "200"  # a narrower terminal has the average alone
+    environment["COLUMNS"] = "200"  # a pipe's 120 show the averages alone
     done = subprocess.run(
         [*words, "--results-dir", str(tmp_path)],
         capture_output=True,
