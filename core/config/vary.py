@@ -88,6 +88,8 @@ def has(run: RunConfig, path: str) -> bool:
 
 def reads(run: RunConfig, path: str) -> bool:
     """Whether a run has a field at a dotted path and its method reads the field."""
+    if path == "data.reader" and run.data.columns > 1:  # a text with columns is read one way
+        return False
     return path not in run.unread and has(run, path)
 
 
