@@ -66,7 +66,6 @@ def do(clone: Path, script: str, *words: str, **more: str) -> str:
         "CUDA_VISIBLE_DEVICES": "",
         "XDG_CACHE_HOME": str(clone.parent / "cache"),
         "TMPDIR": str(clone.parent),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "FAKE_HOME": str(clone),
         **more,
     }
