@@ -12,6 +12,7 @@
     const has = (text, word) => /\d/.test(word) ? text.split(/[^\p{L}\d.]+/u).includes(word) : text.includes(word);
     for (const row of rows) row.hidden = !((!number || row.dataset.numbers.includes(number)) && words.every(word => has(texts.get(row), word)));
     for (const group of groups) group.hidden = ![...group.querySelectorAll("[data-words]")].some(row => !row.hidden);
+    for (const part of document.querySelectorAll(".whole")) part.hidden = Boolean(search.value.trim());
     const count = list => list.filter(row => !row.hidden).length;
     if (!search.value.trim()) shown.textContent = "";
     else if (rows.every(row => row.hidden)) shown.textContent = "Nothing found. Search a paper with its table or figure (MoCoSE Table 7), a claim (E7.1), words of a claim (queue), or csv.";
