@@ -72,7 +72,7 @@ def titled(axis: Axis, label: str) -> str:
     return f"{axis.title[:1].lower()}{axis.title[1:]} {label}"
 
 
-def _differing(
+def _differing_labels(
     study: Study, row: pd.Series, base: str, every: pd.DataFrame
 ) -> tuple[str, str, str]:
     """What a title says of a row: the labels that it shares with its reference, its other labels,
@@ -157,7 +157,7 @@ def largest_difference(study: Study, rows: pd.DataFrame) -> str:
     if in_points(row["unit"]):
         amount = f"{number(abs(size), 1)} points"
     side = "above" if size > 0 else "below"
-    shared, name, against = _differing(study, row, base_of(study), every)
+    shared, name, against = _differing_labels(study, row, base_of(study), every)
     if base.endswith(" on average"):
         against += " on average"
     name = f"{shared}{name or 'the average'}"

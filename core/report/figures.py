@@ -263,7 +263,7 @@ def _draw_line(
 
 def ends_of_curves(spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame) -> str:
     """Whether scores end below their start, and whether runs collapse or diverge."""
-    ends = curves.dropna().groupby(_lines_of(spec, curves), sort=False)
+    ends = curves.dropna().groupby(_curve_names(spec, curves), sort=False)
     falls = [_mean_at(curve, max) < _mean_at(curve, min) for _, curve in ends]
     words = f"{sum(falls)} of {len(falls)} scores end below their start"
     if any(falls):
@@ -278,7 +278,7 @@ def _mean_at(curve: pd.DataFrame, end: Callable[[pd.Series], float]) -> float:
     return curve["value"][curve["x"] == end(curve["x"])].mean()
 
 
-def _lines_of(spec: FigureSpec, curves: pd.DataFrame) -> pd.Series:
+def _curve_names(spec: FigureSpec, curves: pd.DataFrame) -> pd.Series:
     """By row of curves the name of its line."""
     columns = list(curves.columns)
     names = [spec.series] if spec.series else columns[len(SETTING) : columns.index("seed")]
@@ -301,7 +301,7 @@ def _curves(
     most = MOST_INDEX if spectrum else width
     curves = curves[curves["x"] <= most]
     figure, (panel,) = sheet(title, 1, 3.0)
-    by_name = curves.groupby(_lines_of(spec, curves), sort=False)
+    by_name = curves.groupby(_curve_names(spec, curves), sort=False)
     for place, (name, curve, style) in enumerate(styled(by_name)):
         by_x = curve.dropna().groupby("x")[column]
         for share in (0.0, 0.25):

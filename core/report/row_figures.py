@@ -60,7 +60,7 @@ def by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Fi
         rows = rows[rows["panel"].isin(drawn[spec.series])]
     axes = _row_axes(study, spec, rows)
     rows["y"], places = pd.factorize(rows[axes].agg("/".join, axis=1))
-    of_rows, of_panels = _seeds(rows[~rows["is_base"]], numbers.seeds_column)
+    of_rows, of_panels = _seed_words(rows[~rows["is_base"]], numbers.seeds_column)
 
     interval = _interval(rows, numbers)
     limits = _limits(rows, numbers, interval)
@@ -108,7 +108,7 @@ def _set_x_title(panels: list[Axes], words: str) -> None:
     title.set_in_layout(False)
 
 
-def _seeds(rows: pd.DataFrame, column: str) -> tuple[dict[Any, str], dict[Any, str]]:
+def _seed_words(rows: pd.DataFrame, column: str) -> tuple[dict[Any, str], dict[Any, str]]:
     """What rows and panels say of their seeds, where these differ: the panels alone if the rows
     of each have as many."""
     words = []

@@ -80,7 +80,7 @@ def grid(study: Study, cells: pd.DataFrame, printed: bool = False) -> Grid:
     `printed` the paper's numbers alone."""
     entries = _entries(study, cells)
     lines = _lines(entries, printed)
-    differing = {line for line, name in COUNTS.items() if len(_counts(entries, name)) > 1}
+    differing = {line for line, name in COUNTS.items() if len(_seed_counts(entries, name)) > 1}
     groups = _group_axes(study)
     titles = [axis.title for axis in groups]
     columns = study.column_axis
@@ -114,8 +114,8 @@ def _line_texts(
     """The seeds of a line, where its cells have as many and others not, and its texts by column."""
     seeds = ""
     shown = [entry for in_column in by_column for entry in in_column]
-    if differing and len(_counts(shown, COUNTS[line])) == 1:
-        seeds = f" (n={_counts(shown, COUNTS[line]).pop()})"
+    if differing and len(_seed_counts(shown, COUNTS[line])) == 1:
+        seeds = f" (n={_seed_counts(shown, COUNTS[line]).pop()})"
     each = differing and not seeds
     texts = []
     for in_column in by_column:
@@ -158,7 +158,7 @@ def _lines(entries: Sequence[dict], printed_alone: bool) -> list[str]:
     return lines
 
 
-def _counts(entries: Sequence[dict], name: str) -> set[int]:
+def _seed_counts(entries: Sequence[dict], name: str) -> set[int]:
     """The different numbers of seeds of these cells."""
     counts = set()
     for entry in entries:

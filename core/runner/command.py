@@ -271,7 +271,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     tell_states(plan, store)
     passed = True
     if training.options.trial:
-        passed = _passes(training, plan, grids)
+        passed = _trials_pass(training, plan, grids)
     if len(plan.missing) < len(plan.runs):
         from core.report.results import gather
 
@@ -291,7 +291,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     return 0 if passed else 2
 
 
-def _passes(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> bool:
+def _trials_pass(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> bool:
     """Try every method of a plan, also of rows without their columns, and print what is wrong;
     whether nothing is."""
     runs = [planned.config for planned in plan.runs]

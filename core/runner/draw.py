@@ -141,7 +141,7 @@ class StudyDrawer:
         say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
         # a run may have ended meanwhile
         if memory is not None and whole and not pictures.faults and key == self._inputs(folders):
-            redrawn.keep(memory, key, self.results, self.figures)
+            redrawn.remember(memory, key, self.results, self.figures)
         return results
 
     def _inputs(self, folders: Collection[Path]) -> str:

@@ -29,16 +29,17 @@ from core.store import locks
 
 PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 LOGS = "CUDA_MPS_LOG_DIRECTORY"
-SHARE = "RUN_STUDY_MPS_SHARE"  # the descriptor that a warm process inherits
+SHARE_VARIABLE = "RUN_STUDY_MPS_SHARE"  # the descriptor that a warm process inherits
 DEFAULT_PIPES = Path("/tmp/nvidia-mps")  # where CUDA looks without PIPES
 LONGEST_SOCKET = 107  # bytes of a path of a socket on Linux
 CONTROL_SOCKET = "control"
 SOCKET = "control_privileged"  # the longest name that a daemon gives a socket
-ANSWER = 30.0  # seconds that a daemon has to answer, or to end
+CONTEXT_PATIENCE = 30.0  # seconds that a CUDA context has, with the start of a server
+DAEMON_PATIENCE = 30.0  # seconds that a daemon has to answer, or to end
 START = 10.0  # seconds after its start until it answers
 # makes a CUDA context, and prints CUDA's error or 0
 CONTEXT = (sys.executable, str(Path(__file__).with_name("cuda_context.py")))
-WITHOUT = "runs share GPUs without it"
+WITHOUT_MPS = "runs share GPUs without it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +63,15 @@ class Share:
         """What a child's environment must say to use the daemon."""
         if self.folder is None:
             return {}
-        return {**_places(self.folder), SHARE: str(self.descriptor)}
+        return {**_places(self.folder), SHARE_VARIABLE: str(self.descriptor)}
 
     def leave(self) -> None:
         """Give the share up, and end the daemon if nobody else uses it."""
         if self.folder is None:
             return
-        with locks.waiting(_lock(self.folder, "gate"), "starting or ending MPS"):
+        with locks.waiting(_daemon_lock(self.folder, "gate"), "starting or ending MPS"):
             os.close(self.descriptor)
-            alone = locks.hold(_lock(self.folder, "users"))
+            alone = locks.hold(_daemon_lock(self.folder, "users"))
             if alone is not None:
                 _end(self.folder)
                 os.close(alone)
@@ -93,7 +94,7 @@ def join(uuids: Mapping[str, str]) -> Share | None:
 
 def inherited() -> Share | None:
     """The share that a warm process inherited from its command, if it did."""
-    descriptor = os.environ.pop(SHARE, None)
+    descriptor = os.environ.pop(SHARE_VARIABLE, None)
     if descriptor is None:
         return None
     return Share(folder=Path(os.environ[PIPES]), descriptor=int(descriptor), uuids={})
@@ -109,10 +110,10 @@ def end_stale() -> None:
 
 
 def _end_if_stale(folder: Path) -> None:
-    gate = locks.hold(_lock(folder, "gate"))
+    gate = locks.hold(_daemon_lock(folder, "gate"))
     if gate is None:  # it is being started or ended just now
         return
-    alone = locks.hold(_lock(folder, "users"))
+    alone = locks.hold(_daemon_lock(folder, "users"))
     if alone is not None:
         _end(folder)
         os.close(alone)
@@ -124,7 +125,7 @@ def _check_users_own(pipes: str) -> None:
     socket and take no commands of others."""
     if not (Path(pipes) / CONTROL_SOCKET).is_socket() and _status(Path(pipes)) != 0:
         raise UserError(
-            f"There is no MPS daemon at {PIPES}={pipes}, so {WITHOUT}; start one there or unset "
+            f"There is no MPS daemon at {PIPES}={pipes}, so {WITHOUT_MPS}; start one there or unset "
             "the variable."
         )
 
@@ -133,38 +134,38 @@ def own(uuids: Mapping[str, str]) -> Share:
     """A share in our own daemon for these GPUs. Raises UserError if it does not start."""
     if not uuids:
         raise UserError(
-            f"MPS is not started, so {WITHOUT}: CUDA may number these GPUs otherwise than "
+            f"MPS is not started, so {WITHOUT_MPS}: CUDA may number these GPUs otherwise than "
             "nvidia-smi; set CUDA_DEVICE_ORDER=PCI_BUS_ID or name GPUs by their UUIDs."
         )
-    folder = _root() / _name(uuids)
+    folder = _root() / _daemon_name(uuids)
     if not _fits(folder):
         raise UserError(
-            f"MPS is not started, so {WITHOUT}: the path {folder} is too long for a socket; set "
+            f"MPS is not started, so {WITHOUT_MPS}: the path {folder} is too long for a socket; set "
             "XDG_CACHE_HOME to a shorter one."
         )
-    with locks.waiting(_lock(folder, "gate"), "starting or ending MPS"):
+    with locks.waiting(_daemon_lock(folder, "gate"), "starting or ending MPS"):
         status = _status(folder)
         if status is None:
-            raise UserError(f"{MPS_CONTROL} gives no answer, so {WITHOUT}; mend it.")
-        alone = locks.hold(_lock(folder, "users"))
+            raise UserError(f"{MPS_CONTROL} gives no answer, so {WITHOUT_MPS}; mend it.")
+        alone = locks.hold(_daemon_lock(folder, "users"))
         try:
             if alone is not None:
                 _end(folder)  # a stale one, if any
             if alone is not None or status != 0:
-                _start(folder, uuids)
+                _start_daemon(folder, uuids)
         finally:
             if alone is not None:
                 os.close(alone)
-        descriptor = locks.hold(_lock(folder, "users"), shared=True)
+        descriptor = locks.hold(_daemon_lock(folder, "users"), shared=True)
     if descriptor is None:  # somebody ends it without the gate
-        raise UserError(f"MPS could not be shared, so {WITHOUT}.")
+        raise UserError(f"MPS could not be shared, so {WITHOUT_MPS}.")
     return Share(folder=folder, descriptor=descriptor, uuids=uuids)
 
 
 def _root() -> Path:
     """Where daemons have their folders."""
     root = cache_folder() / "mps"
-    if _fits(root / _name({})):  # all names are as long
+    if _fits(root / _daemon_name({})):  # all names are as long
         return root
     return temporary_folder() / "mps"
 
@@ -174,7 +175,7 @@ def _fits(folder: Path) -> bool:
     return len(os.fsencode(folder / SOCKET)) <= LONGEST_SOCKET
 
 
-def _name(uuids: Mapping[str, str]) -> str:
+def _daemon_name(uuids: Mapping[str, str]) -> str:
     """The name of the daemon for these GPUs on this machine. A batch job has its own, since its end
     kills what it started."""
     key = json.dumps([sorted(uuids.values()), os.environ.get("SLURM_JOB_ID")])
@@ -186,7 +187,7 @@ def _host() -> str:
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:6]
 
 
-def _lock(folder: Path, what: str) -> Path:
+def _daemon_lock(folder: Path, what: str) -> Path:
     return folder.with_name(f"{folder.name}.{what}")
 
 
@@ -194,10 +195,10 @@ def _places(folder: Path) -> dict[str, str]:
     return {PIPES: str(folder), LOGS: str(folder / "log")}
 
 
-def _start(folder: Path, uuids: Mapping[str, str]) -> None:
+def _start_daemon(folder: Path, uuids: Mapping[str, str]) -> None:
     """Start a daemon that has these GPUs. Raises UserError."""
     printed = folder / "start.log"
-    hint = WITHOUT
+    hint = WITHOUT_MPS
     with refusing("MPS did not start", hint, OSError, subprocess.SubprocessError):
         (folder / "log").mkdir(mode=0o700, parents=True, exist_ok=True)
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(uuids.values()))}
@@ -210,7 +211,7 @@ def _start(folder: Path, uuids: Mapping[str, str]) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                timeout=ANSWER,
+                timeout=DAEMON_PATIENCE,
                 start_new_session=True,  # Ctrl-C is for the command alone
                 check=False,
             )
@@ -225,7 +226,7 @@ def _start(folder: Path, uuids: Mapping[str, str]) -> None:
     if not cause:
         cause = f"exit status {done.returncode}" if done.returncode else "it does not answer"
     _end(folder)
-    raise UserError(f"MPS did not start ({cause}); {WITHOUT}.")
+    raise UserError(f"MPS did not start ({cause}); {WITHOUT_MPS}.")
 
 
 def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
@@ -238,7 +239,7 @@ def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
             env={**os.environ, **visible, **_places(folder)},
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=ANSWER,
+            timeout=CONTEXT_PATIENCE,
             check=False,
             text=True,
         )
@@ -247,7 +248,7 @@ def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
         _end(folder)
         raise UserError(
             "MPS started, but no process can use a GPU through it (CUDA's error "
-            f"{error or 'is unknown'}); {WITHOUT}."
+            f"{error or 'is unknown'}); {WITHOUT_MPS}."
         )
 
 
@@ -274,7 +275,7 @@ def _status(folder: Path, command: str = "get_default_active_thread_percentage")
             input=f"{command}\n".encode(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=ANSWER,
+            timeout=DAEMON_PATIENCE,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -16,7 +16,7 @@ from core.errors import UserError
 from core.store import cache, code
 from core.store.store import Store
 
-LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "jinja2", "tabulate")
+DRAWING_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "jinja2", "tabulate")
 PAGE_ENDINGS = (".html", ".md", ".csv")
 
 
@@ -33,7 +33,7 @@ def inputs(store: Store, folders: Iterable[Path], options: Mapping[str, object])
     paths |= {*(store.root / "archive").glob("*")}
     for _, pack in store.every_pack():
         paths.add(pack.path)
-    libraries = [sys.version, *(f"{name} {version(name)}" for name in LIBRARIES)]
+    libraries = [sys.version, *(f"{name} {version(name)}" for name in DRAWING_LIBRARIES)]
     about = {name: str(value) for name, value in options.items()}
     return cache.key_digest([libraries, about, _digests(paths)])
 
@@ -60,7 +60,7 @@ def is_there(memory: Path | None, key: str, results: Path, figures: Path) -> boo
     return False
 
 
-def keep(memory: Path | None, key: str, results: Path, figures: Path) -> None:
+def remember(memory: Path | None, key: str, results: Path, figures: Path) -> None:
     """Note what a redraw left."""
     if memory is not None:
         with contextlib.suppress(OSError, UserError):

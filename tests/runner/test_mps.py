@@ -113,7 +113,7 @@ def test_a_daemon_through_which_no_process_computes_is_ended(machine, monkeypatc
     assert machine.said() == ["start", "quit"]
     assert "no process can use a GPU through it (CUDA's error 805)" in capsys.readouterr().out
     monkeypatch.setattr(mps, "CONTEXT", (sys.executable, "-c", "import time; time.sleep(60)"))
-    monkeypatch.setattr(mps, "ANSWER", 0.5)
+    monkeypatch.setattr(mps, "CONTEXT_PATIENCE", 0.5)
     assert mps.join(GPU) is None
     assert "(CUDA's error is unknown)" in capsys.readouterr().out
 

@@ -19,7 +19,7 @@ def test_a_redraw_is_left_out_until_an_input_or_a_file_that_it_wrote_changes(tmp
         return redrawn.is_there(memory, key, results, figures)
 
     assert not is_there(seeds=None)
-    redrawn.keep(memory, redrawn.inputs(store, [studies], {"seeds": None}), results, figures)
+    redrawn.remember(memory, redrawn.inputs(store, [studies], {"seeds": None}), results, figures)
     assert is_there(seeds=None) and not is_there(seeds=5)
 
     for file in (picture, page, studies / "paper" / "table.py"):
