@@ -39,7 +39,7 @@ DAEMON_PATIENCE = 30.0  # seconds that a daemon has to answer, or to end
 START = 10.0  # seconds after its start until it answers
 # makes a CUDA context, and prints CUDA's error or 0
 CONTEXT = (sys.executable, str(Path(__file__).with_name("cuda_context.py")))
-WITHOUT_MPS = "runs share GPUs without it"
+NO_MPS = "runs share GPUs without it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ def _check_users_own(pipes: str) -> None:
     socket and take no commands of others."""
     if not (Path(pipes) / CONTROL_SOCKET).is_socket() and _status(Path(pipes)) != 0:
         raise UserError(
-            f"There is no MPS daemon at {PIPES}={pipes}, so {WITHOUT_MPS}; start one there or unset "
+            f"There is no MPS daemon at {PIPES}={pipes}, so {NO_MPS}; start one there or unset "
             "the variable."
         )
 
@@ -134,19 +134,19 @@ def own(uuids: Mapping[str, str]) -> Share:
     """A share in our own daemon for these GPUs. Raises UserError if it does not start."""
     if not uuids:
         raise UserError(
-            f"MPS is not started, so {WITHOUT_MPS}: CUDA may number these GPUs otherwise than "
+            f"MPS is not started, so {NO_MPS}: CUDA may number these GPUs otherwise than "
             "nvidia-smi; set CUDA_DEVICE_ORDER=PCI_BUS_ID or name GPUs by their UUIDs."
         )
     folder = _root() / _daemon_name(uuids)
     if not _fits(folder):
         raise UserError(
-            f"MPS is not started, so {WITHOUT_MPS}: the path {folder} is too long for a socket; set "
+            f"MPS is not started, so {NO_MPS}: the path {folder} is too long for a socket; set "
             "XDG_CACHE_HOME to a shorter one."
         )
     with locks.waiting(_daemon_lock(folder, "gate"), "starting or ending MPS"):
         status = _status(folder)
         if status is None:
-            raise UserError(f"{MPS_CONTROL} gives no answer, so {WITHOUT_MPS}; mend it.")
+            raise UserError(f"{MPS_CONTROL} gives no answer, so {NO_MPS}; mend it.")
         alone = locks.hold(_daemon_lock(folder, "users"))
         try:
             if alone is not None:
@@ -158,7 +158,7 @@ def own(uuids: Mapping[str, str]) -> Share:
                 os.close(alone)
         descriptor = locks.hold(_daemon_lock(folder, "users"), shared=True)
     if descriptor is None:  # somebody ends it without the gate
-        raise UserError(f"MPS could not be shared, so {WITHOUT_MPS}.")
+        raise UserError(f"MPS could not be shared, so {NO_MPS}.")
     return Share(folder=folder, descriptor=descriptor, uuids=uuids)
 
 
@@ -198,7 +198,7 @@ def _places(folder: Path) -> dict[str, str]:
 def _start_daemon(folder: Path, uuids: Mapping[str, str]) -> None:
     """Start a daemon that has these GPUs. Raises UserError."""
     printed = folder / "start.log"
-    hint = WITHOUT_MPS
+    hint = NO_MPS
     with refusing("MPS did not start", hint, OSError, subprocess.SubprocessError):
         (folder / "log").mkdir(mode=0o700, parents=True, exist_ok=True)
         visible = {"CUDA_VISIBLE_DEVICES": ",".join(dict.fromkeys(uuids.values()))}
@@ -226,7 +226,7 @@ def _start_daemon(folder: Path, uuids: Mapping[str, str]) -> None:
     if not cause:
         cause = f"exit status {done.returncode}" if done.returncode else "it does not answer"
     _end(folder)
-    raise UserError(f"MPS did not start ({cause}); {WITHOUT_MPS}.")
+    raise UserError(f"MPS did not start ({cause}); {NO_MPS}.")
 
 
 def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
@@ -248,7 +248,7 @@ def _check_context(folder: Path, visible: Mapping[str, str]) -> None:
         _end(folder)
         raise UserError(
             "MPS started, but no process can use a GPU through it (CUDA's error "
-            f"{error or 'is unknown'}); {WITHOUT_MPS}."
+            f"{error or 'is unknown'}); {NO_MPS}."
         )
 
 
