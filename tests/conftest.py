@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 
 import pytest
 
@@ -17,6 +18,12 @@ def rate_of_the_cpu(monkeypatch):
     from core.runner import estimate
 
     monkeypatch.setattr(estimate, "token_seconds", lambda *_: 1e-4)
+
+
+@pytest.fixture(autouse=True)
+def without_bytecode(monkeypatch):
+    """Tests change a study within a second, which its bytecode would not show."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
     assert "to train" in plan
     pack = clone / "results/published/demo/runs.parquet"
     pack.rename(clone.parent / pack.name)  # 3,000 runs, which would be drawn in two minutes
-    drawn = do(clone, "run_study.py", *studies, "--regenerate-figures", "--profile", "repaired")
+    drawn = do(clone, "run_study.py", *studies, "--regenerate-figures", "--profile", "paper")
     assert (
         "are from the published results, not from this machine" in drawn
         and not (clone / "results/runs").exists()
@@ -105,7 +105,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
     ):
         pattern = ending if "--all" in studies else f"{studies[0]}{ending}"
         names = [
-            {path.name for path in (clone / root / "mini/repaired").glob(pattern)}
+            {path.name for path in (clone / root / "mini/paper").glob(pattern)}
             for root in (published, own)
         ]
         assert names[0] and names[0] == {

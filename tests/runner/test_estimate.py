@@ -92,6 +92,7 @@ def test_a_step_s_work_in_forward_passes():
     assert paper("esimcse", queue=None, momentum=None).passes == pytest.approx(6 + 3 * 0.16)
 
 
+@pytest.mark.long
 def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(devices, "cache_folder", lambda: tmp_path)
     tiny = Shape(1, 32, 64, 2, 50)

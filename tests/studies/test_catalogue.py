@@ -2,7 +2,6 @@
 before anything is trained."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -116,12 +115,6 @@ def written(folder: Path, text: str = STUDY, name: str = "table2.py") -> Path:
     (place / "__init__.py").write_text(PAPER)
     (place / name).write_text(text)
     return place / name
-
-
-@pytest.fixture(autouse=True)
-def without_bytecode(monkeypatch):
-    """Files change here within a second, which bytecode does not see."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
