@@ -357,8 +357,8 @@ def _second_axis(panel: Axes, width: float, spectrum: bool) -> None:
 
 def scatters(runs: pd.DataFrame, unjudged: Mapping[str, str] | None = None) -> dict[str, Figure]:
     """MTD against score, alignment against uniformity, effective rank against score: a point for
-    each run. `unjudged` says by method why this scale can judge none of its studies; a relation
-    over such runs is not stated."""
+    each run. `unjudged` says by method why this scale cannot judge most of its claims; a
+    relation over such runs is not stated."""
     drawn = {}
     for file, scatter in SCATTERS.items():
         x = scatter.x

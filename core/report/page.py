@@ -336,9 +336,9 @@ def _comparisons(rows: pd.DataFrame) -> list[dict]:
 
 def has_runs_of_first(result: Judged, first: Judged | None) -> bool:
     """Whether a result has the runs of the first profile, which are shown once."""
-    if first is None or not result.begun or result.setup.profile == DEFAULT:
+    if first is None or not result.begun:
         return False
-    return result.grid.has_runs_of(first.grid)
+    return result.grid.repeats(first.grid)
 
 
 def _table(result: Judged, every: Mapping[str, Judged | None], folder: Path, figures: Path) -> dict:

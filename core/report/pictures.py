@@ -73,7 +73,7 @@ class Order:
 @dataclass(frozen=True, slots=True)
 class Scatters:
     """The figures over all runs of a scale and profile, from runs.csv. `unjudged` says by method
-    why the scale can judge none of its studies."""
+    why the scale cannot judge most of its claims."""
 
     runs: pd.DataFrame
     unjudged: Mapping[str, str]

@@ -5,8 +5,8 @@ import ctypes
 
 
 def error() -> int:
-    """The number of the error, 0 without one. Without NVIDIA's driver there is none to make: then
-    training says what is missing."""
+    """The number of the error; 0 if the context was made. Also 0 without NVIDIA's driver: training
+    says that the driver is missing."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:

@@ -107,12 +107,12 @@ def gpu_uuids() -> dict[str, str]:
     uuids = {}
     for name in visible_gpus():
         if name.isdecimal():
-            known = present[int(name)] if ordered else ""
+            uuid = present[int(name)] if ordered else ""
         else:
-            known = next((uuid for uuid in present if uuid.startswith(name)), "")
-        if not known:
+            uuid = next((whole for whole in present if whole.startswith(name)), "")
+        if not uuid:
             return {}
-        uuids[name] = known
+        uuids[name] = uuid
     return uuids
 
 
@@ -193,8 +193,8 @@ def cache_folder() -> Path:
 
 
 def temporary_folder() -> Path:
-    """The folder for the same where temporary files go. Raises UserError if it may be another
-    user's, or written by others."""
+    """Our folder among the temporary files. Raises UserError if it may be another user's, or
+    written by others."""
     folder = Path(tempfile.gettempdir()) / f"run_study-{os.getuid()}"
     hint = "set XDG_CACHE_HOME to a folder of yours"
     with refusing(f"The cache {folder} cannot be used", hint, OSError):

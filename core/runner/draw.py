@@ -155,7 +155,10 @@ class StudyDrawer:
     ) -> list[Judged]:
         """Draw the studies whose runs are not those that are drawn already under the `first`
         profile; the results of all."""
-        same = _same_runs(grids, first) if self.options.profile is None else []
+        same: list[Grid] = []
+        if self.options.profile is None:
+            drawn = {result.study.name: result.grid for result in first}
+            same = [grid for grid in grids if grid.repeats(drawn.get(grid.study.name))]
         results = []
         if len(same) < len(grids):
             results = self.render([grid for grid in grids if grid not in same], pictures)
@@ -253,19 +256,6 @@ def _command_words(results: Sequence[Judged]) -> str:
         if setup.profile != PROFILES[0]:
             words += ["--profile", setup.profile]
     return " ".join(words)
-
-
-def _same_runs(grids: Sequence[Grid], first: Sequence[Judged]) -> list[Grid]:
-    """The studies that have the runs of a result under the first profile."""
-    drawn = {result.study.name: result.grid for result in first}
-    same = []
-    for grid in grids:
-        other = drawn.get(grid.study.name)
-        if other is None or other.setup.profile == grid.setup.profile:
-            continue
-        if grid.has_runs_of(other):
-            same.append(grid)
-    return same
 
 
 def in_english(study: Study, store: Store, profile: str) -> Judged | None:

@@ -7,6 +7,7 @@ import contextlib
 import csv
 import functools
 import json
+import signal
 import socket
 import statistics
 import subprocess
@@ -31,6 +32,7 @@ TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
 GPU = "NVIDIA H100"
 DEFAULT_SPEED = 5e10  # operations a second of one thread, where a CPU cannot be timed
 STEP = 1.5e11  # operations of a timed step at most: a second or two on a core
+STOPPED = (-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP)  # exit statuses of a stopped timing
 MPS_MEASURED = 8  # runs at once with MPS in the table
 ENOUGH = 100  # runs read; more would not move a median
 
@@ -251,7 +253,7 @@ def token_seconds(encoder: Shape, precision: str, threads: int, length: int) -> 
         return float(seconds)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         speed = f"{DEFAULT_SPEED / 1e9:.0f} billion operations a second"
-        stopped = isinstance(error, subprocess.CalledProcessError) and error.returncode < 0
-        if not stopped:  # by a signal, such as that of Ctrl-C
+        status = getattr(error, "returncode", 0)
+        if status not in STOPPED:
             say(f"This CPU could not be timed; times assume {speed} for each thread.")
         return 12 * encoder.products / DEFAULT_SPEED / threads

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.errors import UserError
+from core.runner.cli import INSTALLED, program
 from core.study.catalogue import Catalogue
 
 MOST_HINTS = 6  # studies that a sentence lists
@@ -44,10 +45,11 @@ def _is_name(name: str, catalogue: Catalogue) -> bool:
 def typed_command() -> list[str]:
     """The words that start this program from the current folder, as it was started now."""
     script = sys.argv[0]
-    if Path(script).name == "run-study":  # of `pip install -e .`
+    name = program()
+    if name == INSTALLED:
         return [_as_typed(script)]
-    if Path(script).name != "run_study.py":  # started by other code
-        script = "run_study.py"
+    if Path(script).name != name:  # started by other code
+        script = name
     return [_as_typed(sys.executable), script]
 
 

@@ -48,10 +48,8 @@ def outputs(results: Path, figures: Path) -> dict[str, str]:
     return _digests(paths)
 
 
-def is_there(memory: Path | None, key: str, results: Path, figures: Path) -> bool:
+def is_there(memory: Path, key: str, results: Path, figures: Path) -> bool:
     """Whether every file lies as the last redraw from these inputs left it, and no other."""
-    if memory is None:
-        return False
     path = cache.find(memory, key, "json")
     if path is None:
         return False
@@ -60,11 +58,10 @@ def is_there(memory: Path | None, key: str, results: Path, figures: Path) -> boo
     return False
 
 
-def remember(memory: Path | None, key: str, results: Path, figures: Path) -> None:
+def remember(memory: Path, key: str, results: Path, figures: Path) -> None:
     """Note what a redraw left."""
-    if memory is not None:
-        with contextlib.suppress(OSError, UserError):
-            cache.keep(memory, key, "json", json.dumps(outputs(results, figures)).encode())
+    with contextlib.suppress(OSError, UserError):
+        cache.keep(memory, key, "json", json.dumps(outputs(results, figures)).encode())
 
 
 def _digests(paths: Iterable[Path]) -> dict[str, str]:

@@ -85,8 +85,10 @@ class Grid:
         """Every distinct run of the setup's seeds."""
         return {run for cell in self.cells for run in cell.run_ids}
 
-    def has_runs_of(self, other: Grid) -> bool:
-        """Whether another grid of the study has the same run in each cell."""
+    def repeats(self, other: Grid | None) -> bool:
+        """Whether the study's grid under another profile has the same run in each cell."""
+        if other is None or other.setup.profile == self.setup.profile:
+            return False
         runs = [(cell.name, cell.run_ids) for cell in self.available]
         return bool(runs) and runs == [(cell.name, cell.run_ids) for cell in other.available]
 
