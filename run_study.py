@@ -42,10 +42,6 @@ HOME = Path(__file__).resolve().parent
 if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
     sys.path.insert(0, str(HOME))
 
-from core.runner import variables
-
-variables.pass_over()  # before joblib, which reads its own as it is imported
-
 from core.errors import UserError, say
 from core.runner import cli, command
 from core.runner.train import Surroundings
@@ -60,7 +56,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
             if isinstance(stream, TextIOWrapper):
                 # a terminal's alphabet may lack what a name holds; a pipe shows each line at once
                 stream.reconfigure(errors="backslashreplace", line_buffering=True)
-        cli.check_environment()
+        cli.check_words(argv)
         if argv[:1] == ["evaluate"]:
             from core.runner import evaluate
 

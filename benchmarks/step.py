@@ -18,10 +18,10 @@ from benchmarks import plain
 from core.config import methods
 from core.config.methods import base
 from core.config.run import Execution, RunConfig
-from core.config.scale import SCALES, at_scale
+from core.config.scale import SCALES, Sources, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import Found, demo_sources, local_places, local_sources
+from core.data.sources import demo_sources, local_places, local_sources
 from core.encoder.processor import processor
 from core.methods.contrastive import TrainingText
 from core.training import job
@@ -35,18 +35,18 @@ class Setting(NamedTuple):
     """A scale, the sources that its runs would use, and a folder for token tables."""
 
     scale: str
-    found: Found
+    found: Sources
     cache: Path
 
     def mocose(self, precision: str) -> RunConfig:
         """MoCoSE's repaired base at this scale."""
-        run = at_scale(base("mocose", "repaired"), SCALES[self.scale], self.found.sources)
+        run = at_scale(base("mocose", "repaired"), SCALES[self.scale], self.found)
         return vary(run, {"train.precision": precision})
 
     @property
     def execution(self) -> Execution:
         """The places of the parts."""
-        places = self.found.places
+        places = self.found
         cache = str(self.cache)
         execution = Execution(results_dir=cache, cache_dir=cache)
         if places.corpus is not None:
@@ -61,8 +61,9 @@ class OurTraining:
 
     def __init__(self, setting: Setting, config: RunConfig):
         self.config = config
-        encoder, tokenizer = job.load_encoder(config, setting.execution)
-        self.text = job.training_text_of(config, setting.execution, tokenizer, CPU)
+        run = job.Run(config, setting.execution)
+        encoder, tokenizer = job.load_encoder(run)
+        self.text = job.training_text_of(run, tokenizer)
         self.model = methods.model(config.method).Model(config, encoder, CPU)
         endless = vary(config, {"train.steps": ENDLESS})
         self.batches = training_batches(endless, TrainingText(self.text.table), CPU)
@@ -97,7 +98,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[tuple[str, float
     """Milliseconds of our step and of the plain one, taking turns, and their ratios."""
     ours = OurTraining(setting, setting.mocose("fp32"))
     bf16 = OurTraining(setting, setting.mocose("bf16"))
-    folder = setting.found.places.encoder or DEMO_ENCODER
+    folder = setting.found.encoder or DEMO_ENCODER
     theirs = plain.PlainTraining(folder, ours.config, ours.text.table)
     blocks = {"ours": ours.block, "ours bf16": bf16.block, "plain": theirs.block}
     seconds = alternated(blocks, rounds, steps)

@@ -16,11 +16,10 @@ Nothing is trained or written, and torch is not loaded.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,28 +27,25 @@ import pandas as pd
 import pyarrow as pa
 
 import studies
-from core.config.identity import NUMERICS, canonical_json
+from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
 from core.data import sources as finding
-from core.errors import HOME, UserError, refusing
-from core.report import frames, tables, terminal, verdicts
+from core.errors import HOME, UserError
+from core.report import frames, verdicts
 from core.report.own_scores import Judgement, judgement
 from core.report.results import Loaded
 from core.report.score_table import checked_rows, read_scores
+from core.report.sheet import sheet
+from core.report.terminal import Table
 from core.runner.best_scale import best_scale, stored_setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 from core.study.grid import resolve
-from core.study.setup import Setup
 from core.study.variants import varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-MOST_SEEDS = 40  # that are looked through for the cell of a run
-# columns of runs.csv
-DRAWN = {"run_id": str, "study": str, "cell": str, "profile": str, "seed": "Int64"}
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
@@ -80,34 +76,15 @@ def judge(
 
 
 @dataclass(frozen=True)
-class Table:
-    """A study's table and verdicts: HTML in a notebook, plain text elsewhere."""
-
-    result: verdicts.Judged
-
-    def _repr_html_(self) -> str:
-        return tables.html(self.result)
-
-    def __str__(self) -> str:
-        return terminal.terminal(self.result).lstrip("\n")
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True)
 class Results:
     """The runs of one store. Every frame has the run's id in the column `run`."""
 
     store: Store
 
     def runs(self, scale: str | None = None) -> pd.DataFrame:
-        """One row a run: study, cell, profile, seed, scale, status, source, average test score x
-        100, seconds, host, encoder, and every field of its configuration by path
-        (`loss.temperature`, …).
-
-        Study, cell, profile and seed are those of `runs.csv`, or of the first study that needs the
-        run; empty for variants and for your own data that have not been drawn.
-        """
+        """One row a run: scale, method, status, source, average test score x 100, seconds, host,
+        encoder, and every field of its configuration by path (`loss.temperature`, …). `seeds` has
+        the runs of a study, by cell and seed."""
         wanted = SCALES if scale is None else (scale,)
         if not set(wanted) <= set(SCALES):
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
@@ -119,57 +96,12 @@ class Results:
                 for footer in footers:
                     rows[footer["run_id"]] = _run_row(footer, "published", scores)
         for run in self._each(own=True):
-            footer = {
-                "run_id": run.run_id,
-                "config": canonical_json(run.config),
-                "status": run.status,
-                "provenance": json.dumps(run.provenance, default=str),
-            }
-            rows[run.run_id] = _run_row(footer, "own", _averages(run.table, run.run_id))
+            rows[run.run_id] = _run_row(run.footer, "own", _averages(run.table, run.run_id))
         kept = []
         for row in rows.values():
             if row.pop("numerics") == NUMERICS and row["scale"] in wanted:
                 kept.append(row)
-        frame = pd.DataFrame(kept)
-        if not len(frame):
-            return frame
-        drawn = frame[["run"]].join(self._drawn(), on="run")
-        unnamed = frame[drawn["study"].isna() & (frame["source"] == "own")]
-        if len(unnamed):
-            places = self._places(set(unnamed["run"]), unnamed["scale"].unique())
-            drawn = drawn.set_index("run").fillna(places).reset_index()
-        return pd.concat([drawn, frame.drop(columns="run")], axis=1)
-
-    def _drawn(self) -> pd.DataFrame:
-        """Study, cell, seed and profiles of each run by the `runs.csv` of both folders."""
-        columns = list(DRAWN)
-        parts = []
-        for root in filter(None, (self.store.root, self.store.published)):
-            for name in SCALES:
-                for path in sorted((root / name).glob("*/runs.csv")):
-                    hint = "delete it, or draw the results again"
-                    with refusing(f"{path} cannot be read", hint, OSError, ValueError):
-                        parts.append(pd.read_csv(path, usecols=columns, dtype=DRAWN))
-        if not parts:
-            parts.append(pd.DataFrame(columns=columns))
-        kept: dict[str, Any] = dict.fromkeys(columns[1:], "first")
-        kept["profile"] = lambda names: " ".join(dict.fromkeys(names))
-        return pd.concat(parts).groupby("run_id").agg(kept)
-
-    def _places(self, runs: set[str], scales: Iterable[str]) -> pd.DataFrame:
-        """Study, cell, seed and profiles of runs that have not been drawn, by the studies."""
-        rows: dict[str, dict[str, Any]] = {}
-        for name, profile in itertools.product(scales, PROFILES):
-            setup = stored_setup(SCALES[name], self.store, profile)
-            if setup is None:
-                continue
-            for identity, place in _planned(replace(setup, seeds=MOST_SEEDS)):
-                if identity in runs:
-                    row = rows.setdefault(identity, {**place, "profile": []})
-                    row["profile"].append(profile)
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(DRAWN)[1:])
-        names = frame["profile"].map(lambda profiles: " ".join(dict.fromkeys(profiles)))
-        return frame.assign(profile=names)
+        return pd.DataFrame(kept)
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
@@ -218,24 +150,24 @@ class Results:
     def show(self, study: str, scale: str | None = None, **setup: Any) -> Table:
         """A study's table as the paper has it, with its verdicts, which a notebook shows. Without a
         scale, in English where runs are stored."""
-        return Table(self._shown(study, scale, **setup))
+        return Table(sheet(self._shown(study, scale, **setup)))
 
     def plot(self, study: str, scale: str | None = None, **setup: Any) -> Figure:
         """A study's figure, as the command draws it. Without a scale, in English where runs are
         stored. Raises UserError for a study without a figure, or with too few runs for it."""
-        from core.report import drawing, render  # brings scipy
+        from core.report import drawing, figures, render  # brings matplotlib
 
         result = self._shown(study, scale, **setup)
         with drawing.drawing():
             cells = frames.cell_frame(result)
             curves = frames.curve_frame(result)
-            figures = render.study_figures(result, cells, curves)
-        if result.study.name not in figures:
+            drawn = figures.figures(result.study, cells, curves, render.heading(result))
+        if result.study.name not in drawn:
             raise UserError(
                 f"{result.study.name} has no figure at scale {result.setup.scale.name}: most of "
                 "its rows have no run, or the paper has none; name another scale."
             )
-        return figures[result.study.name]
+        return drawn[result.study.name]
 
     def _shown(self, study: str, scale: str | None, **setup: Any) -> verdicts.Judged:
         """A study at the scale, or at the best one that has runs of it."""
@@ -290,17 +222,11 @@ class Results:
             raise UserError(
                 f"{seeds} is no number of seeds; give at least 1, or None for the scale's own."
             )
-        stored = finding.recorded_sources(SCALES[scale], self.store)
-        if stored is None:
+        setup = stored_setup(SCALES[scale], self.store, profile, seeds)
+        if setup is None:
             raise UserError(
                 f"No run of scale {scale} is stored in {self.store.root}; train one first."
             )
-        setup = Setup(
-            profile=profile,
-            scale=SCALES[scale],
-            sources=stored.sources,
-            seeds=seeds or SCALES[scale].seeds,
-        )
         wanted = studies.find(study)
         changes = _texts(settings)
         fields = _texts(vary)
@@ -315,14 +241,6 @@ class Results:
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
                 if not own or self.store.has(run):
                     yield self.store.load(run)
-
-
-def _planned(setup: Setup) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The id of every study's runs in a setup, with its study, cell and seed."""
-    for study in studies.STUDIES:
-        for cell in resolve(study, setup).available:
-            for seed, run in enumerate(cell.run_ids):
-                yield run, {"study": study.name, "cell": cell.name, "seed": seed}
 
 
 def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
@@ -370,7 +288,8 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], 
 def _curve(run: StoredRun) -> pd.DataFrame:
     rows = run.rows[run.rows["checkpoint"] == "curve"].set_index("step")
     dev = rows[rows["task"] == "dev"]
-    dev = dev[dev["metric"] == f"spearman_{run.config.sts.aggregate}"]["value"]
+    fields = json.loads(run.footer["config"])["run"]
+    dev = dev[dev["metric"] == f"spearman_{fields['sts']['aggregate']}"]["value"]
     loss = rows[(rows["task"] == "train") & (rows["metric"] == "loss")]["value"]
     return pd.DataFrame({"dev": dev, "loss": loss}).rename_axis("step").reset_index()
 

@@ -12,6 +12,7 @@ from traceback import extract_tb
 from typing import TextIO
 
 HOME = Path(__file__).resolve().parents[1]
+WEEKS = 14 * 24 * 3600.0  # from here on a time is given in weeks
 LONGEST_NAME = 60  # characters of a name that tables and figures have room for
 
 
@@ -39,53 +40,30 @@ def refusing(problem: str, hint: str, *kinds: type[Exception]) -> Iterator[None]
 def place(file: Path, pattern: str, line: int | None = None) -> str:
     """A file and its line in messages; without a line, the first that a pattern matches."""
     if line is None:
-        line = _first_match(file, pattern)
+        text = ""
+        if file.is_file():
+            text = file.read_text(encoding="utf-8", errors="replace")
+        first = re.search(f"^(?:{pattern})", text, re.MULTILINE)
+        line = text.count("\n", 0, first.start()) + 1 if first else 1
     if file.is_relative_to(HOME):
         file = file.relative_to(HOME)
     return f"{file}, line {line}"
-
-
-def _first_match(file: Path, pattern: str) -> int:
-    """The first line that a pattern matches; 1 without such a line, and without the file."""
-    if file.is_file():
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        for number, line in enumerate(lines, start=1):
-            if re.match(pattern, line):
-                return number
-    return 1
-
-
-def line_of(error: BaseException, file: Path) -> int | None:
-    """The line of a file in which an error arose; None if it arose elsewhere."""
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        return error.lineno
-    frames = reversed(extract_tb(error.__traceback__))
-    return next((frame.lineno for frame in frames if frame.filename == str(file)), None)
 
 
 def fault(file: Path, error: BaseException, pattern: str = "") -> str:
     """An error in a sentence with its line: the traceback's, else the first that a pattern
     matches."""
     text = " ".join(str(error).split())
+    lines = [
+        frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == str(file)
+    ]
     if isinstance(error, SyntaxError):
         text = f"It is no Python ({error.msg}); mend that line."
-    elif isinstance(error, ImportError) and error.name in sys.modules:
-        missing = [*text.split("'"), text][1]
-        names = _public_names(error.name, classes=missing[:1].isupper())
-        text = f"{error.name} has no {missing}; it has {', '.join(names)}."
+        if error.filename == str(file):
+            lines.append(error.lineno)
     elif not isinstance(error, UserError):
         text = f"{type(error).__name__}: {text[:300]}; mend that line."
-    return f"{place(file, pattern, line_of(error, file))}: {text}"
-
-
-def _public_names(module: str, classes: bool) -> list[str]:
-    """The public classes that an imported module defines, or everything but classes."""
-    names = []
-    for name, value in vars(sys.modules[module]).items():
-        defined = getattr(value, "__module__", "") == module
-        if defined and not name.startswith("_") and isinstance(value, type) == classes:
-            names.append(name)
-    return names
+    return f"{place(file, pattern, lines[-1] if lines else None)}: {text}"
 
 
 def printable(text: str) -> str:
@@ -108,6 +86,17 @@ def counted(number: int, noun: str) -> str:
     """A number of things, such as `1 run` or `2 runs`."""
     ending = "" if number == 1 else "s"
     return f"{number} {noun}{ending}"
+
+
+def spoken(seconds: float) -> str:
+    """Seconds in the words of a person: `40 s`, `12 min`, `3.5 h`, `23 weeks`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    if seconds < WEEKS:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / WEEKS * 2:.0f} weeks"
 
 
 def are(number: int, noun: str) -> str:

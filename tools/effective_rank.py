@@ -70,7 +70,7 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
     rows = []
     numbers = dict[str, dict[str, float | None]]()
     for profile in PROFILES:
-        setup = Setup(profile=profile, scale=SCALES[scale], sources=found.sources, seeds=1)
+        setup = Setup(profile=profile, scale=SCALES[scale], sources=found, seeds=1)
         for result in gathered([resolve(study, setup) for study in STUDIES], store):
             table = f"{result.study.name} · {profile}"
             for cell in result.cells:

@@ -9,14 +9,8 @@ from functools import cache
 from core.config import methods
 from core.config.methods import PROFILES, SETTLED, base
 from core.config.run import RunConfig
-from core.config.section import (
-    Section,
-    describe,
-    field_types,
-    meanings,
-    public_names,
-    section_classes,
-)
+from core.config.section import Section, describe, fields_of, section_classes
+from core.config.vary import value_at
 from core.errors import HOME, UserError, nearest
 
 DEVIATIONS = HOME / "studies" / "reference" / "deviations.md"
@@ -55,9 +49,9 @@ def fields() -> list[tuple[str, type[Section]]]:
     runs: list[type[RunConfig]] = [RunConfig]
     runs += [methods.method(name).run for name in _usable()[0]]
     for run in runs:
-        for name, hint in field_types(run).items():
-            for section in section_classes(hint):
-                for field in public_names(section):
+        for name, of_run in fields_of(run).items():
+            for section in section_classes(of_run.hint):
+                for field in fields_of(section):
                     listed[f"{name}.{field}", section] = None
     return [*listed, ("scale", RunConfig), ("method", RunConfig)]
 
@@ -66,15 +60,16 @@ def described(section: str | None = None) -> str:
     """The fields of a section, or of all, as --fields prints them: name, type, D-numbers, meaning,
     default or what settles it. Raises UserError for a section that no run has."""
     lines = [HEAD]
+    names = []
     for path, kind in fields():
-        if section in (None, path, path.partition(".")[0]):
+        names.append(path.partition(".")[0])
+        if section in (None, path, names[-1]):
             lines += _described(path, kind)
     if len(lines) == 1:
-        names = list(dict.fromkeys(path.partition(".")[0] for path, _ in fields()))
+        names = list(dict.fromkeys(names))
         hint = nearest(str(section), names, f"there are {', '.join(names)}.")
         raise UserError(f"There is no section {str(section)[:80]!r}; {hint}")
-    _, faults = _usable()
-    return "\n".join([*lines, *faults])
+    return "\n".join([*lines, *_usable()[1]])
 
 
 @cache
@@ -85,19 +80,17 @@ def _usable() -> tuple[list[str], list[str]]:
     for name in methods.names():
         try:
             methods.method(name)
+            names.append(name)
         except UserError as error:
             faults.append(f"Method {name} is left out. {error}")
-        else:
-            names.append(name)
     return names, faults
 
 
 def _described(path: str, kind: type[Section]) -> list[str]:
     """The lines of one field: name, type and D-numbers, meaning, default or what settles it."""
-    name = path.rpartition(".")[2]
-    choices = describe(field_types(kind)[public_names(kind)[name]])
-    choices = choices.replace("'", "").replace("finite ", "")
-    meaning, _, numbers = meanings(kind).get(name, "").partition(" (D")
+    field = fields_of(kind)[path.rpartition(".")[2]]
+    choices = describe(field.hint).replace("'", "").replace("finite ", "")
+    meaning, _, numbers = field.meaning.partition(" (D")
     deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
     lines = [f"{path:30}  {choices}  {deviations}".rstrip()]
     if meaning:
@@ -112,14 +105,14 @@ def _described(path: str, kind: type[Section]) -> list[str]:
 def _default(path: str, kind: type[Section]) -> str:
     """The default in words, with the methods that have it; three values are those of the three
     profiles."""
-    section, _, name = path.partition(".")
+    section = path.partition(".")[0]
     having: dict[str, list[str]] = {}  # methods by default
     for method in _usable()[0]:
         texts = []
         for profile in PROFILES:
-            owner = getattr(base(method, profile), section, None)
-            if isinstance(owner, kind):
-                texts.append(str(getattr(owner, public_names(kind)[name])).lower())
+            run = base(method, profile)
+            if isinstance(getattr(run, section, None), kind):
+                texts.append(str(value_at(run, path)).lower())
         if len(set(texts)) == 1:
             texts = texts[:1]
         having.setdefault(" / ".join(texts), []).append(method)

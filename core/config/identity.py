@@ -8,7 +8,6 @@ old ids live on.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import json
@@ -16,7 +15,7 @@ from typing import Any
 
 from core.config import methods
 from core.config.run import RunConfig
-from core.config.section import Section, field_types, public_name, section_classes
+from core.config.section import NEVER, Section, fields_of, section_classes
 from core.errors import UserError
 
 # Every run says null for those of these sections that its method has not, as the first ids were
@@ -71,14 +70,15 @@ def to_plain(value: Any) -> Any:
 
 def _plain_fields(section: Section) -> dict[str, Any]:
     """The fields of a section by public name, without those at their neutral value, and its tag."""
-    tag = "section" if "kind" in field_types(type(section)) else "kind"
+    declared = fields_of(type(section))
+    tag = "section" if "kind" in declared else "kind"
     fields: dict[str, Any] = {tag: type(section).__name__}
     if isinstance(section, RunConfig):
         fields = {**dict.fromkeys(NAMED_BY_ALL), tag: "RunConfig"}
-    for field in dataclasses.fields(section):
+    for name, field in declared.items():
         content = getattr(section, field.name)
-        if "neutral" not in field.metadata or content != field.metadata["neutral"]:
-            fields[public_name(field.name)] = content
+        if content != field.neutral:
+            fields[name] = content
     return fields
 
 
@@ -101,10 +101,9 @@ def _from_plain(value: Any, expected: Any) -> Any:
     if not isinstance(value, dict) or section is None:
         return value
     arguments = {}
-    for field in dataclasses.fields(section):
-        name = public_name(field.name)
+    for name, field in fields_of(section).items():
         if name in value:
-            arguments[field.name] = _from_plain(value[name], field_types(section)[field.name])
-        elif "neutral" in field.metadata:
-            arguments[field.name] = field.metadata["neutral"]
+            arguments[field.name] = _from_plain(value[name], field.hint)
+        elif field.neutral is not NEVER:
+            arguments[field.name] = field.neutral
     return section(**arguments)

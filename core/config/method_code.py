@@ -5,26 +5,35 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from core.config import methods, source
+from core.config import methods
+from core.errors import UserError, fault
+
+# parts of `core/methods` that a file imports, and the method that it derives from
+NAMED = re.compile(r"core\.methods\.(\w+)|derived\(\s*(?:base=)?[\"'](\w+)")
 
 
 def code_digest(name: str) -> str:
     """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count. Behind
-    a plus, the same of the other files of `core/methods` that these need, if any."""
-    own = {file: file.name for file in sorted(methods.folder(name).glob("*.py"))}
-    needed: dict[Path, str] = {}
-    waiting = [*own]
+    a plus, the same of the other parts of `core/methods` that these name, if any."""
+    own = sorted(methods.folder(name).glob("[!.]*.py"))
+    needed: dict[Path, None] = {}
+    waiting = list(own)
     while waiting:
-        for file, module in _needed_files(waiting.pop()).items():
-            if file not in own and file not in needed:
-                needed[file] = module
-                waiting.append(file)
+        for names in NAMED.findall(waiting.pop().read_text(encoding="utf-8", errors="replace")):
+            for root in importlib.import_module(methods.PACKAGE).__path__:
+                part = Path(root, "".join(names))
+                for file in (part.with_suffix(".py"), *part.glob("[!.]*.py")):
+                    if file.is_file() and file not in own and file not in needed:
+                        needed[file] = None
+                        waiting.append(file)
+    digest = _digest_of({file: file.name for file in own})
     if not needed:
-        return _digest_of(own)
-    return f"{_digest_of(own)}+{_digest_of(needed)}"
+        return digest
+    return f"{digest}+{_digest_of({file: '/'.join(file.parts[-2:]) for file in needed})}"
 
 
 def is_code_of(code: object, name: str) -> bool:
@@ -38,36 +47,14 @@ def _digest_of(files: Mapping[Path, str]) -> str:
     """SHA-256 of files by their names, in order of the names, 16 digits."""
     texts = []
     for file, named in sorted(files.items(), key=lambda item: item[1]):
-        texts.append(f"{named}\n{ast.dump(source.tree_of(file))}\n")
+        texts.append(f"{named}\n{ast.dump(_tree_of(file))}\n")
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
 
 
-def _needed_files(file: Path) -> dict[Path, str]:
-    """The files of `core/methods` that a file imports, or whose method it derives from, by their
-    modules' names."""
-    files = {}
-    for module in _modules(file):
-        if not module.startswith(f"{methods.PACKAGE}."):
-            continue
-        parts = module.removeprefix(f"{methods.PACKAGE}.").split(".")
-        for root in importlib.import_module(methods.PACKAGE).__path__:
-            place = Path(root, *parts).with_suffix(".py")
-            if place.is_file():
-                files[place] = module
-    return files
-
-
-def _modules(file: Path) -> list[str]:
-    """The modules that a file imports, and the settings of the methods that it derives from."""
-    modules: list[str] = []
-    for node in ast.walk(source.tree_of(file)):
-        if isinstance(node, ast.Import):
-            modules += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            modules += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("derived"):
-            bases = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "base")]
-            for base in bases:
-                if isinstance(base, ast.Constant) and isinstance(base.value, str):
-                    modules.append(f"{methods.PACKAGE}.{base.value}.settings")
-    return modules
+def _tree_of(file: Path) -> ast.Module:
+    """The syntax of a Python file. Raises UserError with the line that is no Python, or no
+    UTF-8."""
+    try:
+        return ast.parse(file.read_bytes(), str(file))
+    except (OSError, SyntaxError) as error:
+        raise UserError(fault(file, error)) from error

@@ -7,25 +7,21 @@ slips included.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import difflib
 import functools
 import importlib
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from core.config import source
 from core.config.run import RunConfig
-from core.config.section import Section, Typed, public_names
-from core.config.source import PACKAGE
-from core.config.vary import over, unknown_path, value_at, vary
-from core.errors import UserError, fault, nearest, place
+from core.config.section import Section, Typed, fields_of
+from core.config.vary import over, value_at, vary
+from core.errors import UserError, fault, nearest
 
+PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
 SETTLED = {  # fields that `--set` may not change, with the option that settles them
     "scale": "--scale",
@@ -40,23 +36,6 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
 }
 # fields that the scale settles, unless a study or a cell names them
 UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
-WITH_TORCH = ("torch", "transformers", "core.encoder", "core.evaluation", "core.training")
-# What a Model may define (core.methods.contrastive, core.methods.simcse.model), with its
-# parameters.
-HOOKS: dict[str, tuple[str, ...]] = {
-    "contrast": ("self", "first", "second"),
-    "views": ("tokens", "draw"),
-    "pool": ("self", "encoded"),
-    "pooled": ("self", "batch"),
-    "extra": ("self", "batch"),
-    "build": ("self",),
-    "new_layers": ("self",),
-    "sentence_vectors": ("self", "batch"),
-    "before_step": ("self",),
-    "after_update": ("self",),
-    "after_step": ("self",),
-    "diagnostics": ("self", "batch"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +71,9 @@ class Derived:
     base: str
     title: str
     section: type[Section] | None
-    changes: tuple[tuple[str, object], ...]
+    changes: Mapping[str, object]
     columns: int
+    unread: tuple[str, ...]
 
 
 def derived(
@@ -103,55 +83,27 @@ def derived(
     section: type[Section] | None = None,
     changes: Mapping[str, object] | None = None,
     columns: int = 1,
+    unread: tuple[str, ...] = (),
 ) -> Derived:
     """A method that has the rules, profiles, fields and schedule of the method `base`, and a
     section of its own. State it in the `settings.py` of a method's folder, which names the method.
 
     changes: defaults that differ from those of `base` under every profile, by dotted path and in
     the paper's units. columns: how many columns of the training text the method reads, from the
-    first on. A temperature that its `contrast` does not read cannot be changed.
+    first on. unread: fields that the method does not read, such as loss.temperature, which then cannot
+    be changed; a trial compares them with what the method reads.
     """
-    if section is not None:
-        _check_section(section)
-    if not isinstance(columns, int) or columns < 1:
-        raise UserError(f"columns is {columns!r}, but it must be a whole number of at least 1.")
-    if not isinstance(title, str) or not title.strip():
-        raise UserError(f"title is {title!r}, but tables need a name; give a text.")
-    _check_defaults(changes or {})
-    return Derived(base, title, section, tuple((changes or {}).items()), columns)
+    changes = dict(changes or {})
+    refuse_settled(title, changes)
+    return Derived(base, title, section, changes, columns, unread)
 
 
-def _check_defaults(changes: object) -> None:
-    """Refuse defaults that an option of each command settles."""
-    if not isinstance(changes, Mapping):
-        raise UserError(
-            f"changes is {repr(changes)[:80]}; write a value by field, {{field: value}}."
-        )
+def refuse_settled(owner: str, changes: Iterable[str]) -> None:
+    """Raise UserError for paths that an option of each command settles."""
     for path in changes:
-        for field, option in {**SETTLED, "train.steps": "--scale"}.items():
+        for field, option in {**SETTLED, "train.steps": "--scale", "method": "method="}.items():
             if f"{field}.".startswith(f"{path}."):
-                raise UserError(f"changes has {path}, which {option} settles; leave it out.")
-
-
-def _check_section(section: type) -> None:
-    """Refuse a section that is no frozen dataclass: runs are compared and named by its values."""
-    parameters = getattr(section, "__dict__", {}).get("__dataclass_params__")
-    if (
-        not (isinstance(section, type) and issubclass(section, Section))
-        or parameters is None
-        or not parameters.frozen
-    ):
-        name = getattr(section, "__name__", repr(section))
-        raise UserError(
-            f"{name} is no frozen section; write class {name}(Section) "
-            "under @dataclass(frozen=True, slots=True, kw_only=True)."
-        )
-    for field in dataclasses.fields(section):
-        where = f"{section.__name__}.{field.name}"
-        if hasattr(Section, field.name):
-            raise UserError(f"{where} has the name of something that every section has; rename it.")
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise UserError(f"{where} has no default; give it one, such as the paper's value.")
+                raise UserError(f"{owner} changes {path}, which {option} settles; leave it out.")
 
 
 @functools.cache  # one class of runs a method
@@ -160,21 +112,13 @@ def _method_of(derived: Derived, name: str) -> Method:
     _refuse_circle(derived, name)
     parent = method(derived.base)
     section = derived.section
-    usual = parent.paper.loss.temperature
-    model = _folders()[name] / "model.py"
-    unread: tuple[str, ...] = ()
-    if "temperature" not in source.attributes_with_bases(model, _folders()):
-        unread = ("loss.temperature",)
 
     def check(run: RunConfig) -> None:
         parent.run.check(run)
-        # a method that derives from this one may read it
-        if unread and run.method == name and run.loss.temperature != usual:
-            contrast = place(model, "    def contrast")
-            raise UserError(
-                f"{name} reads no loss.temperature; leave it {usual}, or correct its spelling in "
-                f"contrast ({contrast})."
-            )
+        for path in derived.unread:  # a method that derives from this one may read it
+            usual = value_at(parent.paper, path)
+            if run.method == name and value_at(run, path) != usual:
+                raise UserError(f"{name} reads no {path}; leave it {usual}.")
 
     fields: list[Any] = [("method", Literal[name], dataclasses.field(default=name))]
     if section is not None:
@@ -185,7 +129,7 @@ def _method_of(derived: Derived, name: str) -> Method:
                 "the class."
             )
         fields.append((label, section, dataclasses.field(default_factory=section)))
-    namespace: dict[str, Any] = {"check": check, "unread": unread}
+    namespace: dict[str, Any] = {"check": check, "unread": derived.unread}
     if derived.columns > 1:
         namespace["columns"] = derived.columns
         namespace["passes"] = 3.0 * derived.columns  # each column is a view
@@ -198,9 +142,10 @@ def _method_of(derived: Derived, name: str) -> Method:
         kw_only=True,
         namespace=namespace,
     )
-    values = {name: getattr(parent.paper, name) for name in public_names(parent.run).values()}
-    paper = vary(run(**values | {"method": name}), dict(derived.changes))
-    own = dict(derived.changes)
+    values = {name: getattr(parent.paper, name) for name in fields_of(parent.run)}
+    own = derived.changes
+    paper = vary(run(**values | {"method": name}), own)
+    hash(paper)  # runs are compared and named by their values: a section is frozen
     return dataclasses.replace(
         parent,
         title=derived.title,
@@ -210,22 +155,17 @@ def _method_of(derived: Derived, name: str) -> Method:
     )
 
 
-def _refuse_circle(derived: Derived, name: str) -> None:
+def _refuse_circle(derived: object, name: str) -> None:
     """Refuse a method that derives from itself, at once or by way of others. Raises UserError."""
     bases = [name]
-    while True:
+    while isinstance(derived, Derived):
+        if derived.base in bases:
+            bases.append(derived.base)
+            raise UserError(f"{name} derives from itself ({' from '.join(bases)}).")
         bases.append(derived.base)
-        if derived.base == name:
-            raise UserError(
-                f"{name} derives from itself ({' from '.join(bases)}); derive it from another "
-                "method, such as simcse."
-            )
-        if derived.base in bases[:-1] or derived.base not in _folders():
-            return
-        stated = getattr(_settings_of(derived.base), "METHOD", None)
-        if not isinstance(stated, Derived):
-            return
-        derived = stated
+        derived = None
+        if bases[-1] in _folders():
+            derived = getattr(_settings_of(bases[-1]), "METHOD", None)
 
 
 def _settings_of(name: str) -> ModuleType:
@@ -273,133 +213,14 @@ def method(name: str) -> Method:
             raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
     except (Exception, SystemExit) as error:  # the folder is being written, or ends the process
         raise UserError(fault(settings, error, "METHOD")) from error
-    _check_files(folders[name], stated.paper)
     return stated
 
 
-@functools.cache
-def _check_files(folder: Path, run: RunConfig) -> None:
-    """Refuse what is wrong with a method's files, by their text. Raises UserError with the line."""
-    settings = folder / "settings.py"
-    _check_settings(settings)
-    file = folder / "model.py"
-    tree = _model_tree(file)
-    for path in sorted(folder.glob("*.py")):
-        source.tree_of(path)
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == "Model":
-            _check_paths(file, node, run)
-            _check_hooks(file, node, run)
-            _check_own_fields(settings, file, run)
-
-
-def _check_settings(settings: Path) -> None:
-    """Refuse settings that import torch."""
-    for node in ast.walk(source.tree_of(settings)):
-        if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            modules = [node.module or ""]
-        else:
-            continue
-        for module in modules:
-            if module.startswith(WITH_TORCH):
-                where = place(settings, "", node.lineno)
-                raise UserError(
-                    f"{where}: settings are read without torch; move what needs it to model.py."
-                )
-
-
-def _model_tree(file: Path) -> ast.Module:
-    """The syntax of a model.py, which states Model."""
-    start = place(file, "")
-    write = "write one, as CONTRIBUTING.md says"
-    if not file.is_file():
-        raise UserError(f"{start}: There is no such file; {write}.")
-    tree = source.tree_of(file)
-    if "Model" not in source.stated_names(tree):
-        raise UserError(f"{start}: It states no Model; {write}.")
-    return tree
-
-
-def _check_paths(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
-    """Refuse a field of `self.config` that the run has not."""
-    for node in ast.walk(model):
-        if not isinstance(node, ast.Attribute):
-            continue
-        path = re.fullmatch(r"self\.config\.(\w+)\.(\w+)", ast.unparse(node))
-        if path is None:
-            continue
-        section = getattr(run, path[1], run)  # None where the run leaves it out
-        if section is not None and not hasattr(section, path[2]):
-            where = place(file, "", node.lineno)
-            raise UserError(f"{where}: {unknown_path(run, f'{path[1]}.{path[2]}')}")
-
-
-def _takes(function: ast.FunctionDef, count: int, own_views: bool) -> bool:
-    """Whether a hook can be called with so many arguments, or, as `contrast` where a method makes
-    its own views, with another number."""
-    arguments = function.args
-    if function.name == "contrast" and (own_views or arguments.vararg is not None):
-        return len(arguments.args) > 1 or arguments.vararg is not None
-    return len(arguments.args) == count
-
-
-def _check_hooks(file: Path, model: ast.ClassDef, run: RunConfig) -> None:
-    """Refuse a hook that is misspelt, has other parameters or is left out."""
-    functions = {node.name: node for node in model.body if isinstance(node, ast.FunctionDef)}
-    # then `contrast` gets as many views as these make
-    own_views = bool(run.columns > 1 or functions.keys() & {"views", "batch", "loss"})
-    for name, node in functions.items():
-        where = place(file, "", node.lineno)
-        if name not in HOOKS:
-            near = difflib.get_close_matches(name.strip("_"), HOOKS, n=1, cutoff=0.7)
-            if near and near[0] not in functions:
-                raise UserError(f"{where}: {name} is no hook; did you mean {near[0]}?")
-        elif not _takes(node, len(HOOKS[name]), own_views):
-            raise UserError(f"{where}: write def {name}({', '.join(HOOKS[name])}).")
-    bases = set(map(ast.unparse, model.bases))
-    if bases & {"Views", "TwoViews"} and "contrast" not in functions:
-        where = place(file, "", model.lineno)
-        raise UserError(
-            f"{where}: Model leaves out contrast; write def contrast(self, first, second)."
-        )
-
-
-def _check_own_fields(settings: Path, file: Path, run: RunConfig) -> None:
-    """Refuse a field of the method's own sections that neither its model nor another file of its
-    folder reads."""
-    files = [path for path in sorted(file.parent.glob("*.py")) if path != settings]
-    for attribute in public_names(type(run)).values():
-        section = type(getattr(run, attribute))
-        if section.__module__ != f"{PACKAGE}.{run.method}.settings":
-            continue
-        read = set().union(*(_fields_read(path, section.label()) for path in files))
-        for name, field in public_names(section).items():
-            if name not in read and field not in read:
-                where = place(settings, rf"\s*{field}:")
-                raise UserError(
-                    f"{where}: model.py does not read {name}; read it there, or leave it out."
-                )
-
-
-def _fields_read(file: Path, section: str) -> set[str]:
-    """The names that a Python file reads of a section: behind its name, behind a variable that was
-    set to it, or of a function's parameter, which may stand for it."""
-    nodes = list(ast.walk(source.tree_of(file)))
-    variables = {section}
-    for node in nodes:
-        if isinstance(node, ast.arg) and node.arg != "self":
-            variables.add(node.arg)
-        elif isinstance(node, ast.Assign) and ast.unparse(node.value).endswith(f".{section}"):
-            variables.update(map(ast.unparse, node.targets))
-    fields = set()
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            owner = ast.unparse(node.value)
-            if owner in variables or owner.endswith(f".{section}"):
-                fields.add(node.attr)
-    return fields
+def own_sections(run: RunConfig) -> dict[str, Section | None]:
+    """The sections of a run that its method brings in."""
+    common = fields_of(RunConfig)
+    own = (field for name, field in fields_of(type(run)).items() if name not in common)
+    return {field.public: getattr(run, field.name) for field in own}
 
 
 def model(name: str) -> ModuleType:

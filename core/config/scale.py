@@ -10,6 +10,7 @@ the encoder's own masked-word head rewrites text.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from core.config.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
@@ -21,17 +22,20 @@ PAPER_RATE = 3e-5
 
 
 class EncoderSource(NamedTuple):
-    """An encoder by content: `stands_for` is its name in the papers, `name` a label."""
+    """An encoder by content: `stands_for` is its name in the papers, `name` a label. `folder` is
+    where it lies, if it is on this machine."""
 
     stands_for: str
     digest: str
     hidden: int
     name: str
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What a scale is made of on this machine: digests, counts, and names as labels."""
+    """What a scale is made of on this machine: digests, counts, names as labels, and places. A
+    place is None for what is shipped with the project, or was not fetched."""
 
     corpus_digest: str
     corpus_rows: int
@@ -48,6 +52,11 @@ class Sources:
     others: tuple[EncoderSource, ...] = ()
     transfer_digest: str | None = None  # of sets and transfer tasks; None where these are not there
     encoder_masked_words: bool = False  # whether the encoder's checkpoint holds a masked-word head
+    corpus: Path | None = None
+    encoder: Path | None = None
+    evaluation: Path | None = None  # the folder with STS/ and SICK/
+    pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
+    own_text: bool = False  # the training text is your own, not the scale's
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
@@ -57,12 +66,13 @@ class Sources:
 
     def encoders(self) -> tuple[EncoderSource, ...]:
         """Every encoder at hand, the scale's own first."""
+        digest = self.encoder_digest
         first = EncoderSource(
-            "bert-base", self.encoder_digest, self.encoder_hidden, self.encoder_name
+            "bert-base", digest, self.encoder_hidden, self.encoder_name, self.encoder
         )
         return (first, *self.others)
 
-    def encoder(self, stands_for: str) -> EncoderSource | None:
+    def encoder_for(self, stands_for: str) -> EncoderSource | None:
         """The encoder that stands for one of the papers'; None if there is none here."""
         for encoder in self.encoders():
             if encoder.stands_for == stands_for:
@@ -140,7 +150,7 @@ def at_scale(
     With `equal_updates` a batch of another size has as many steps as the scale's own instead of as
     many sentences, going round the text again if need be.
     """
-    encoder = sources.encoder(stands_for)
+    encoder = sources.encoder_for(stands_for)
     assert encoder is not None, "Setup.unavailable asks for it first"
     batches = scale.batch_size / PAPER_BATCH
     batch = scaled_count(run.train.batch_size, batches)

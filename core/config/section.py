@@ -17,6 +17,7 @@ from core.errors import UserError
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 UNIONS = (typing.Union, types.UnionType)
+NEVER = object()
 LARGEST_WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
 NAMES: dict[Any, str] = {
     int: "a whole number",
@@ -26,7 +27,7 @@ NAMES: dict[Any, str] = {
     type(None): "none",
     tuple[tuple[int, int], ...]: "ranges such as 0-128 or 0-128,384-512",
 }
-REMEMBERED = (int, str, bool)  # values that a field has once passed; of floats, -0.0 equals 0.0
+SCALARS = (bool, int, float, str, type(None))  # checked once a value
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -63,15 +64,14 @@ class Typed:
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def __post_init__(self) -> None:
-        for field in _declared(type(self)):
+        for field in fields_of(type(self)).values():
             value = getattr(self, field.name)
-            kind = type(value)
-            if kind in field.plain or (kind in REMEMBERED and (kind, value) in field.passed):
-                continue
-            checked = field.checked(value)
-            object.__setattr__(self, field.name, checked)
-            if kind in REMEMBERED and checked is value:
-                field.passed.add((kind, value))
+            if type(value) is field.hint and not isinstance(value, SCALARS):
+                continue  # a section
+            check = _checked_once if isinstance(value, SCALARS) else _checked
+            checked = check(type(self), field, type(value), value)
+            if checked is not value:
+                object.__setattr__(self, field.name, checked)
         self.check()
 
     @classmethod
@@ -98,7 +98,7 @@ class Section(Typed):
     @classmethod
     def place_of(cls, name: str) -> str:
         """The dotted path of a field."""
-        return f"{cls.label()}.{public_name(name)}"
+        return f"{cls.label()}.{name}"
 
 
 def cached_by_class(function: Callable[[Class], Value]) -> Callable[[Class], Value]:
@@ -106,138 +106,80 @@ def cached_by_class(function: Callable[[Class], Value]) -> Callable[[Class], Val
     return functools.cache(function)
 
 
-@cached_by_class  # resolving annotations is most of what making a section costs
-def field_types(section: type) -> dict[str, Any]:
-    """Resolved annotations of a section class, by field name."""
-    return typing.get_type_hints(section)
-
-
-def meanings(section: type) -> dict[str, str]:
-    """What each field means, by its public name: the text beside its type in `Annotated[type,
-    text]`."""
-    texts = {}
-    for name, hint in typing.get_type_hints(section, include_extras=True).items():
-        if hasattr(hint, "__metadata__"):
-            texts[public_name(name)] = hint.__metadata__[0]
-    return texts
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Declared:
-    """A field as its class declares it. `plain`: the types of which every value fits."""
+class Field(typing.NamedTuple):
+    """A field of a class: its attribute, its name in paths and in the canonical form (`lambda_` is
+    written `lambda`, a Python keyword), and what its annotation says: type, meaning and bounds."""
 
     name: str
+    public: str
     hint: Any
-    place: str
-    fits: Callable[[Any], bool]
+    meaning: str
     bounds: tuple[Bound, ...]
-    plain: frozenset[type]
-    is_float: bool
-    passed: set[tuple[type, Any]] = dataclasses.field(default_factory=set)
-
-    def checked(self, value: Any) -> Any:
-        """The value as the annotation wants it, or UserError naming place, value and what is
-        allowed."""
-        if not self.fits(value):
-            raise UserError(
-                f"{self.place} is {repr(value)[:80]}, but it must be {describe(self.hint)}."
-            )
-        for bound in self.bounds:
-            if value is not None and not bound.holds(value):
-                raise UserError(f"{self.place} is {value}, but it must be {bound.words}.")
-        if self.is_float and type(value) in (int, float):
-            return float(value) + 0.0  # -0.0 is written otherwise, and would be another run id
-        return value
+    neutral: Any  # the frozen value at which the canonical form leaves the field out; else NEVER
 
 
-@cached_by_class
-def _declared(typed: type[Typed]) -> list[Declared]:
-    """The fields of a class, in order. Raises UserError for a type that no test is there for."""
-    declared = []
+@cached_by_class  # resolving annotations is most of what making a section costs
+def fields_of(typed: type[Typed]) -> dict[str, Field]:
+    """The fields of a class by their public names. Raises UserError for a type without a test."""
+    hints = typing.get_type_hints(typed)
     annotations = typing.get_type_hints(typed, include_extras=True)
+    fields = {}
     for field in dataclasses.fields(typed):
-        hint = field_types(typed)[field.name]
-        place = typed.place_of(field.name)
-        bounds = getattr(annotations[field.name], "__metadata__", ())[1:]
-        options = alternatives(hint)
-        for option in options:
+        hint = hints[field.name]
+        public = field.name.rstrip("_")
+        for option in alternatives(hint):
             is_class = isinstance(option, type) and option not in (Any, list, dict)
             if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
-                name = option.__name__ if isinstance(option, type) else option
                 raise UserError(
-                    f"{place} has the type {name}; give it int, float, str, bool, None, Literal, "
-                    "tuple or a section."
+                    f"{typed.place_of(public)} has the type {getattr(option, '__name__', option)}; "
+                    "give it int, float, str, bool, None, Literal, tuple or a section."
                 )
-        plain: set[type] = set()
-        if not bounds:
-            plain = {option for option in options if isinstance(option, type)} - {int, float}
-        is_float = float in options and int not in options
-        declared.append(
-            Declared(field.name, hint, place, fits(hint), bounds, frozenset(plain), is_float)
-        )
-    return declared
+        meaning, *bounds = getattr(annotations[field.name], "__metadata__", ("",))
+        neutral = field.metadata.get("neutral", NEVER)
+        fields[public] = Field(field.name, public, hint, meaning, tuple(bounds), neutral)
+    return fields
 
 
-@cached_by_class
-def public_names(section: type[Section]) -> dict[str, str]:
-    """The fields of a section class by their public names."""
-    return {public_name(field.name): field.name for field in dataclasses.fields(section)}
+def _checked(typed: type[Typed], field: Field, kind: type, value: Any) -> Any:
+    """The value of a field as its annotation wants it, or UserError naming place, value and what
+    is allowed. `kind` is the value's type, since 1, 1.0 and True are equal."""
+    place = typed.place_of(field.public)
+    if not fits(field.hint, value):
+        raise UserError(f"{place} is {repr(value)[:80]}, but it must be {describe(field.hint)}.")
+    for bound in field.bounds:
+        if value is not None and not bound.holds(value):
+            raise UserError(f"{place} is {value}, but it must be {bound.words}.")
+    if kind in (int, float) and int not in alternatives(field.hint):
+        return float(value) + 0.0  # -0.0 is written otherwise, and would be another run id
+    return value
 
 
-def public_name(field_name: str) -> str:
-    """The field's name in paths and canonical form: `lambda_` is written `lambda`, a Python
-    keyword."""
-    return field_name.rstrip("_")
+_checked_once = functools.cache(_checked)  # a command makes 30,000 sections of few values
 
 
-def fits(expected: Any) -> Callable[[Any], bool]:
-    """The test whether a value may stand in a field of this annotation. It is put together once a
-    class, since a command makes 30,000 sections."""
+def fits(expected: Any, value: Any) -> bool:
+    """Whether a value may stand in a field of this annotation."""
     origin = typing.get_origin(expected)
     inner = typing.get_args(expected)
     if origin in UNIONS:
-        tests = [fits(option) for option in inner]
-        return lambda value: any(test(value) for test in tests)
+        return any(fits(option, value) for option in inner)
     if origin is Literal:
-        return functools.partial(_is_one_of, inner)
-    if origin is tuple:
-        return _fits_tuple(inner)
+        return any(value == name and type(value) is type(name) for name in inner)
     if origin is Mapping:
-        pair_fits = _fits_tuple(inner)
-        return lambda value: isinstance(value, Mapping) and all(map(pair_fits, value.items()))
+        return isinstance(value, Mapping) and all(
+            fits(tuple[inner], pair) for pair in value.items()
+        )
+    if origin is tuple:
+        if inner[1:] == (Ellipsis,) and isinstance(value, tuple):
+            inner = inner[:1] * len(value)
+        return (
+            isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, inner, value))
+        )
     if expected is int:
-        return _is_whole
+        return type(value) is int and abs(value) < LARGEST_WHOLE
     if expected is float:
-        return _is_finite
-    return lambda value: isinstance(value, expected)
-
-
-def _is_one_of(names: tuple[Any, ...], value: Any) -> bool:
-    return any(value == name and type(value) is type(name) for name in names)
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and abs(value) < LARGEST_WHOLE
-
-
-def _is_finite(value: Any) -> bool:
-    return type(value) is int or (type(value) is float and math.isfinite(value))
-
-
-def _fits_tuple(expected: tuple[Any, ...]) -> Callable[[Any], bool]:
-    """The test whether a tuple has a fitting value at each place; an ellipsis repeats what it
-    follows."""
-    tests = [fits(option) for option in expected if option is not Ellipsis]
-
-    def every(value: Any) -> bool:
-        return isinstance(value, tuple) and all(map(tests[0], value))
-
-    def each_its_own(value: Any) -> bool:
-        if not isinstance(value, tuple) or len(value) != len(tests):
-            return False
-        return all(test(part) for test, part in zip(tests, value, strict=True))
-
-    return every if expected[1:] == (Ellipsis,) else each_its_own
+        return type(value) is int or (type(value) is float and math.isfinite(value))
+    return isinstance(value, expected)
 
 
 def alternatives(expected: Any) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ values."""
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -14,15 +13,8 @@ from traceback import extract_tb
 from typing import Any
 
 from core.config.run import RunConfig
-from core.config.section import (
-    Section,
-    alternatives,
-    decimal,
-    field_types,
-    public_names,
-    whole_number,
-)
-from core.errors import UserError, place
+from core.config.section import Field, Section, alternatives, decimal, fields_of, whole_number
+from core.errors import UserError, nearest, place
 
 RANGES = re.compile("[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*")
 
@@ -45,17 +37,17 @@ def vary(run: RunConfig, changes: Mapping[str, object]) -> RunConfig:
     fields = values.pop("")
     for prefix, inner in values.items():
         head = prefix[:-1]
-        fields[head] = _replaced(run, prefix, fields.get(head, _section(run, head)), inner)
+        fields[head] = _replaced(run, prefix, fields.get(head, _owner(run, head)), inner)
     varied: RunConfig = _replaced(run, "", run, fields)
     return varied
 
 
 def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, Any]) -> Any:
     """A section of the run, or the run itself, with these values of its fields."""
-    names = _field_names(section)
-    for field in values.keys() - names:
+    fields = _fields(section)
+    for field in values.keys() - fields:
         raise unknown_path(run, f"{prefix}{field}")
-    changes = {names[field]: value for field, value in values.items()}
+    changes = {fields[field].name: value for field, value in values.items()}
     try:
         return dataclasses.replace(section, **changes)
     except ValueError as error:  # of a method's own check
@@ -63,16 +55,17 @@ def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, An
         raise UserError(f"{error} ({place(Path(frame.filename), '', frame.lineno)}).") from error
 
 
-def _section(run: RunConfig, name: str) -> Any:
-    """What a run has under this name; None without such a section."""
-    return getattr(run, public_names(type(run)).get(name, ""), None)
+def _owner(run: RunConfig, name: str) -> Any:
+    """The section of this name, or the run itself for ""; None without such a section."""
+    if not name:
+        return run
+    field = fields_of(type(run)).get(name)
+    return field and getattr(run, field.name)
 
 
-def _field_names(section: Any) -> dict[str, str]:
+def _fields(section: Any) -> dict[str, Field]:
     """The fields of a section by their public names; of anything else none."""
-    if isinstance(section, Section):
-        return public_names(type(section))
-    return {}
+    return fields_of(type(section)) if isinstance(section, Section) else {}
 
 
 def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
@@ -81,9 +74,16 @@ def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[s
     return {**kept, **special}
 
 
+def _field(run: RunConfig, path: str) -> tuple[Any, Field | None]:
+    """What a path names: its section, or the run itself, and the field, if the run has it."""
+    head, dot, name = path.rpartition(".")
+    owner = _owner(run, head) if bool(head) == bool(dot) else None
+    return owner, _fields(owner).get(name)
+
+
 def has(run: RunConfig, path: str) -> bool:
     """Whether a run has a field at a dotted path; not in a section that it leaves out."""
-    return path.rpartition(".")[2] in _field_names(_owner(run, path))
+    return _field(run, path)[1] is not None
 
 
 def reads(run: RunConfig, path: str) -> bool:
@@ -93,48 +93,32 @@ def reads(run: RunConfig, path: str) -> bool:
     return path not in run.unread and has(run, path)
 
 
-def _owner(run: RunConfig, path: str) -> Any:
-    """The section that a path names, or the run itself; None without such a section."""
-    head, dot, _ = path.rpartition(".")
-    if not dot:
-        return run
-    return _section(run, head)
-
-
 def value_at(run: RunConfig, path: str) -> Any:
     """The value at a dotted path. Raises UserError if there is none."""
-    owner, field = _place(run, path)
-    return getattr(owner, field)
-
-
-def _place(run: RunConfig, path: str) -> tuple[Section, str]:
-    """The section that a path names, or the run itself, and the field in it. Raises UserError."""
-    if not has(run, path):
+    owner, field = _field(run, path)
+    if field is None:
         raise unknown_path(run, path)
-    owner = _owner(run, path)
-    return owner, _field_names(owner)[path.rpartition(".")[2]]
+    return getattr(owner, field.name)
 
 
 def paths(run: RunConfig) -> list[str]:
     """Every path of the run's leaf fields, as `--set` takes them."""
     leaves = []
-    for name in _field_names(run):
-        leaves += [f"{name}.{field}" for field in _field_names(_section(run, name))] or [name]
+    for name in _fields(run):
+        leaves += [f"{name}.{field}" for field in _fields(_owner(run, name))] or [name]
     return leaves
 
 
 def parsed(run: RunConfig, path: str, text: str) -> Any:
     """The value that a text means in a field, by the field's type: none, true or false, a number,
     ranges, or words. Raises UserError for a path that the run does not have."""
-    owner, field = _place(run, path)
-    options = alternatives(field_types(type(owner))[field])
+    value = value_at(run, path)
+    field = _field(run, path)[1]
+    options = alternatives(field and field.hint)
     if text.lower() == "none" and type(None) in options:
         return None
-    fields = list(_field_names(getattr(owner, field)))
-    if fields:
-        raise UserError(
-            f"{path} is a section of fields; set one of them, such as {path}.{fields[0]}."
-        )
+    for inner in _fields(value):
+        raise UserError(f"{path} is a section of fields; set one of them, such as {path}.{inner}.")
     if text.lower() in ("true", "false") and bool in options:
         return text.lower() == "true"
     for kind, read_as in ((int, whole_number), (float, decimal)):
@@ -166,18 +150,13 @@ def written(value: Any) -> str:
 
 def unknown_path(run: RunConfig, path: str) -> UserError:
     """What to say of a path that a run does not have: the nearest path, or those that there are."""
-    head, dot, _ = path.partition(".")
-    by_name: dict[str, list[str]] = {}
-    for candidate in paths(run):
-        name = candidate if dot else candidate.rpartition(".")[2]
-        by_name.setdefault(name, []).append(candidate)
-    near = difflib.get_close_matches(path, by_name, n=1, cutoff=0.75)
-    names = _field_names(_section(run, head))
-    if near:
-        hint = f"did you mean {' or '.join(by_name[near[0]])}?"
-    elif names:
-        hint = f"known: {', '.join(sorted(names))}."
-    else:
-        sections = sorted(name for name in _field_names(run) if _field_names(_section(run, name)))
-        hint = f"method {run.method} has no section {head}; it has {', '.join(sections)}."
-    return UserError(f"There is no field {path}; {hint}")
+    section = path.partition(".")[0]
+    known = sorted(_fields(_owner(run, section)))
+    same = [other for other in paths(run) if other.endswith(f".{path}")]
+    hint = f"known: {', '.join(known)}."
+    if same:
+        hint = f"did you mean {' or '.join(same)}?"
+    elif not known:
+        sections = sorted(name for name in _fields(run) if _fields(_owner(run, name)))
+        hint = f"method {run.method} has no section {section}; it has {', '.join(sections)}."
+    return UserError(f"There is no field {path}; {nearest(path, paths(run), hint, cutoff=0.75)}")

@@ -40,12 +40,8 @@ TRAINABLE = sorted(
     + """albert bert deberta deberta-v2 distilbert electra ernie eurobert flaubert
     jina_embeddings_v3 megatron-bert modernbert nomic_bert rembert roformer xlm""".split()
 )
-# Kinds whose attention computes positions itself, and settings of config.json that make another
-# kind one of these.
-COMPUTED_POSITIONS = """eurobert flaubert jina_embeddings_v3 modernbert mpnet nomic_bert roformer
-    xlm""".split()
+# Settings of config.json that make attention compute positions itself.
 RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
-WORD_WIDTHS = ("embedding_size", "input_embedding_size")
 # of config.json: a width and a number of positions, by the names that architectures give them
 WEIGHT_WIDTHS = ("hidden_size", "dim", "emb_dim")
 POSITIONS = ("max_position_embeddings", "n_positions")
@@ -53,13 +49,8 @@ TOKENIZERS = (
     "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
 )
 FLOATS = {"F64", "F32", "F16", "BF16"}
-CAPITAL = re.compile("[A-Z]")
+CAPITAL = re.compile("^[A-Z]", re.MULTILINE)
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
-# Of config.json: whole numbers, and the activations of transformers, which a test compares.
-SIZES = ("num_hidden_layers", "num_attention_heads", "intermediate_size", "type_vocab_size")
-ACTIVATIONS = """gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh
-    gelu_accurate hardswish laplace leaky_relu linear mish quick_gelu relu relu2 relu6 sigmoid silu
-    sqrtsoftplus swish tanh prelu xielu""".split()
 # Settings of config.json that nothing here follows, and what they make of the model.
 UNFIT = {
     "auto_map": "model code of its own, which is never run",
@@ -77,95 +68,25 @@ def encoder_digest(folder: Path) -> str:
 
 
 def check_encoder(folder: Path) -> None:
-    """Raises UserError for a folder that no run could train from."""
-    config, words = check_files(folder, allow_pickle=False)
-    kind = config.get("model_type")
+    """Raises UserError for a folder that no run could train from; loading it says the rest."""
+    kind = check_files(folder, allow_pickle=False).get("model_type")
     if kind not in TRAINABLE:
         raise UserError(
             f"{folder}/config.json has model_type {kind!r}, which is no bidirectional encoder "
             f"that can be trained here; give one of {', '.join(TRAINABLE)}."
         )
-    if kind in BERTS:
-        _check_weights(folder, config)
-    else:
-        hidden_size(folder)
-        positions(folder)
-    _check_tokenizer(folder, config, words)
+    hidden_size(folder)
+    positions(folder)
 
 
-def _check_weights(folder: Path, config: dict[str, Any]) -> None:
-    """Raises UserError for weights of other shapes than config.json says."""
-    kind = config["model_type"]
-    width = config.get("hidden_size")
-    layers = config.get("num_hidden_layers")
-    if layers is None:
-        layers = 12
-    shapes = {name.removeprefix(f"{kind}."): shape for name, shape in tensor_shapes(folder).items()}
-    query = "encoder.layer.{}.attention.self.query.weight"
-    wanted: dict[str, Any] = {
-        "embeddings.word_embeddings.weight": [config.get("vocab_size"), width],
-        "embeddings.position_embeddings.weight": [config.get("max_position_embeddings"), width],
-        query.format(layers - 1): [width, width],
-        query.format(layers): "missing",
-    }
-    inner = f"encoder.layer.{layers - 1}.intermediate.dense.weight"
-    if inner in shapes:
-        wanted[inner] = [config.get("intermediate_size", 3072), width]
-    for name, expected in wanted.items():
-        shape = shapes.get(name, "missing")
-        if shape != expected:
-            raise UserError(
-                f"The weights in {folder} do not fit its config.json ({name} is {shape}, not "
-                f"{expected}); give a whole checkpoint with the names that {kind} has."
-            )
-
-
-def _check_tokenizer(folder: Path, config: dict[str, Any], words: dict[str, int]) -> None:
-    """Raises UserError for a tokenizer without what the encoder needs."""
-    kind = config["model_type"]
-    settings = json_object(folder / "tokenizer_config.json")
-    generic = settings.get("tokenizer_class") in ("PreTrainedTokenizerFast", "TokenizersBackend")
-    if generic and json_object(folder / "tokenizer.json").get("post_processor") is None:
-        problem = "no post-processor, so it sets no [CLS] before a sentence"
-        raise UserError(_of_tokenizer(folder, problem))
-    unknown = {_token(settings, "unk_token", "[UNK]"), "[UNK]", "<unk>"}  # <unk> is XLM-RoBERTa's
-    if kind == "bert" and words and unknown.isdisjoint(words):
-        raise UserError(_of_tokenizer(folder, "no token for unknown words"))
-    padding = config.get("pad_token_id", 1)
-    pad = words.get(_token(settings, "pad_token", "<pad>"), padding)
-    if kind == "roberta" and pad != padding:
-        problem = f"{pad} as id of its padding, not {padding} as config.json"
-        raise UserError(_of_tokenizer(folder, problem))
-
-
-def _check_config(folder: Path, config: dict[str, Any]) -> None:
-    """Raises UserError for a config.json of BERT's or RoBERTa's from which transformers makes no
-    model."""
-    path = f"{folder}/config.json"
-    hint = "copy the encoder's own config.json there"
-    for name in SIZES:
-        size = config.get(name)
-        if size is not None and (type(size) is not int or size < 1):
-            raise UserError(
-                f"{path} has {name} {size!r}, which is no whole number above 0; {hint}."
-            )
-    width = config.get("hidden_size") or 768
-    heads = config.get("num_attention_heads") or 12
-    if type(width) is int and width % heads:
-        raise UserError(f"{path} has {heads} attention heads, which do not divide {width}; {hint}.")
-    activation = config.get("hidden_act", "gelu")
-    if activation not in ACTIVATIONS:
-        raise UserError(f"{path} has the activation {activation!r}, which is not known; {hint}.")
-
-
-def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[str, int]]:
-    """The folder's config.json, and the tokens of its tokenizer with their ids. Raises UserError if
-    either is missing, if the only weights are pickled and not allowed, or if the folder states what
+def check_files(folder: Path, allow_pickle: bool) -> dict[str, Any]:
+    """The folder's config.json. Raises UserError if it or the tokenizer is missing, if the only weights are pickled and not allowed, or if the folder states what
     nothing follows."""
     config = configuration(folder)
-    words = _vocabulary(folder)
-    if config.get("model_type") in BERTS:
-        _check_config(folder, config)
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise UserError(
+            f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there."
+        )
     for name, meaning in UNFIT.items():
         if config.get(name) not in (None, False, {}, "absolute", "rotary"):
             raise UserError(
@@ -190,15 +111,15 @@ def check_files(folder: Path, allow_pickle: bool) -> tuple[dict[str, Any], dict[
             f"{folder} has only pickled weights, which can run code when loaded; convert them to "
             "safetensors, or give evaluate --allow-pickle if you trust their source."
         )
-    _check_words(folder, config, words)
+    _check_words(folder)
     if (folder / "model.safetensors").is_file():
         tensor_shapes(folder)
-    return config, words
+    return config
 
 
-def _check_words(folder: Path, config: dict[str, Any], words: dict[str, int]) -> None:
+def _check_words(folder: Path) -> None:
     """Raises UserError for a tokenizer that would cut or write sentences otherwise than the
-    encoder's own, or has words beyond the encoder's."""
+    encoder's own."""
     settings = json_object(folder / "tokenizer_config.json")
     longest = settings.get("model_max_length")
     if longest is not None and (type(longest) not in (int, float) or longest < 3):
@@ -206,22 +127,13 @@ def _check_words(folder: Path, config: dict[str, Any], words: dict[str, int]) ->
             f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, "
             "for [CLS], a word and [SEP]."
         )
-    by_word = (folder / "vocab.txt").is_file() and not (folder / "tokenizer.json").is_file()
-    if by_word and "do_lower_case" not in settings and any(map(CAPITAL.match, words)):
+    words = folder / "vocab.txt"
+    by_word = words.is_file() and not (folder / "tokenizer.json").is_file()
+    if by_word and "do_lower_case" not in settings and CAPITAL.search(words.read_text("utf-8")):
         raise UserError(
-            f"{folder}/vocab.txt has words with capitals, and transformers writes all text in "
-            "small letters; state do_lower_case in tokenizer_config.json there."
+            f"{words} has words with capitals, and transformers writes all text in small letters; "
+            "state do_lower_case in tokenizer_config.json there."
         )
-    largest = max(words.values(), default=-1)
-    table = config.get("vocab_size")
-    if table is not None and largest >= table:
-        problem = f"token ids up to {largest}, but config.json a vocab_size of {table}"
-        raise UserError(_of_tokenizer(folder, problem))
-
-
-def _of_tokenizer(folder: Path, problem: str) -> str:
-    """The sentence for a tokenizer that is not the encoder's own."""
-    return f"The tokenizer in {folder} has {problem}; copy the encoder's own tokenizer there."
 
 
 def json_object(path: Path) -> dict[str, Any]:
@@ -265,38 +177,6 @@ def _size(folder: Path, config: dict[str, Any], names: tuple[str, ...]) -> int:
     raise UserError(
         f"{folder}/config.json states no {names[0]}; copy the encoder's own config.json there."
     )
-
-
-def shuffles_positions(folder: Path) -> bool:
-    """Whether positions enter beside the words and nowhere else."""
-    config = configuration(folder)
-    if any(config.get(name) for name in RELATIVE):
-        return False
-    return config["model_type"] not in COMPUTED_POSITIONS
-
-
-def word_width(folder: Path) -> int:
-    """The width of an encoder's word embeddings."""
-    return _size(folder, configuration(folder), (*WORD_WIDTHS, *WEIGHT_WIDTHS))
-
-
-def check_augmentation(run: Any, shuffles_positions: bool, word_width: int, hidden: int) -> None:
-    """Raises UserError for an augmentation of embeddings that an encoder cannot have: one with word
-    embeddings of `word_width` numbers and vectors of `hidden`."""
-    augmentation = getattr(run, "aug", None)
-    if augmentation is None:
-        return
-    if augmentation.position_shuffle != "off" and not shuffles_positions:
-        raise UserError(
-            "Positions cannot be shuffled in this encoder, whose attention computes positions "
-            "itself; set aug.position_shuffle=off, or give an encoder such as BERT."
-        )
-    if augmentation.feature_cutoff and word_width != hidden:
-        raise UserError(
-            f"Features cannot be cut off in this encoder, whose word embeddings have {word_width} "
-            f"numbers and vectors {hidden}; set aug.feature_cutoff=0, or give an encoder such as "
-            "BERT."
-        )
 
 
 def has_masked_words(folder: Path) -> bool:
@@ -358,34 +238,3 @@ def tensor_shapes(folder: Path) -> dict[str, list[int]]:
             "them as float32."
         )
     return shapes
-
-
-def _token(settings: dict[str, Any], role: str, default: str) -> str:
-    """The token of this role in tokenizer_config.json."""
-    token = settings.get(role) or default
-    if isinstance(token, dict):
-        token = token.get("content")
-    return str(token)
-
-
-def _vocabulary(folder: Path) -> dict[str, int]:
-    """The tokens of the folder's tokenizer with their ids; none for SentencePiece. Raises
-    UserError."""
-    from tokenizers import Tokenizer
-
-    paths = [folder / name for name in TOKENIZERS if (folder / name).is_file()]
-    if not paths:
-        raise UserError(
-            f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there."
-        )
-    path = paths[0]
-    words = {}
-    with refusing(f"The tokenizer {path} cannot be read", "copy it there again"):
-        if path.name == "tokenizer.json":
-            return Tokenizer.from_file(str(path)).get_vocab()
-        if path.name == "vocab.txt":
-            lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-            words = {word: number for number, word in enumerate(lines)}
-        elif path.suffix == ".json":
-            words = json_object(path)
-        return words | json_object(folder / "added_tokens.json")

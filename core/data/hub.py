@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Literal
 
 from core.config.run import OWN_ENCODER, RunConfig
+from core.config.scale import Sources
 from core.data.own_data import check_hub
-from core.data.sources import Places
+from core.data.sources import encoder_in, needs_sets
 from core.data.sts import senteval_root
 from core.data.text import file_digest
 from core.errors import UserError, refusing, say
@@ -109,26 +110,26 @@ TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
 }
 
 
-def missing_parts(places: Places) -> list[str]:
+def missing_parts(places: Sources) -> list[str]:
     """The parts of a scale that `fetch_parts` would fetch: of text, sets and encoder."""
     missing = []
     if places.corpus is None:
         missing.append("text")
-    if places.evaluation is None and places.needs_sets():
+    if places.evaluation is None and needs_sets(places):
         missing.append("sets")
     if places.encoder is None:
         missing.append("encoder")
     return missing
 
 
-def fetch_parts(places: Places, cache_dir: Path, others: Sequence[str] = ()) -> Places:
+def fetch_parts(places: Sources, cache_dir: Path, others: Sequence[str] = ()) -> Sources:
     """`places` with what is missing, and with these other encoders, from the hub. Raises
     UserError."""
-    encoders = dict(places.others)
+    at_hand = [encoder.stands_for for encoder in places.others]
     for name in others:
-        if name not in encoders:
-            encoders[name] = fetch_folder(ENCODER_REPOSITORIES[name], cache_dir)
-    places = replace(places, others=encoders)
+        if name not in at_hand:
+            encoder = encoder_in(name, fetch_folder(ENCODER_REPOSITORIES[name], cache_dir))
+            places = replace(places, others=(*places.others, encoder))
     missing = missing_parts(places)
     if "text" in missing:
         places = replace(places, corpus=fetch(DATA, CORPUS_FILE, cache_dir))

@@ -1,23 +1,23 @@
-"""Text and graded pairs of your own: files read by line, or tables that the `datasets` library
-reads.
+"""Text and graded pairs of your own: files read by line, tables, and data sets on the hub.
 
     FILE                     a sentence a line; or two sentences and a score a line, with tabs
-    FILE.jsonl               a table of this machine, also .csv, .json and .parquet
-    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit
-    hf:FOLDER#SPLIT          a folder on this machine, or a file with one of the endings in READERS
+    FILE.jsonl               a table, also .csv, .json and .parquet
+    hf:NAME@REVISION#SPLIT   a data set on the hub at one commit, which the `datasets` library reads
 
-`?columns=sentence1,sentence2,label` behind the split names the columns, `?config=de` a
-configuration, `&` joins both; behind a file `FILE?columns=…` does, too. A training text may have
-several columns: `--text FILE?columns=sent0,sent1,hard_neg`. Rows are written into the cache as
-lines. Scores may lie on any scale: only their order counts.
+`?columns=sentence1,sentence2,label` behind it names the columns, `?config=de` a configuration of a
+data set, `&` joins both. A training text may have several columns: `--text
+FILE?columns=sent0,sent1,hard_neg`. Rows are written into the cache as lines. Scores may lie on any
+scale: only their order counts.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -28,7 +28,16 @@ from urllib.parse import parse_qsl
 from core.config.result import TASKS
 from core.config.scale import PAPER, Scale
 from core.data.sts import Pair, StsSet, pair, set_of, sets_digest
-from core.data.text import COLUMNS_ENDING, HEADERS, expect, numbered_lines, parsed_rows, text_digest
+from core.data.text import (
+    COLUMNS_ENDING,
+    HEADERS,
+    decoded,
+    expect,
+    numbered_lines,
+    parsed_rows,
+    text_bytes,
+    text_digest,
+)
 from core.errors import UserError, refusing, say
 from core.store import cache as caching
 
@@ -44,37 +53,14 @@ _SCORE_TITLE = re.compile(
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 HUB_SECONDS = 20.0  # in which the hub answers
 
-# Fields stay as they are written: else the first rows decide whether a column is of whole numbers.
-AS_TEXT: dict[str, Any] = {
-    "path": "csv",
-    "converters": dict.fromkeys(range(1000), str),
-    "keep_default_na": False,
-}
-JSON: dict[str, Any] = {"path": "json", "chunksize": 1 << 28}  # likewise, as far as 256 MiB
-# How `datasets` reads a file, by ending. A TSV has no quoting.
-READERS: dict[str, dict[str, Any]] = {
-    ".csv": AS_TEXT,
-    ".tsv": AS_TEXT | {"delimiter": "\t", "quoting": 3},
-    ".parquet": {"path": "parquet"},
-    ".json": JSON,
-    ".jsonl": JSON,
-    ".ndjson": JSON,
-    ".txt": {"path": "text"},
-}
-BY_LINE = (".txt", ".tsv")  # files that are read by line without `hf:`
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 TABLE_COLUMNS: dict[DataKind, tuple[str, ...]] = {
     "text": ("text",),
     "pairs": ("sentence1", "sentence2", "score"),
 }
-_PLACE = re.compile(
-    r"hf:(?P<name>.+?)(@(?P<revision>[0-9a-f]{40}))?#(?P<split>[^#?]+)(\?(?P<options>.*))?",
-    re.DOTALL,
-)
+_PLACE = re.compile(r"hf:(?P<name>[^@#?]+)@(?P<revision>[0-9a-f]{40})#(?P<split>[^#?]+)")
 OPTIONS = {"columns", "config"}
-HOW = (
-    "write hf:NAME@REVISION#SPLIT with the commit's 40 digits, or hf:FILE#SPLIT or hf:FOLDER#SPLIT "
-    "of this machine, and behind it ?columns=sentence1,sentence2,score if need be"
-)
+HOW = "write FILE?columns=a,b,c, or hf:NAME@REVISION#SPLIT with the commit's 40 digits"
 
 
 def named_pairs(text: str) -> tuple[str, str]:
@@ -107,29 +93,32 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     cache: of a data set at a commit once, unless its copy is damaged; of a table of this machine
     each time. Raises UserError, also for a data set at a commit that was not read yet, unless
     `fetch`."""
-    path = Path(os.path.expanduser(place)).absolute()
-    if not place.startswith("hf:"):
-        options = ""
-        if not path.is_file() and "?" in place:
-            name, mark, stated = place.rpartition("?")
-            path = Path(os.path.expanduser(name)).absolute()
-            options = mark + stated
-        if not path.is_file():
-            raise UserError(f"--{kind} {path} is no file; give one, or a data set with hf:.")
-        by_line = _ending(path) not in READERS or _ending(path) in BY_LINE
-        if by_line and not options:
-            return path
-        place = f"hf:{path}#train{options}"
-    title, arguments, columns = _table_source(place, kind)
-    key = text_digest([repr((arguments, columns))])[:16]
-    stem = re.sub(r"\W", "-", title.rpartition("/")[2])[:60]
-    ending = {"text": "txt", "pairs": "tsv"}[kind]
+    name, _, stated = place.partition("?")
+    path = Path(os.path.expanduser(name)).absolute()
+    hub = _PLACE.fullmatch(name)
+    options = dict(parse_qsl(stated, keep_blank_values=True))
+    columns = tuple(filter(None, options.get("columns", "").split(",")))
+    wanted = len(TABLE_COLUMNS["pairs"]) if kind == "pairs" else len(columns)
+    known = (hub is not None or path.is_file()) and options.keys() <= OPTIONS
+    whole = all(options.values()) and bool(stated) == bool(options)
+    if not known or not whole or len({*columns}) not in (0, wanted):
+        raise UserError(
+            f"--{kind} {place[:120]!r} names no file or data set with its columns; {HOW}."
+        )
+    if hub is None and not columns and (_ending(path) not in TABLES or _ending(path) == ".tsv"):
+        return path
+
+    title = path.name if hub is None else f"{hub['name']}, split {hub['split']}"
+    ending = "tsv" if kind == "pairs" else "txt"
     if kind == "text" and len(columns) > 1:
         ending = COLUMNS_ENDING.removeprefix(".")
+    stem = re.sub(r"\W", "-", title.partition(",")[0].rpartition("/")[2])[:60]
+    kept = f"{stem}.{text_digest([place, str(path)])[:16]}"
     folder = cache / "hf"
-    name = f"{stem}.{key}"
-    if arguments.get("revision") is not None:
-        file = caching.find(folder, name, ending)
+    if hub is None:
+        rows = _table(path)
+    else:
+        file = caching.find(folder, kept, ending)
         if file is not None:
             return file
         if not fetch:
@@ -137,10 +126,9 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
                 f"{title} is not in {cache}, and only a command that trains fetches it; train with "
                 "a network first, or give a file."
             )
-        check_hub()
-    print(f"Reading {title}, with the datasets library.", flush=True)
-    lines = _text_lines(title, arguments, columns, kind)
-    return caching.keep(folder, name, ending, "".join(lines).encode())
+        rows = _hub_rows(title, hub, options.get("config"))
+    lines = _text_lines(title, rows, columns or _usual_columns(title, rows, kind), kind)
+    return caching.keep(folder, kept, ending, "".join(lines).encode())
 
 
 def check_hub() -> None:
@@ -154,147 +142,80 @@ def check_hub() -> None:
         get_session().head(endpoint, timeout=HUB_SECONDS)
 
 
-def _table_source(place: str, kind: DataKind) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """What `hf:…` names: in words, as arguments of `load_dataset`, and its columns if named. Raises
+def _hub_rows(title: str, hub: re.Match[str], config: str | None) -> Sequence[Mapping[str, Any]]:
+    """The rows of a data set on the hub. Raises UserError."""
+    import datasets
+
+    check_hub()
+    print(f"Reading {title}, with the datasets library.", flush=True)
+    datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
+    with refusing(f"{title} could not be read by the datasets library", "mend it"):
+        return datasets.load_dataset(
+            hub["name"], config, revision=hub["revision"], split=hub["split"]
+        ).flatten()
+
+
+def _table(path: Path) -> Sequence[Mapping[str, Any]]:
+    """The rows of a table of this machine; fields of a CSV file stay as they are written. Raises
     UserError."""
-    match = _PLACE.fullmatch(place)
-    unclear = f"--{kind} {place[:120]!r} names no data set and its columns; {HOW}."
-    options = None if match is None else _options(match["options"] or "")
-    if match is None or options is None:
-        raise UserError(unclear)
-    columns: tuple[str, ...] = ()
-    if "columns" in options:
-        columns = tuple(options["columns"].split(","))
-        if not all(columns):
-            raise UserError(f"--{kind} {place[:120]!r} has a column without a name; name each.")
-    config = options.get("config")
-    if kind == "pairs" and len(columns) not in (0, len(TABLE_COLUMNS[kind])):
-        raise UserError(unclear)
-    if len(set(columns)) < len(columns):
-        raise UserError(f"--{kind} {place[:120]!r} names a column twice; name each once.")
+    ending = _ending(path)
+    with refusing(f"{path} could not be read", "mend it"):
+        if ending == ".parquet":
+            from pyarrow.parquet import read_table
 
-    # A data set on the hub, or a folder here.
-    name, revision, split = match.group("name", "revision", "split")
-    path = Path(os.path.expanduser(name)).absolute()
-    if revision is None:
-        name = str(path)
-    elif path.exists():  # the library would read the folder
-        raise UserError(f"{name} is a folder here, too; run the command in another folder.")
-    if path.is_dir() and re.search(r"[*?[]|::", str(path.resolve())):
-        raise UserError(
-            f"The datasets library takes {name} for a pattern; give it a name without * ? [ and ::."
-        )
-    title = ", ".join(filter(None, (name, config, f"split {split}")))
-    if revision or path.is_dir():
-        return title, {"path": name, "name": config, "revision": revision, "split": split}, columns
-
-    return title, _file_source(path, name, config, split), columns
+            return read_table(path).flatten().to_pylist()
+        text = decoded(text_bytes(path), str(path))
+        if ending == ".json":
+            return json.loads(text)
+        if ending in (".jsonl", ".ndjson"):
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        quoting = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
+        head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, **quoting)
+        if len(set(head)) < len(head) or any(len(row) not in (0, len(head)) for row in rows):
+            raise UserError(
+                f"{path} has lines with other fields than its first line, or two columns of one "
+                "name; put fields with commas in double quotes, and name every column once."
+            )
+        return [dict(zip(head, row, strict=True)) for row in rows if row]
 
 
-def _file_source(path: Path, name: str, config: str | None, split: str) -> dict[str, Any]:
-    """A file here as arguments of `load_dataset`. Raises UserError for one that cannot be read."""
-    if not path.is_file() or _ending(path) not in READERS:
-        raise UserError(
-            f"{path} is no folder and no file that ends in {', '.join(READERS)}; {HOW}."
-        )
-    if config:
-        raise UserError(
-            f"{path} is one file, which has no configuration; leave out config={config}."
-        )
-    files = {re.split(r"\W", split)[0]: name}
-    return {**READERS[_ending(path)], "data_files": files, "split": split}
-
-
-def _options(text: str) -> dict[str, str] | None:
-    """What stands behind the question mark of `hf:…`; None unless each option is known, has a value
-    and comes once."""
-    pairs = parse_qsl(text, keep_blank_values=True)
-    options = dict(pairs)
-    if len(options) < len(pairs) or not all(options.values()) or options.keys() - OPTIONS:
-        return None
-    return options
+def _usual_columns(title: str, rows: Sequence[Mapping[str, Any]], kind: DataKind) -> tuple:
+    """The only column of a text with a known header, or the usual ones."""
+    names = tuple(next(iter(rows), {}))
+    if kind == "text" and len(names) == 1:
+        if title.endswith((".csv", ".tsv")) and names[0].strip().lower() not in HEADERS:
+            raise UserError(
+                f"{title} begins with {names[0][:80]!r}; write FILE?columns=NAME for a column, or "
+                "rename a text by line to .txt."
+            )
+        return names
+    return TABLE_COLUMNS[kind]
 
 
 def _text_lines(
-    title: str, arguments: Mapping[str, Any], columns: tuple[str, ...], kind: DataKind
+    title: str, rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...], kind: DataKind
 ) -> list[str]:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises
     UserError."""
-    import datasets
-
-    datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what it cannot read is told below
-    # the library's own cache knows a changed file by its time alone
-    with tempfile.TemporaryDirectory() as scratch:
-        files = arguments.get("data_files")
-        if files is not None:
-            # the library takes names for patterns: a[1].csv for a1.csv
-            link = Path(scratch) / "file"
-            link.symlink_to(next(iter(files.values())))
-            arguments = {**arguments, "data_files": dict.fromkeys(files, str(link))}
-        try:
-            rows = datasets.load_dataset(**arguments, cache_dir=scratch).flatten()
-        except Exception as error:  # the library has many kinds of its own, which hide the cause
-            cause = error.__cause__ or error
-            reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200] or 'no rows'}"
-            raise UserError(
-                f"{title} could not be read by the datasets library ({reason}); mend it."
-            ) from error
-        headed = arguments["path"] != "csv" or rows.column_names[0].strip().lower() in HEADERS
-        columns = _named_columns(title, rows, columns, kind, headed)
-
-        def line(row: Mapping[str, Any]) -> str:
-            texts = [_field_text(row[column], column) for column in columns]
-            if kind == "pairs":
-                _pair(texts)
-            elif len(columns) > 1:
-                for column, text in zip(columns, texts, strict=True):
-                    expect(text, f"a sentence in {column}", text)
-            return "\t".join(texts) + "\n"
-
-        numbered = enumerate(rows.select_columns(list(columns)), start=1)
-        return list(parsed_rows(f"{title}, row", numbered, line))
-
-
-def _named_columns(
-    title: str, rows: Any, named: tuple[str, ...], kind: DataKind, headed: bool
-) -> tuple[str, ...]:
-    """The columns to read of a table: those that the user named, the only column of a text with a
-    header, or the usual ones. Raises UserError for a table without them."""
-    names = rows.column_names
-    is_csv = rows.builder_name == "csv"
-    if is_csv and "__index_level_0__" in names:
-        # pandas takes the first field for a name of the line, and moves the others to the left
-        raise UserError(
-            f"Lines of {title} have more fields than its first line; put fields with commas in "
-            "double quotes, or name every column in the first line."
-        )
-    lone_text = kind == "text" and len(names) == 1
-    if not named and lone_text and not headed:
-        raise UserError(
-            f"{title} begins with {names[0][:80]!r}; write hf:FILE#train?columns=NAME for a "
-            "column, or rename a text by line to .txt."
-        )
-    columns = named or (tuple(names) if lone_text else TABLE_COLUMNS[kind])
+    names = list(next(iter(rows), {}))
     missing = [name for name in columns if name not in names]
     if missing:
         raise UserError(
             f"{title} has the columns {', '.join(names)}, and no {', '.join(missing)}; name the "
-            "columns behind the split, as in #test?columns=a,b,c."
+            "columns, as in ?columns=a,b,c."
         )
-    if is_csv and not named:
-        _refuse_twins(title, columns, names)
-    return columns
 
+    def line(row: Mapping[str, Any]) -> str:
+        texts = [_field_text(row.get(column), column) for column in columns]
+        if kind == "pairs":
+            _pair(texts)
+        elif len(columns) > 1:
+            for column, text in zip(columns, texts, strict=True):
+                expect(text, f"a sentence in {column}", text)
+        return "\t".join(texts) + "\n"
 
-def _refuse_twins(title: str, columns: Sequence[str], names: Sequence[str]) -> None:
-    """Raise UserError for a column that a CSV file has twice."""
-    twice = [name for name in columns if f"{name}.1" in names]
-    if twice:
-        raise UserError(
-            f"{title} has two columns {twice[0]}; rename the second, or name it behind the split "
-            f"as {twice[0]}.1."
-        )
+    return list(parsed_rows(f"{title}, row", enumerate(rows, start=1), line))
 
 
 def _ending(path: Path) -> str:

@@ -6,16 +6,16 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.config.run import PAPER_HIDDEN, RunConfig
+from core.config.run import PAPER_HIDDEN
 from core.config.scale import SCALES, EncoderSource, Scale, Sources
 from core.data import encoders
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
-from core.data.text import column_count, measure
+from core.data.text import measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError
 from core.store.records import StoredRun
@@ -44,6 +44,7 @@ NOT_FETCHED = Sources(
     evaluation_name="",
     transfer_digest=NO_DIGEST,
 )
+PLACES = ("corpus", "encoder", "evaluation", "pairs", "own_text")
 # What a result records under the name that Sources has, so that tables can be drawn without the
 # data.
 RECORDED = (
@@ -56,55 +57,35 @@ RECORDED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Where the parts of a scale lie. None: shipped with the project, or not fetched."""
-
-    corpus: Path | None = None
-    evaluation: Path | None = None
-    encoder: Path | None = None
-    pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
-    own_text: bool = False  # the training text is your own, not the scale's
-    # encoders that stand for the papers' others
-    others: Mapping[str, Path] = field(default_factory=dict)
-
-    def needs_sets(self) -> bool:
-        """Whether sets of the scale are scored: your own pairs may replace all of them."""
-        return scores_scale_sets([name for name, _ in self.pairs])
+def needs_sets(sources: Sources) -> bool:
+    """Whether sets of the scale are scored: your own pairs may replace all of them."""
+    return scores_scale_sets([name for name, _ in sources.pairs])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The sources of a scale and their places. The names in `sources` are for labels only."""
-
-    sources: Sources
-    places: Places
-
-    def provenance(self) -> dict[str, object]:
-        """What a result records so that its table can be drawn where the data is not at hand."""
-        return {name: getattr(self.sources, name) for name in RECORDED} | {
-            "corpus": self.sources.corpus_name,
-            "evaluation": self.sources.evaluation_name,
-            "encoders": self.sources.encoders(),
-            "own_data": bool(self.places.pairs or self.places.own_text),
-        }
-
-    def own_data(self) -> str:
-        """Your own text and pairs by name and content, for the names of tables; "" without any."""
-        names = "+".join(_word(name) for name, _ in self.places.pairs)
-        text = _labelled("text", self.sources.corpus_name, self.sources.corpus_digest)
-        pairs = f"pairs={names}~{self.sources.evaluation_digest[:8]}"
-        parts = []
-        if self.places.own_text:
-            parts.append(text)
-        if names:
-            parts.append(pairs)
-        return ",".join(parts)
+def provenance(sources: Sources) -> dict[str, object]:
+    """What a result records so that its table can be drawn where the data is not at hand."""
+    return {name: getattr(sources, name) for name in RECORDED} | {
+        "corpus": sources.corpus_name,
+        "evaluation": sources.evaluation_name,
+        "encoders": [encoder[:4] for encoder in sources.encoders()],
+        "own_data": bool(sources.pairs or sources.own_text),
+    }
 
 
-def demo_sources() -> Found:
+def own_data(sources: Sources) -> str:
+    """Your own text and pairs by name and content, for the names of tables; "" without any."""
+    parts = []
+    if sources.own_text:
+        parts.append(_labelled("text", sources.corpus_name, sources.corpus_digest))
+    if sources.pairs:
+        names = "+".join(_word(name) for name, _ in sources.pairs)
+        parts.append(f"pairs={names}~{sources.evaluation_digest[:8]}")
+    return ",".join(parts)
+
+
+def demo_sources() -> Sources:
     """The sources of the made-up language: the project ships text, pairs and encoder."""
-    sources = replace(
+    return replace(
         NOT_FETCHED,
         corpus_digest=DEMO_CORPUS_DIGEST,
         corpus_rows=DEMO_CORPUS_ROWS,
@@ -114,7 +95,6 @@ def demo_sources() -> Found:
         transfer_digest=DEMO_TRANSFER_DIGEST,
         **_own_encoder(encoders.DEMO_ENCODER),
     )
-    return Found(sources=sources, places=Places())
 
 
 def local_places(
@@ -123,20 +103,19 @@ def local_places(
     others: Sequence[tuple[str, Path]] = (),
     text: Path | None = None,
     pairs: Sequence[tuple[str, Path]] = (),
-) -> Places:
-    """The places that the user named. Other parts stay None. Raises UserError for an encoder that
-    no run could train from, and for a folder without its data."""
+) -> Sources:
+    """Sources that are not read yet, at the places that the user named. Raises UserError for an
+    encoder that no run could train from, and for a folder without its data."""
     for folder in filter(None, (encoder, *dict(others).values())):
         encoders.check_encoder(folder)
-    corpus = text or (data_dir and corpus_file(data_dir))
-    sets = data_dir and senteval_root(data_dir)
-    return Places(
-        corpus=corpus,
-        evaluation=sets,
+    return replace(
+        NOT_FETCHED,
+        corpus=text or (data_dir and corpus_file(data_dir)),
+        evaluation=data_dir and senteval_root(data_dir),
         encoder=encoder,
         pairs=tuple(pairs),
         own_text=text is not None,
-        others=dict(others),
+        others=tuple(encoder_in(name, folder) for name, folder in dict(others).items()),
     )
 
 
@@ -153,76 +132,69 @@ def corpus_file(data_dir: Path) -> Path:
     return texts[0]
 
 
-def local_sources(places: Places, cache_dir: Path, sources: Sources = NOT_FETCHED) -> Found:
-    """What lies at these places, by content, else `sources`. Raises UserError for unusable text and
-    sets."""
-    changes: dict[str, Any] = {}
+def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED) -> Sources:
+    """What lies at these places, by content, and else what is known. Raises UserError for unusable
+    text and sets."""
+    others = {encoder.stands_for: encoder for encoder in (*known.others, *places.others)}
+    changes: dict[str, Any] = {name: getattr(places, name) for name in PLACES}
+    changes["others"] = tuple(others.values())
     if places.evaluation is not None:
         load_sts(places.evaluation)  # refused before anything is trained
         load_stsb(places.evaluation, "train")
-        changes = {
-            "evaluation_digest": evaluation_digest(places.evaluation),
-            "transfer_digest": None,
-            "evaluation_name": "SentEval",
-        }
+        changes["evaluation_digest"] = evaluation_digest(places.evaluation)
+        changes["evaluation_name"] = "SentEval"
+        changes["transfer_digest"] = None
         if all((places.evaluation / file).is_file() for file in transfer_files()):
             changes["transfer_digest"] = evaluation_digest(places.evaluation, transfer=True)
     if places.pairs:
         rest = None
-        if places.needs_sets():
-            rest = changes.get("evaluation_digest", sources.evaluation_digest)
-        digest = own_digest(own_sets(places.pairs), rest)
-        changes = {
-            "evaluation_digest": digest,
-            "transfer_digest": None,
-            "evaluation_name": "own pairs",
-        }
+        if needs_sets(places):
+            rest = changes.get("evaluation_digest", known.evaluation_digest)
+        changes["evaluation_digest"] = own_digest(own_sets(places.pairs), rest)
+        changes["evaluation_name"] = "own pairs"
+        changes["transfer_digest"] = None
     if places.corpus is not None:
-        digest, rows, quoted = measure(places.corpus, cache_dir)
+        digest, rows, quoted, columns = measure(places.corpus, cache_dir)
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
         changes["corpus_name"] = places.corpus.name
-        changes["corpus_columns"] = column_count(places.corpus)
+        changes["corpus_columns"] = columns
     if places.encoder is not None:
         changes |= _own_encoder(places.encoder)
-    others = {encoder.stands_for: encoder for encoder in sources.others}
-    others |= {name: _encoder_in(name, folder) for name, folder in places.others.items()}
-    return Found(sources=replace(sources, **changes, others=tuple(others.values())), places=places)
+    return replace(known, **changes)
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:
     """`sources` with these other encoders before they are fetched: digests that no run has, so that
     every run is missing."""
-    absent = [name for name in others if sources.encoder(name) is None]
+    absent = [name for name in others if sources.encoder_for(name) is None]
     new = [EncoderSource(name, f"{NO_DIGEST}: {name}", HIDDEN[name], name) for name in absent]
     return replace(sources, others=(*sources.others, *new))
 
 
-def recorded_sources(scale: Scale, store: Store) -> Found | None:
+def recorded_sources(scale: Scale, store: Store) -> Sources | None:
     """The sources of the first stored run of a scale, or None. Tables of these sources have plain
     names. Raises UserError."""
     return recorded(store, (scale.name,)).get(scale.name)
 
 
-def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Found]:
+def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Sources]:
     """The sources of a run of each of these scales, of the encoder and data that were first there,
     your own runs before published runs. Runs on your own text or pairs do not count. The made-up
     language has its sources without any run. Raises UserError."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     first = {name: store.first(name) for name in scales}
     for run in sorted(store.runs(), key=lambda run: not store.has(run)):
-        in_pack = store.pack_of(run)
-        packed = in_pack and in_pack[0]
-        if len(by_scale) == len(scales) or packed in by_scale or packed not in (None, *scales):
+        left = [name for name in scales if name not in by_scale]
+        if not left or store.scale_of_pack(run) not in (None, *left):
             continue  # hundreds of runs that need not be read
         # a damaged or foreign file says nothing about sources
         with contextlib.suppress(UserError, KeyError):
             stored = store.load(run)
             scale = stored.config.scale
-            sources = _sources_of(stored.config, stored.provenance)
-            if scale not in scales or stored.provenance.get("own_data"):
-                continue
-            if all(getattr(sources, name) == digest for name, digest in first[scale].items()):
-                by_scale.setdefault(scale, Found(sources=sources, places=Places()))
+            sources = _sources_of(stored)
+            own = stored.provenance.get("own_data")
+            if scale in left and not own and first[scale].items() <= digests(sources).items():
+                by_scale[scale] = sources
     return by_scale
 
 
@@ -248,7 +220,7 @@ def first_digests(scale: Scale, results: Path) -> dict[str, str]:
     recorded = recorded_sources(scale, store)
     if recorded is None:
         return {}
-    return digests(recorded.sources)
+    return digests(recorded)
 
 
 def digests(sources: Sources) -> dict[str, str]:
@@ -256,13 +228,10 @@ def digests(sources: Sources) -> dict[str, str]:
     return {name: getattr(sources, name) for name in FIRST_DIGESTS}
 
 
-def sources_of(run: StoredRun) -> Sources:
+def _sources_of(run: StoredRun) -> Sources:
     """The sources that a stored run records. Raises KeyError for a run that records none."""
-    return _sources_of(run.config, run.provenance)
-
-
-def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
-    """The sources that a run's provenance records."""
+    config = run.config
+    about: Mapping[str, Any] = run.provenance
     first, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
     return Sources(
         corpus_digest=config.data.digest,
@@ -276,7 +245,7 @@ def _sources_of(config: RunConfig, about: Mapping[str, Any]) -> Sources:
     )
 
 
-def _encoder_in(stands_for: str, folder: Path) -> EncoderSource:
+def encoder_in(stands_for: str, folder: Path) -> EncoderSource:
     """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the
     cache."""
     place = folder.resolve()
@@ -287,12 +256,12 @@ def _encoder_in(stands_for: str, folder: Path) -> EncoderSource:
         if place == shipped:
             name = f"{scale} encoder"
     hidden = encoders.hidden_size(folder)
-    return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, name)
+    return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, name, folder)
 
 
 def _own_encoder(folder: Path) -> dict[str, Any]:
     """The fields of Sources about the scale's own encoder."""
-    encoder = _encoder_in("bert-base", folder)
+    encoder = encoder_in("bert-base", folder)
     return {
         "encoder_digest": encoder.digest,
         "encoder_hidden": encoder.hidden,

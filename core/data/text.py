@@ -60,18 +60,20 @@ def text_digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
-def measure(path: Path, cache: Path) -> tuple[str, int, int]:
-    """SHA-256 of a training text and its numbers of sentences, by line and as the released reader
-    finds them (D36). The folder `cache` keeps the numbers: a million lines take 2 s. Raises
-    UserError."""
+def measure(path: Path, cache: Path) -> tuple[str, int, int, int]:
+    """SHA-256 of a training text, its numbers of sentences, by line and as the released reader
+    finds them (D36), and its number of columns. The folder `cache` keeps the numbers: a million
+    lines take 2 s. Raises UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
     key: str | list[str] = digest
+    columns = 1
     if path.suffix == COLUMNS_ENDING:
         key = ["columns", digest]
+        columns = content.partition(b"\n")[0].count(b"\t") + 1
 
     def count() -> list[int]:
-        if path.suffix == COLUMNS_ENDING:
+        if columns > 1:
             return [len(columned_lines(content, str(path)))] * 2
         return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
 
@@ -80,14 +82,7 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int]:
         return [int(lines), int(quoted)]
 
     lines, quoted = kept(cache / "counts", key, count, load=load)
-    return digest, lines, quoted
-
-
-def column_count(path: Path) -> int:
-    """How many columns a training text has; 1 for a text of one sentence a line."""
-    if path.suffix != COLUMNS_ENDING:
-        return 1
-    return text_bytes(path).partition(b"\n")[0].count(b"\t") + 1
+    return digest, lines, quoted, columns
 
 
 def columned_lines(content: bytes, name: str) -> list[list[str]]:

@@ -72,6 +72,11 @@ def load_checkpoint(
     unused = info["unexpected_keys"]
 
     # refuse what does not fit
+    if len(tokenizer) > model.config.vocab_size:
+        raise UserError(
+            f"The tokenizer in {folder} has {len(tokenizer)} tokens, and the encoder "
+            f"{model.config.vocab_size}; copy the encoder's own tokenizer there."
+        )
     wrong = _wrong_weights(info)
     first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:

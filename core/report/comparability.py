@@ -18,6 +18,7 @@ from scipy.special import stdtrit
 from core.config import methods
 from core.config.run import RunConfig
 from core.report.contrasts import Reading, readings
+from core.report.numbers import number
 from core.report.quantities import counted, worst_of
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.run_lengths import (
@@ -33,7 +34,6 @@ from core.report.run_lengths import (
 from core.report.statistics import Estimate, over_seeds
 from core.study.claim import ROUNDING, Claim, Contrast, matches, truth
 from core.study.reason import Reason
-from core.study.setup import Setup
 from core.study.study import SIMCSE, Metric, Study
 
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
@@ -61,19 +61,6 @@ class Check(NamedTuple):
     reason: Reason
 
 
-def _sorted_out(checks: Iterable[Check], begun: bool) -> tuple[list[Reason], list[Reason]]:
-    """The reasons of the checks that fail, and of those that are too close to call."""
-    failed = []
-    close = []
-    for check in checks:
-        has_number = not math.isnan(check.value)
-        if check.met is False or (begun and not has_number):
-            failed.append(check.reason)
-        elif check.met is None and has_number:
-            close.append(check.reason)
-    return failed, close
-
-
 def gate(
     claim: Claim,
     claim_readings: Sequence[Reading],
@@ -93,7 +80,14 @@ def gate(
         checks += [learns[method] for method in needed if method in learns]
 
     begun = all(reading.begun for reading in claim_readings)
-    failed, close = _sorted_out(checks, begun)
+    failed = []
+    close = []
+    for check in checks:
+        has_number = not math.isnan(check.value)
+        if check.met is False or (begun and not has_number):
+            failed.append(check.reason)
+        elif check.met is None and has_number:
+            close.append(check.reason)
     untrained = before_training(claim, begun, result)
     if untrained is not None:
         failed.append(untrained)
@@ -117,8 +111,7 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
 
     shown = truth(claim.untrained, holds)
     if shown is None and begun:
-        command = _command(result.study.name, result.setup)
-        words = f"measure the untrained encoder first: {command}"
+        words = f"measure the untrained encoder first: `{result.setup.command(result.study.name)}`"
         return Reason("untrained unmeasured", words)
     if not shown:
         return None
@@ -187,7 +180,10 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
     if pairs:
         checks = [_worst(limit, pairs) for limit in LIMITS]
     if runs:
-        checks.append(_passes(runs))
+        most = max(map(passes, runs))
+        times = f"{most:.0f}" if most >= 10 else f"{most:.2g}"
+        words = f"a run reads its text {times} times, the paper's once"
+        checks.append(Check("passes", most, PAPER_PASSES, True, Reason("passes", words)))
     return checks
 
 
@@ -208,16 +204,6 @@ def _worst(limit: Limit, pairs: Mapping[str, tuple[RunConfig, RunConfig]]) -> Ch
     if not met and too_few_steps(run, paper):
         words = brief = f"{run.train.steps:,} steps are too few to test a queue or a moving average"
     return Check(limit.kind, value, limit.limit, met, Reason("too short", words, brief))
-
-
-def _passes(runs: Iterable[RunConfig]) -> Check:
-    """How often the text is read at most."""
-    most = max(map(passes, runs))
-    spoken = f"{most:.2g}"
-    if most >= 10:
-        spoken = f"{most:.0f}"
-    words = f"a run reads its text {spoken} times, the paper's once"
-    return Check("passes", most, PAPER_PASSES, True, Reason("passes", words))
 
 
 def gain(runs: Iterable[RunResult], task: str) -> Estimate:
@@ -354,19 +340,13 @@ def _gain_words(
         verdict = f"one run does not show whether {name} learns here"
     own = any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs)
     vector = "its own vector before training" if own else "the untrained encoder"
-    words = f"{verdict}: {_spoken(gained)} over {vector}"
-    if cell.metric.quantity == "spearman" and result.study.metric.task != "avg":
-        words += f" on {_task_words(result)}"
+    words = f"{verdict}: {_gained(gained)} over {vector}"
+    task = result.study.metric.task
+    if cell.metric.quantity == "spearman" and task != "avg":
+        words += f" on {result.setup.scale.dev if task == 'dev' else task}"
     if method != SIMCSE.method:
-        words += f"; a third of SimCSE's {_spoken(bar)} is required"
+        words += f"; a third of SimCSE's {_gained(bar)} is required"
     return words
-
-
-def _task_words(result: StudyResult) -> str:
-    """The test set of a study's metric, by its name at this scale."""
-    if result.study.metric.task == "dev":
-        return result.setup.scale.dev
-    return result.study.metric.task
 
 
 def _no_gain(
@@ -382,23 +362,15 @@ def _no_gain(
         words = f"the stored runs of {name} lack a score before or after training"
         return Reason("no score", words)
     if lacks_bar:
-        words = f"train SimCSE first: {_command(SIMCSE.name, result.setup)}"
+        words = f"train SimCSE first: `{result.setup.command(SIMCSE.name)}`"
         return Reason("no baseline", words)
-    command = _command(result.study.name, result.setup)
-    return Reason("no run", f"{name} has no run: {command} trains it")
+    command = result.setup.command(result.study.name)
+    return Reason("no run", f"{name} has no run: `{command}` trains it")
 
 
-def _command(study: str, setup: Setup) -> str:
-    words = ["run_study.py", study, "--scale", setup.scale.name]
-    if setup.profile != "paper":
-        words += ["--profile", setup.profile]
-    if setup.data_options:
-        words.append(setup.data_options)
-    return f"`{' '.join(words)}`"
-
-
-def _spoken(estimate: Estimate) -> str:
+def _gained(estimate: Estimate) -> str:
+    """A gain with half of its interval."""
     spread = ""
     if estimate.n > 1:
-        spread = f" ± {estimate.high - estimate.mean:.1f}"
-    return f"{estimate.mean:+.1f}{spread}".replace("-", "−")
+        spread = f" ± {number(estimate.high - estimate.mean, 1)}"
+    return f"{number(estimate.mean, 1, signed=True)}{spread}"

@@ -5,21 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from core.config.result import Metric
+from core.config.quantities import in_points
+from core.config.result import unit
 from core.report.contrasts import Reading
 from core.report.statistics import Estimate, alpha_at, leaves, over_seeds
-from core.study.claim import Claim, Contrast, Joined, Labels, Predicate, Term, truth
-from core.study.study import Study
+from core.study.claim import Claim, Contrast, Predicate, Term, truth
+from core.study.study import Metric, Study
 
 Points = Literal["for", "against", ""]
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
 # from the worst for a claim to the best
 OUTCOMES = ("contradicted", "no verdict", "not run", "undecided", "equivalent", "supported")
 POINTS_ORDER = ("against", "", "for")
-# metric, kind and terms of a contrast
-Direction = tuple[Metric | None, str, tuple[tuple[float, Labels], ...]]
 HOLDS: dict[Points, bool | None] = {"for": True, "against": False, "": None}
 MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 
@@ -59,39 +58,25 @@ def comparisons_of(
     comparisons. On the side on which the claim is settled it is the level that settled the claim.
     """
     level = alpha_at(n, claims)
-    count = len(readings)
     compared = []
     for contrast, sup, con in leaves(claim.predicate):
         reading = readings[contrast]
-        low = level / count
-        high = level / count
-        if outcome == "supported":
-            low = level / sup
-        if outcome == "contradicted":
-            high = level / con
         share = contrast.of == "share"
+        low = level / (sup if outcome == "supported" else len(readings))
+        high = level / (con if outcome == "contradicted" else len(readings))
+        tested = over_seeds(reading.under(n), low, high, share)
+        own: Outcome = "undecided"
+        if not reading.seeds:
+            own = "not run"
+        elif outcome == "no verdict":
+            own = "no verdict"
+        elif tested.distinguishable:
+            own = "supported" if tested.low > 0 else "contradicted"
+        estimate = over_seeds(reading.under(reading.seeds), share=share)
         compared.append(
-            Comparison(
-                contrast=contrast,
-                estimate=over_seeds(reading.under(reading.seeds), share=share),
-                printed=reading.printed,
-                outcome=_own(over_seeds(reading.under(n), low, high, share), reading, outcome),
-            )
+            Comparison(contrast=contrast, estimate=estimate, printed=reading.printed, outcome=own)
         )
     return tuple(compared)
-
-
-def _own(tested: Estimate, reading: Reading, outcome: Outcome) -> Outcome:
-    """A comparison's own verdict, given its tested bounds and the claim's outcome."""
-    if not reading.seeds:
-        return "not run"
-    if outcome == "no verdict":
-        return "no verdict"
-    if tested.low > 0:
-        return "supported"
-    if tested.high < 0:
-        return "contradicted"
-    return "undecided"
 
 
 def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
@@ -104,154 +89,116 @@ def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
     return next(word for word, side in HOLDS.items() if side is value)
 
 
-class Line(NamedTuple):
-    """A comparison as people read it: `left` minus `right` (empty: a number stands alone) has to
-    lie above `above` and below `below`, as far as these are given; with both, and above not under
-    below, one is enough. Of two directions of one comparison, that a claim has both makes one line.
+def comparison_rows(
+    predicate: Predicate, comparisons: Sequence[Comparison], study: Study
+) -> list[dict[str, object]]:
+    """The comparisons of a claim for people, in order, by the columns of comparisons.csv.
+
+    `left` minus `right` (empty: a number stands alone) has to lie above `above` and below `below`,
+    as far as these are given; with both, and above not under below, one is enough.
     """
-
-    left: str
-    right: str
-    above: float | None
-    below: float | None
-    printed: float | None
-    estimate: Estimate
-    points: Points
-    outcome: Outcome
-    contrast: Contrast
-
-
-def lines_of(predicate: Predicate, comparisons: Sequence[Comparison], study: Study) -> list[Line]:
-    """The comparisons of a claim for people, in order."""
-    mirrors = _mirrors(predicate)
     by_contrast = {comparison.contrast: comparison for comparison in comparisons}
-    lines = []
-    for comparison in comparisons:
-        if comparison.contrast in mirrors.values():
-            continue
-        mirror = mirrors.get(comparison.contrast)
-        other = None if mirror is None else by_contrast[mirror]
-        lines.append(_line(comparison, other, study))
-    return lines
+    rows: list[dict[str, object]] = []
+    for contrast, *others in sides(predicate):
+        comparison = by_contrast[contrast]
+        sign = 1 if any(term.weight > 0 for term in contrast.terms) else -1
+        required = sign * contrast.above + 0.0  # + 0.0: no minus zero
+        above = required if sign > 0 else None
+        below = None if sign > 0 else required
+        points = comparison.points
+        outcome = comparison.outcome
+        for other in others:
+            below = -other.above + 0.0
+            worse = max if required >= below else min  # one is enough, or both are needed
+            points = worse(points, by_contrast[other].points, key=POINTS_ORDER.index)
+            outcome = worse(outcome, by_contrast[other].outcome, key=OUTCOMES.index)
+        left, right = names_of_sides(contrast, study)
+        estimate = comparison.estimate
+        low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
+        printed = comparison.printed
+        rows.append(
+            {
+                "left": left,
+                "right": right,
+                "above": above,
+                "below": below,
+                "unit": unit_of(contrast, study),
+                "printed": None if printed is None else required + sign * printed,
+                "estimate": required + sign * estimate.mean,
+                "ci95_low": low,
+                "ci95_high": high,
+                "n": estimate.n,
+                "points": points,
+                "verdict": outcome,
+            }
+        )
+    return rows
 
 
-def _mirrors(predicate: Predicate) -> dict[Contrast, Contrast]:
-    """The other direction of each contrast that makes one line with it, the earlier one first.
-
-    Two bounds make one line where they stand in one group, which needs both and lie on both sides
-    of a range, or needs one and lie outside it.
-    """
-    mirrors: dict[Contrast, Contrast] = {}
-    for joined in _with_parts(predicate):
-        contrasts = [part for part in joined.parts if isinstance(part, Contrast)]
-        by_direction: dict[Direction, list[Contrast]] = {}
-        for contrast in contrasts:
-            by_direction.setdefault(direction(contrast), []).append(contrast)
-        for place, contrast in enumerate(contrasts):
-            others = by_direction.get(direction(contrast, turned=True), [])
-            if len(others) != 1 or others[0] not in contrasts[place + 1 :]:
-                continue
-            is_range = contrast.above < -others[0].above
-            needed_count = len(joined.parts) if is_range else 1
-            unique = len(by_direction[direction(others[0], turned=True)]) == 1
-            if joined.needed == needed_count and unique:
-                mirrors[contrast] = others[0]
-    return mirrors
+def sides(predicate: Predicate) -> list[Sequence[Contrast]]:
+    """The comparisons of a predicate in order: each contrast, or the two sides of one."""
+    if isinstance(predicate, Contrast):
+        return [(predicate,)]
+    if predicate.two_sided:
+        contrasts = predicate.contrasts()
+        return list(zip(contrasts[::2], contrasts[1::2], strict=True))
+    below = []
+    for part in predicate.parts:
+        below += sides(part)
+    return below
 
 
-def _line(comparison: Comparison, mirror: Comparison | None, study: Study) -> Line:
-    contrast = comparison.contrast
+def names_of_sides(contrast: Contrast, study: Study) -> tuple[str, str]:
+    """What a contrast compares: left minus right, or left alone."""
     positive = [term for term in contrast.terms if term.weight > 0]
     negative = [term for term in contrast.terms if term.weight < 0]
-    points = comparison.points
-    outcome = comparison.outcome
-    printed = comparison.printed
-    estimate = comparison.estimate
-    above: float | None = None
-    below: float | None = None
-    if positive:
-        sign = 1
-        left = _side(positive, study)
-        right = _side(negative, study)
-        required = above = contrast.above + 0.0  # + 0.0: no minus zero
-    else:  # a number alone that has to lie below something
-        sign = -1
-        left = _side(negative, study)
-        right = _side(positive, study)
-        required = below = -contrast.above + 0.0
-    if mirror is not None:
-        other = -sign * mirror.contrast.above + 0.0
-        above = required if positive else other
-        below = other if positive else required
-        pick = max if above >= below else min  # one of both is enough, or both are needed
-        points = pick(points, mirror.points, key=POINTS_ORDER.index)
-        outcome = pick(outcome, mirror.outcome, key=OUTCOMES.index)
-    if contrast.of == "scatter":
-        left = f"scatter over seeds: {left}"
+    left = _side(positive or negative, study)
     if contrast.metric is not None:
         left = f"{contrast.metric.title.lower()}: {left}"
-    if printed is not None:
-        printed = required + sign * printed
-    low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
-    return Line(
-        left=left,
-        right=right,
-        above=above,
-        below=below,
-        printed=printed,
-        estimate=estimate._replace(mean=required + sign * estimate.mean, low=low, high=high),
-        points=points,
-        outcome=outcome,
-        contrast=contrast,
-    )
+    return left, _side(negative, study) if positive else ""
+
+
+def difference_words(left: str, right: str) -> str:
+    """Left minus right; left alone without a right."""
+    if " plus " in right:
+        right = f"({right})"
+    return f"{left} minus {right}" if right else left
+
+
+def unit_of(contrast: Contrast, study: Study) -> str:
+    """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units
+    differ."""
+    metrics: Iterable[Metric] = map(study.metric_of, study.cells_of([contrast]))
+    if contrast.metric is not None:
+        metrics = [contrast.metric]
+    units = {unit(metric) for metric in metrics}
+    names = {"points" if in_points(name) else name for name in units}
+    return names.pop() if len(names) == 1 else ""
 
 
 def _side(terms: Sequence[Term], study: Study) -> str:
+    """A sum of cells by their labels, each with its weight unless that is 1."""
     if len(terms) > MOST_TERMS:
         return f"a weighted sum of {len(terms)} cells"
-    return " plus ".join(term_words(term, study) for term in terms)
-
-
-def term_words(term: Term, study: Study) -> str:
-    """A cell of a contrast by its labels, with its weight unless that is 1."""
-    labels = []
-    for axis, label in zip(study.axes, term.cell, strict=True):
-        labels.append(label or f"every {axis.title.lower()}")
-    name = "/".join(labels)
-    weight = abs(term.weight)
-    if weight == 1.0:
-        return name
-    return f"{weight:.3g} × {name}"
-
-
-def direction(contrast: Contrast, turned: bool = False) -> Direction:
-    """What a contrast compares, without its bound: metric, kind and sorted terms; turned around it
-    is that of the other direction."""
-    sign = -1.0 if turned else 1.0
-    terms = [(sign * term.weight, term.cell) for term in contrast.terms]
-    return contrast.metric, contrast.of, tuple(sorted(terms, key=repr))
+    words = []
+    for term in terms:
+        labels = []
+        for axis, label in zip(study.axes, term.cell, strict=True):
+            labels.append(label or f"every {axis.title.lower()}")
+        weight = abs(term.weight)
+        words.append("/".join(labels) if weight == 1.0 else f"{weight:.3g} × {'/'.join(labels)}")
+    return " plus ".join(words)
 
 
 def needed(predicate: Predicate) -> str:
     """How many of a claim's comparisons it needs: all, one, a number, or a number of its groups;
     empty if it has one."""
-    joined = _with_parts(predicate)
-    if len(set(predicate.contrasts())) - len(_mirrors(predicate)) == 1:
+    if len(sides(predicate)) == 1 or isinstance(predicate, Contrast):
         return ""
-    if all(part.needed == len(part.parts) for part in joined):
+    groups = predicate.groups()
+    if all(group.needed == len(group.parts) for group in groups):
         return "all"
-    if all(part.needed == 1 for part in joined):
+    if all(group.needed == 1 for group in groups):
         return "one"
-    if len(joined) == 1:
-        return f"{joined[0].needed}"
-    return f"{joined[0].needed} of {len(joined[0].parts)} groups"
-
-
-def _with_parts(predicate: Predicate) -> list[Joined]:
-    """Every predicate with parts, the outermost first."""
-    if isinstance(predicate, Contrast):
-        return []
-    joined = [predicate]
-    for part in predicate.parts:
-        joined += _with_parts(part)
-    return joined
+    of_groups = f" of {len(predicate.parts)} groups" if len(groups) > 1 else ""
+    return f"{predicate.needed}{of_groups}"

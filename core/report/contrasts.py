@@ -3,15 +3,14 @@ numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from core.report.quantities import counted, worst_of
-from core.report.results import CellResult, StudyResult
-from core.report.statistics import Labels, scatter_by_seed
+from core.report.results import CellResult, StudyResult, in_metric
+from core.report.statistics import Labels
 from core.study.claim import Contrast
 from core.study.study import Metric
 
@@ -37,17 +36,15 @@ class Reading(NamedTuple):
         return all(cell.begun for cell in self.cells)
 
     def under(self, n: int) -> np.ndarray | None:
-        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them. A
-        contrast of scatters reads each cell's absolute deviations from its median over these n
-        seeds."""
-        if not 0 < n <= self.seeds:
-            return None
-        values = self.values[:, :n]
-        above = float(self.contrast.above)
-        if self.contrast.of == "scatter":
-            return scatter_by_seed(values, self.weights, above)
-        # in the order of the terms: sums stay to the digit
-        return sum(self.weights[:, None] * values, np.full(n, -above))
+        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them."""
+        return self.of(self.values[:, :n]) if 0 < n <= self.seeds else None
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """The contrast minus its threshold by seed, of values (..., cells, seeds)."""
+        total = np.array(-float(self.contrast.above))
+        for cell, weight in enumerate(self.weights):  # in order: sums stay to the digit
+            total = total + weight * values[..., cell, :]
+        return total
 
     @property
     def printed(self) -> float | None:
@@ -68,12 +65,14 @@ def readings(
     result: StudyResult, contrasts: Iterable[Contrast] | None = None
 ) -> dict[Contrast, Reading]:
     """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its
-    weight over the cells that it matches."""
+    weight over the cells that it matches. A time counts only under seeds whose runs of these cells
+    were all on one device."""
     if contrasts is None:
         contrasts = chain.from_iterable(
             claim.predicate.contrasts() for claim in result.study.claims
         )
-    by_labels = {cell.cell.labels: cell for cell in result.cells}
+    by_metric: dict[Metric | None, dict[Labels, CellResult]]
+    by_metric = {None: {cell.cell.labels: cell for cell in result.cells}}
     by_contrast = {}
     for contrast in dict.fromkeys(contrasts):
         weights: dict[Labels, float] = {}
@@ -81,8 +80,20 @@ def readings(
             matching = result.study.matching(term.cell)
             for cell in matching:
                 weights[cell.labels] = weights.get(cell.labels, 0.0) + term.weight / len(matching)
-        cells = [by_labels[labels] for labels in weights]
-        by_seed = _by_seed(contrast.metric, cells, result)
+        cells = [by_metric[None][labels] for labels in weights]
+        metric = contrast.metric
+        if metric is not None and metric not in by_metric:
+            by_metric[metric] = {cell.cell.labels: cell for cell in in_metric(result, metric)}
+        by_seed = [by_metric[metric][labels].by_seed for labels in weights]
+        if metric is not None and metric.checkpoint == "time":
+            devices: dict[int, set[object]] = {}
+            for run in chain.from_iterable(cell.runs for cell in cells):
+                if run.rows is not None:
+                    devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
+            mixed = {seed for seed, names in devices.items() if len(names) > 1}
+            for numbers in by_seed:
+                for seed in mixed & numbers.keys():
+                    del numbers[seed]
         seeds = 0
         while all(seeds in numbers for numbers in by_seed):
             seeds += 1
@@ -90,45 +101,3 @@ def readings(
         shares = np.array(list(weights.values()))
         by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values)
     return by_contrast
-
-
-def _by_seed(
-    metric: Metric | None, cells: Sequence[CellResult], result: StudyResult
-) -> list[dict[int, float]]:
-    """By cell what its runs count for under each seed, in the cell's own metric (None) or in
-    another.
-
-    A time counts only under seeds whose runs of these cells were all on one device, since others
-    compare devices.
-    """
-    if metric is None:
-        return [cell.by_seed for cell in cells]
-    own_numbers = {}
-    for cell in result.cells:
-        for run in cell.runs:
-            if run.rows is not None:
-                number = run.read(metric, result.aggregate, result.setup.scale)
-                own_numbers[run.run_id] = number
-    worst = worst_of(metric, [number for number in own_numbers.values() if number is not None])
-    mixed = set[int]()
-    if metric.checkpoint == "time":
-        mixed = _seeds_of_several_devices(cells)
-    numbers = []
-    for cell in cells:
-        by_seed = {}
-        for run in cell.runs:
-            number = counted(run.status, own_numbers.get(run.run_id), metric, worst)
-            if number is not None and run.seed not in mixed:
-                by_seed[run.seed] = number
-        numbers.append(by_seed)
-    return numbers
-
-
-def _seeds_of_several_devices(cells: Sequence[CellResult]) -> set[int]:
-    """The seeds whose runs of these cells were not all on one device."""
-    devices: dict[int, set[object]] = {}
-    for cell in cells:
-        for run in cell.runs:
-            if run.rows is not None:
-                devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
-    return {seed for seed, names in devices.items() if len(names) > 1}

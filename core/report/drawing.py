@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import cycle
 from typing import Any
 
@@ -106,21 +106,14 @@ def as_numbers(labels: Iterable[str]) -> pd.Series:
     return numbers.where(np.isfinite(numbers))
 
 
-def number_axis(
-    panel: Axes, labels: Iterable[str], title: str, below: Mapping[str, str] | None = None
-) -> None:
-    """A numeric axis with ticks at the paper's values, logarithmic if they span much. `below` has
-    words below a label."""
+def number_axis(panel: Axes, labels: Iterable[str], title: str) -> None:
+    """A numeric axis with ticks at the paper's values, logarithmic if they span much."""
     ticks = as_numbers(labels).set_axis(list(labels)).dropna().sort_values()
     logarithmic = ticks.min() > 0 and ticks.max() / ticks.min() >= LOG_RANGE
     places = np.log(ticks) if logarithmic else ticks
     crowded = places.diff().min() < CROWDED * np.ptp(places)
     panel.set_xscale("log" if logarithmic else "linear")
-    texts = list(ticks.index)
-    if below:
-        texts = [f"{label}{' ' if crowded else chr(10)}({below[label]})" for label in texts]
-        title += " (in brackets: seeds)"
-    panel.set_xticks(ticks, texts, rotation=60 if crowded else 0)
+    panel.set_xticks(ticks, list(ticks.index), rotation=60 if crowded else 0)
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xlabel(title)
     panel.grid(axis="y")

@@ -3,7 +3,7 @@ scale."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -20,109 +20,70 @@ from core.report.drawing import (
     sheet,
     styled,
 )
-from core.report.figure_labels import labelled, paper_words
 from core.report.figure_words import (
-    largest_difference,
     mostly_run,
+    names_of,
     numbers_of,
     of_scale,
+    paper_words,
     runs_shown,
-    seeds_by,
     titled,
 )
-from core.report.frames import SETTING
-from core.report.numbers import number
+from core.report.frames import SETTING, by_name
 from core.report.quantities import PAPER_WIDTH
 from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
-
-
-WIDE_RATIO = 8.0  # largest over smallest number, from which a scatter's axis is logarithmic
+WIDE_RATIO = 8.0  # largest over smallest number, from which the axis of the MTD is logarithmic
 SCORE_TITLE = "average score, Spearman × 100"
 
 
 class Scatter(NamedTuple):
-    """A figure over all runs: two columns of runs.csv, the horizontal one in words, both axes'
-    titles, and whether the horizontal axis may be logarithmic."""
+    """A figure over all runs: two columns of runs.csv, and the axes' titles."""
 
     x: str
     y: str
-    x_name: str
     x_title: str
     y_title: str
-    wide: bool = False  # a few numbers above 0, of which some lie far apart
 
 
 SCATTERS = {  # by file
-    "mtd": Scatter(
-        "mtd",
-        "score",
-        "Nominal MTD",
-        "Nominal MTD (maximum traceable distance)",
-        SCORE_TITLE,
-        wide=True,
-    ),
+    "mtd": Scatter("mtd", "score", "Nominal MTD (maximum traceable distance)", SCORE_TITLE),
     "uniformity": Scatter(
-        "uniformity",
-        "alignment",
-        "Uniformity",
-        "Uniformity (lower: more uniform)",
-        "alignment (lower: closer)",
+        "uniformity", "alignment", "Uniformity (lower: more uniform)", "alignment (lower: closer)"
     ),
-    "rank": Scatter(
-        "effective_rank",
-        "score",
-        "Effective rank of the vectors",
-        "Effective rank of the vectors",
-        SCORE_TITLE,
-    ),
+    "rank": Scatter("effective_rank", "score", "Effective rank of the vectors", SCORE_TITLE),
 }
 
 
 def figures(
-    study: Study, cells: pd.DataFrame, curves: pd.DataFrame, heading: str = "", judged: bool = True
+    study: Study, cells: pd.DataFrame, curves: pd.DataFrame, title: str = ""
 ) -> dict[str, Figure]:
     """A study's figures by file name: as the paper draws it, and `-differences`; inside
     `drawing()`.
 
-    `cells` and `curves` are the frames of its CSV files. `heading` is the title where a study is
-    not `judged` or no difference can be stated. A figure of which most rows have no run is left
-    out."""
-    study, cells, curves, printed = labelled(study, cells, curves)
+    `cells` and `curves` are the frames of its CSV files. Rows are the cells that can be run; of
+    test sets the average alone, unless the figure has them. A figure of which most rows have no run
+    is left out.
+    """
     spec = study.figure
     if spec is None:
         return {}
-    rows = _rows(study, spec, cells)
+    axes = [axis.name for axis in study.axes]
+    rows = by_name(study, cells)
+    if study.tasks and "task" not in (spec.x, spec.series) and (rows["task"] == "avg").any():
+        rows = rows[rows["task"] == "avg"]
+    rows = rows[~rows["status"].isin(("copied", "unavailable"))]
+    names = names_of(study, cells)
     if spec.kind != "cells":
         if not mostly_run(rows):
             return {}
-        title = heading
-        if spec.kind == "curve":
-            title = f"{ends_of_curves(spec, rows, curves)}. {heading}"
-        return {study.name: _curves(study, spec, rows, curves, title, printed)}
-    title = heading
-    if judged:
-        title = largest_difference(study, rows) or heading
-    else:
-        rows = rows.assign(different="no verdict")
-    drawn = [_levels(study, spec, rows, title), by_row(study, spec, rows, title)]
-    names = (study.name, f"{study.name}-differences")
-    return dict(zip(names, filter(None, drawn), strict=False))
-
-
-def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells that can be run, by their labels; of test sets the average alone, unless the figure
-    has them. `steps` counts the labels in which a cell differs from its reference."""
-    axes = [axis.name for axis in study.axes]
-    rows = cells.set_index(cells[axes].agg("/".join, axis=1))
-    rows["is_base"] = rows.index == rows["reference"]
-    references = rows[axes].reindex(rows["reference"])
-    rows["steps"] = (rows[axes].to_numpy() != references.to_numpy()).sum(1)
-    if study.tasks and "task" not in (spec.x, spec.series) and (rows["task"] == "avg").any():
-        rows = rows[rows["task"] == "avg"]
-    return rows[~rows["status"].isin(("copied", "unavailable"))]
+        return {study.name: _curves(study, spec, rows, curves, title, names)}
+    rows = rows.assign(**rows[axes].replace(names))
+    drawn = [_levels(study, spec, rows, title), by_row(study, spec, rows, title, names)]
+    files = (study.name, f"{study.name}-differences")
+    return dict(zip(files, filter(None, drawn), strict=False))
 
 
 # As the paper draws it: absolute scores along a numeric axis
@@ -131,15 +92,27 @@ def _rows(study: Study, spec: FigureSpec, cells: pd.DataFrame) -> pd.DataFrame:
 def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
     """Score along the paper's axis: ours with a band over seeds, the paper's points laid over; a
     panel for each unit. None without an axis whose labels are numbers, all but two at most."""
-    axis = _numeric_axis(study, spec)
-    if axis is None:
+    numeric = []
+    for axis in study.axes:
+        enough = max(3, len(axis.labels) - 2)
+        if spec.x in (None, axis.name) and as_numbers(axis.labels).count() >= enough:
+            numeric.append(axis)
+    if not numeric:
         return None
+    axis = numeric[0]
     rows = rows.assign(x=as_numbers(rows[axis.name]))
     on_axis = rows[rows["x"].notna()]
     if not mostly_run(on_axis) or (on_axis["n"] > 0).sum() < 2:
         return None
-    rows = _leveled(rows)
-    rows["line"] = _line_names(study, spec, rows, axis)
+
+    # a line for each combination of labels along the series and the varied axes
+    series = [
+        study.axis(name) for name in (spec.series, *study.varied) if name not in (None, axis.name)
+    ]
+    names = []
+    for row in rows.to_dict("records"):
+        names.append(", ".join(titled(part, row[part.name]) for part in series))
+    rows = rows.assign(line=names)
     rows = rows[rows["n"].groupby(rows["line"]).transform("sum") > 0]
     units = rows.groupby("unit", sort=False)
     each = 2 if rows["printed"].notna().any() and (rows["n"] > 0).any() else 1
@@ -152,8 +125,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
             _draw_line(ours, paper, line, axis, name, style, papers)
         shown = of_unit[of_unit["x"].notna() & ((of_unit["n"] > 0) | of_unit["printed"].notna())]
         labels = list(dict.fromkeys(shown[axis.name]))
-        seeds = seeds_by(shown, axis.name, "n")
-        number_axis(ours, labels, axis.title, seeds)
+        number_axis(ours, labels, axis.title)
         ours.set_ylabel(unit)
         if others:
             number_axis(paper, labels, axis.title)
@@ -179,41 +151,6 @@ def _same_span(ours: Axes, paper: Axes, papers: str) -> None:
     paper.set_title(f"{papers}, at the same span")
 
 
-def _leveled(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the level of our line and its interval: means where all rows have the same number
-    of seeds, else the reference's mean and the paired difference over common seeds. Means over
-    other seeds differ by the seeds alone."""
-    rows = rows.assign(level=rows["mean"], level_low=rows["ci95_low"], level_high=rows["ci95_high"])
-    if rows["n"][rows["n"] > 0].nunique() < 2:
-        return rows
-    base = rows["mean"].reindex(rows["reference"]).set_axis(rows.index)
-    paired = base.notna() & (rows["paired_n"] > 0) & ~rows["is_base"]
-    columns = ("paired_difference", "paired_ci95_low", "paired_ci95_high")
-    for level, column in zip(("level", "level_low", "level_high"), columns, strict=True):
-        rows[level] = rows[level].where(~paired, base + rows[column])
-    return rows
-
-
-def _numeric_axis(study: Study, spec: FigureSpec) -> Axis | None:
-    """The first axis whose labels are numbers, all but two at most."""
-    for axis in study.axes:
-        enough = max(3, len(axis.labels) - 2)
-        if spec.x in (None, axis.name) and as_numbers(axis.labels).count() >= enough:
-            return axis
-    return None
-
-
-def _line_names(study: Study, spec: FigureSpec, rows: pd.DataFrame, axis: Axis) -> list[str]:
-    """By row the name of its line: its labels along the series and the varied axes."""
-    names = [name for name in (spec.series, *study.varied) if name and name != axis.name]
-    series = [study.axis(name) for name in names]
-    lines = []
-    for row in rows.to_dict("records"):
-        labels = [titled(part, row[part.name]) for part in series]
-        lines.append(", ".join(labels))
-    return lines
-
-
 def _draw_line(
     panel: Axes,
     paper: Axes,
@@ -227,7 +164,7 @@ def _draw_line(
     line."""
     off = line[line["x"].isna()].set_index(axis.name)
     line = line[line["x"].notna()].sort_values("x")
-    ours_off = ("level", "ours", style["color"], panel)
+    ours_off = ("mean", "ours", style["color"], panel)
     for column, whose, colour, into in (ours_off, ("printed", papers, GREY, paper)):
         for label, level in off[column].dropna().items():
             into.axhline(level, color=colour, ls=":", label=f"{label}, {whose}")
@@ -236,11 +173,9 @@ def _draw_line(
     if not name:
         band = ", 95 % interval" if line["ci95_low"].notna().any() else ""
         ours = f"ours: mean{band}, every seed"
-        if not line["level"].equals(line["mean"]):
-            ours = f"ours: the reference + paired difference{band}, every seed"
-    panel.plot(line["x"], line["level"], label=ours, **style)
+    panel.plot(line["x"], line["mean"], label=ours, **style)
     panel.fill_between(
-        line["x"], line["level_low"], line["level_high"], color=style["color"], alpha=0.15, lw=0
+        line["x"], line["ci95_low"], line["ci95_high"], color=style["color"], alpha=0.15, lw=0
     )
     panel.plot(line["x"], numbers_of(line["values"]), ".", color=style["color"], ms=2.5, alpha=0.5)
     paper.plot(
@@ -261,37 +196,13 @@ def _draw_line(
 # Along training, spectra, and all runs of a scale
 
 
-def ends_of_curves(spec: FigureSpec, rows: pd.DataFrame, curves: pd.DataFrame) -> str:
-    """Whether scores end below their start, and whether runs collapse or diverge."""
-    ends = curves.dropna().groupby(_curve_names(spec, curves), sort=False)
-    falls = [_mean_at(curve, max) < _mean_at(curve, min) for _, curve in ends]
-    words = f"{sum(falls)} of {len(falls)} scores end below their start"
-    if any(falls):
-        return words
-    if (rows["failed_seeds"] != "").any():
-        return "No score ends below its start"
-    return "Nothing collapses here: no score ends below its start"
-
-
-def _mean_at(curve: pd.DataFrame, end: Callable[[pd.Series], float]) -> float:
-    """The mean over seeds of the values at the first or last point of a curve."""
-    return curve["value"][curve["x"] == end(curve["x"])].mean()
-
-
-def _curve_names(spec: FigureSpec, curves: pd.DataFrame) -> pd.Series:
-    """By row of curves the name of its line."""
-    columns = list(curves.columns)
-    names = [spec.series] if spec.series else columns[len(SETTING) : columns.index("seed")]
-    return curves[names].agg("/".join, axis=1)
-
-
 def _curves(
     study: Study,
     spec: FigureSpec,
     rows: pd.DataFrame,
     curves: pd.DataFrame,
     title: str,
-    printed_names: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> Figure:
     """Means with bands of the seeds; the paper's curve dashed, by share of the run or of the
     width, which a second axis counts as the paper does."""
@@ -301,23 +212,25 @@ def _curves(
     most = MOST_INDEX if spectrum else width
     curves = curves[curves["x"] <= most]
     figure, (panel,) = sheet(title, 1, 3.0)
-    by_name = curves.groupby(_curve_names(spec, curves), sort=False)
-    for place, (name, curve, style) in enumerate(styled(by_name)):
+    columns = list(curves.columns)
+    series = [spec.series] if spec.series else columns[len(SETTING) : columns.index("seed")]
+    of_lines = curves.groupby(curves[series].agg("/".join, axis=1), sort=False)
+    for place, (name, curve, style) in enumerate(styled(of_lines)):
         by_x = curve.dropna().groupby("x")[column]
         for share in (0.0, 0.25):
             low = by_x.quantile(share)
             high = by_x.quantile(1 - share)
             panel.fill_between(low.index, low, high, color=style["color"], alpha=0.15, lw=0)
-        label = f"{name} (n = {curve['run_id'].nunique()})"
+        label = f"{names.get(name, name)} (n = {curve['run_id'].nunique()})"
         # a line that covers an earlier one is thinner, with its markers at other places
         every = max(1, len(by_x) // 12)
-        marks = (place * every // len(by_name), every)
-        wide = 1.0 + 2.4 * (1 - place / len(by_name))
+        marks = (place * every // len(of_lines), every)
+        wide = 1.0 + 2.4 * (1 - place / len(of_lines))
         panel.plot(by_x.mean(), markevery=marks, lw=wide, label=label, **style)
         printed = {share * width: y for share, y in spec.curves.get(name, ())}
         paper = pd.Series(printed, dtype=float)
         if len(paper):
-            words = f"{printed_names.get(name, name)}, paper"
+            words = f"{name}, paper"
             look: dict[str, Any] = {"mfc": "white", "lw": 0.8, "ms": 3, "label": words}
             panel.plot(paper[paper.index <= most], "--", **look, **style)
     if spec.curves and width != (PAPER_WIDTH if spectrum else PAPER_STEPS):
@@ -355,10 +268,9 @@ def _second_axis(panel: Axes, width: float, spectrum: bool) -> None:
     above.set_xlabel(f"the paper's index, of {PAPER_WIDTH}" if spectrum else "the paper's step")
 
 
-def scatters(runs: pd.DataFrame, unjudged: Mapping[str, str] | None = None) -> dict[str, Figure]:
+def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
     """MTD against score, alignment against uniformity, effective rank against score: a point for
-    each run. `unjudged` says by method why this scale cannot judge most of its claims; a
-    relation over such runs is not stated."""
+    each run."""
     drawn = {}
     for file, scatter in SCATTERS.items():
         x = scatter.x
@@ -366,23 +278,11 @@ def scatters(runs: pd.DataFrame, unjudged: Mapping[str, str] | None = None) -> d
         numbers = runs[runs["status"] != "diverged"].dropna(subset=[x, y])
         if len(numbers) < 5 or numbers[x].nunique() < 3:
             continue
-        rho = number(float(numbers[x].rank().corr(numbers[y].rank())), 2, signed=True)
-        title = f"{scatter.x_name} and {y}"
-        why = {
-            name: words for name, words in (unjudged or {}).items() if name in {*numbers["method"]}
-        }
-        if why:
-            titles = ", ".join(method(name).title for name in why)
-            title += (
-                f" of {len(numbers)} runs. No verdict on {titles}: {'; '.join({*why.values()})}"
-            )
-        else:
-            title += f": rank correlation {rho} over {len(numbers)} runs, untested"
-        figure, (panel,) = sheet(title, 1, 3.0)
+        figure, (panel,) = sheet(f"{scatter.x_title} and {y} of {len(numbers)} runs", 1, 3.0)
         for name, points, style in styled(numbers.groupby("method")):
             label = f"{method(name).title} ({len(points)} runs)"
             panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
-        if scatter.wide and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
+        if x == "mtd" and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter("{x:g}")
             panel.xaxis.set_minor_formatter("{x:g}")

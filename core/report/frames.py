@@ -12,18 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from core.config.quantities import in_points
 from core.config.result import decimals, unit
 from core.errors import UserError, no_formula, shown
-from core.report.comparisons import lines_of, needed
+from core.report.comparisons import comparison_rows, needed, unit_of
 from core.report.quantities import value
-from core.report.results import CellResult, RunResult, StudyResult
+from core.report.results import CellResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
-from core.report.words import contrast_here, contributor, trained_rates
-from core.study.claim import Contrast, labels_of
+from core.report.words import contrast_words, trained_rates
+from core.study.claim import labels_of
 from core.study.registered import changed_after_runs
-from core.study.study import FigureSpec, Metric, Study
+from core.study.study import Metric, Study
 
 Record = dict[str, object]
 SETTING = ("scale", "profile", "encoder")
@@ -48,9 +47,11 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never
     one."""
     setup = result.setup
+    if setup is None:  # scores of a user's own
+        return dict.fromkeys(SETTING, "")
     name = setup.sources.encoder_name
     if cell is not None:
-        encoder = setup.sources.encoder(cell.cell.encoder)
+        encoder = setup.sources.encoder_for(cell.cell.encoder)
         name = ""
         if cell.unavailable is None and encoder is not None:
             name = encoder.name
@@ -71,31 +72,25 @@ def base_pattern(study: Study) -> tuple[str | None, ...] | None:
     return labels_of(study.reference)
 
 
-def _tested(
-    cells: Mapping[Labels, CellResult], bases: Mapping[Labels, Labels], study: Study
-) -> dict[Labels, Estimate]:
-    """The tested difference of each cell to its base, by the cell's labels."""
-    tested: dict[Labels, Estimate] = {}
-    for place in dict.fromkeys(bases.values()):
-        if place not in cells or not cells[place].by_seed:
-            continue
-        like = {}
-        for labels, cell in cells.items():
-            same_base = bases[labels] == place and _alike(cell, cells[place])
-            if same_base and cell.unavailable is None:
-                like[labels] = cell.by_seed
-        tested |= comparisons(like, place, study.claims)
-    return tested
-
-
 def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
     study = result.study
     cells = {cell.cell.labels: cell for cell in result.cells}
-    bases = {labels: _base_labels(labels, study) for labels in cells}
-    tested = _tested(cells, bases, study)
+    bases: dict[Labels, Labels] = {}
+    by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
+    for labels, cell in cells.items():
+        pattern = zip(labels, base_pattern(study) or (), strict=False)
+        place = tuple(label if fixed is None else fixed for label, fixed in pattern)
+        bases[labels] = place
+        base = cells.get(place)
+        if base is not None and _alike(cell, base) and cell.unavailable is None:
+            by_base.setdefault(place, {})[labels] = cell.by_seed
+    tested: dict[Labels, Estimate] = {}
+    for place, like in by_base.items():
+        if like.get(place):
+            tested |= comparisons(like, place, study.claims)
     rows = []
     for labels, cell in cells.items():
         names = dict(zip(_axes(result), labels, strict=True))
@@ -110,28 +105,6 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     if why_unmarked(result):
         frame["different"] = frame["different"].where(frame["different"] == "", "no verdict")
     return frame
-
-
-def _base_labels(labels: Labels, study: Study) -> Labels:
-    """The labels of the cell that a cell is compared with; empty without one."""
-    if study.figure is not None and study.figure.against:
-        return _against(labels, study, study.figure)
-    base = []
-    for label, fixed in zip(labels, base_pattern(study) or (), strict=False):
-        base.append(label if fixed is None else fixed)
-    return tuple(base)
-
-
-def _against(labels: Labels, study: Study, figure: FigureSpec) -> Labels:
-    """The same labels with the one along the series that it is compared with; a cell with which
-    others are compared stands for itself."""
-    place = [axis.name for axis in study.axes].index(figure.series or "")
-    other = figure.against.get(labels[place])
-    if other is not None:
-        return (*labels[:place], other, *labels[place + 1 :])
-    if labels[place] in figure.against.values():
-        return labels
-    return ()
 
 
 def _alike(cell: CellResult, base: CellResult) -> bool:
@@ -208,6 +181,13 @@ def _rounded(row: Record, places: int) -> Record:
     return rounded
 
 
+def by_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
+    """A cell frame by the cells' names, and whether each is the one that others are compared
+    with."""
+    cells = cells.set_index(cells[[axis.name for axis in study.axes]].agg("/".join, axis=1))
+    return cells.assign(is_base=cells.index == cells["reference"])
+
+
 def value_frame(result: Judged) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
     rows = []
@@ -244,33 +224,26 @@ def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum. A run of
-    several cells stands under the first that reads it after training; one without a result has an
-    empty value."""
+    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum, of which
+    the run's own file has hundreds of numbers. A run of several cells stands under the first that
+    reads it after training; one without a result has an empty value."""
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
     after_training = ("selected", "last")
     cells = sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in after_training)
     runs: dict[str, list[tuple]] = {}
     for cell in cells:
         labels = dict(zip(_axes(result), cell.cell.labels, strict=True))
-        names = [labels[name] for name in axes]
         for run in cell.runs:
             if run.run_id not in runs:
-                head = (*_setting(result, cell).values(), *names, run.seed, run.run_id)
-                head += (run.status, run.source)
-                runs[run.run_id] = [(*head, *number) for number in _kept(run)]
-    columns = "seed run_id status source checkpoint task metric step value"
-    frame = _frame(itertools.chain(*runs.values()), columns, axes).astype({"step": "Int64"})
-    return _with_contributors(frame, result.runs)
-
-
-def _kept(run: RunResult) -> Iterable[tuple]:
-    """Checkpoint, task, metric, step and value of a run's numbers, in order. Hundreds of singular
-    values stay in the run's own file, as does the curve."""
-    if run.rows is None:
-        return [("", "", "", pd.NA, np.nan)]
-    columns = [column.to_pylist() for column in run.rows.kept.columns]
-    return zip(*columns, strict=True)
+                head = (*_setting(result, cell).values(), *(labels[name] for name in axes))
+                about = (run.seed, run.run_id, run.status, run.source)
+                numbers = [("", "", "", pd.NA, np.nan)]
+                if run.rows is not None:
+                    columns = [column.to_pylist() for column in run.rows.kept.columns]
+                    numbers = list(zip(*columns, strict=True))
+                runs[run.run_id] = [(*head, *about, *number) for number in numbers]
+    names = "seed run_id status source checkpoint task metric step value"
+    return _frame(itertools.chain(*runs.values()), names, axes).astype({"step": "Int64"})
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
@@ -288,19 +261,15 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
             if figure.kind == "curve":
                 points = run.rows.curve(result.aggregate).items()
             else:
-                points = _shares(run.rows.spectrum(checkpoint))
+                sizes = run.rows.spectrum(checkpoint)
+                points = []
+                if len(sizes) and sizes[0] > 0:
+                    points = zip(range(1, len(sizes) + 1), sizes / sizes[0], sizes, strict=True)
             head = (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id)
             key = checkpoint, run.run_id
             if key not in rows:
                 rows[key] = [(*head, *point) for point in points]
     return _frame(itertools.chain(*rows.values()), columns, _axes(result))
-
-
-def _shares(values: np.ndarray) -> Iterable[tuple[int, float, float]]:
-    """Index from 1, share of the largest, and value of each singular value."""
-    if not len(values) or values[0] <= 0:
-        return []
-    return zip(range(1, len(values) + 1), values / values[0], values, strict=True)
 
 
 def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
@@ -327,16 +296,7 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
         }
     names = " ".join(SUMMARY)
     frame = _frame(rows.values(), f"run_id study cell method seed status source {names} seconds")
-    frame = frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
-    return _with_contributors(frame, (run for *_, run in _stored_runs(results)))
-
-
-def _with_contributors(frame: pd.DataFrame, runs: Iterable[RunResult]) -> pd.DataFrame:
-    """The frame with whoever contributed each run, if anybody did."""
-    names = {run.run_id: contributor(run) for run in runs}
-    if not any(names.values()):
-        return frame
-    return frame.assign(contributor=frame["run_id"].map(names))
+    return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
 
 
 def _stored_runs(results: Iterable[StudyResult]) -> Iterator[tuple]:
@@ -360,17 +320,18 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
     rows = []
     for result in results:
         for verdict in result.verdicts:
-            estimate = verdict.estimate
+            weakest = verdict.weakest
             tested = verdict.tested
-            share = verdict.contrast.of == "share"
+            estimate = verdict.estimate
+            share = weakest.contrast.of == "share"
             rows.append(
                 (
                     *_setting(result).values(),
                     result.study.name,
                     verdict.claim.key,
                     verdict.claim.text,
-                    contrast_here(verdict.contrast, result),
-                    _unit_of(verdict.contrast, result.study),
+                    contrast_words(weakest.contrast, result.study),
+                    unit_of(weakest.contrast, result.study),
                     verdict.outcome,
                     verdict.points,
                     "yes" if verdict.within_margin else "",
@@ -383,7 +344,7 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
                     tested.low,
                     tested.high,
                     tested.n,
-                    np.nan if verdict.printed_effect is None else verdict.printed_effect,
+                    np.nan if weakest.printed is None else weakest.printed,
                 )
             )
     columns = "study claim text comparison unit verdict points within_margin rule_changed reason"
@@ -397,40 +358,18 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
     rows = []
     for result in results:
         for verdict in result.verdicts:
-            for line in lines_of(verdict.claim.predicate, verdict.comparisons, result.study):
-                rows.append(
-                    (
-                        *_setting(result).values(),
-                        result.study.name,
-                        verdict.claim.key,
-                        needed(verdict.claim.predicate),
-                        line.left,
-                        line.right,
-                        line.above,
-                        line.below,
-                        _unit_of(line.contrast, result.study),
-                        line.printed,
-                        *line.estimate[:4],
-                        line.points,
-                        line.outcome,
-                    )
-                )
+            head = {
+                **_setting(result),
+                "study": result.study.name,
+                "claim": verdict.claim.key,
+                "needed": needed(verdict.claim.predicate),
+            }
+            predicate = verdict.claim.predicate
+            compared = comparison_rows(predicate, verdict.comparisons, result.study)
+            rows += [{**head, **row} for row in compared]
     columns = "study claim needed left right above below unit printed estimate ci95_low ci95_high n"
     numbers = dict.fromkeys(("above", "below", "printed"), float)
     return _frame(rows, f"{columns} points verdict").astype(numbers)
-
-
-def _unit_of(contrast: Contrast, study: Study) -> str:
-    """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units
-    differ."""
-    metrics: Iterable[Metric] = map(study.metric_of, study.cells_of([contrast]))
-    if contrast.metric is not None:
-        metrics = [contrast.metric]
-    units = set()
-    for metric in metrics:
-        name = unit(metric)
-        units.add("points" if in_points(name) else name)
-    return units.pop() if len(units) == 1 else ""
 
 
 def check_frame(results: Iterable[Judged]) -> pd.DataFrame:

@@ -17,6 +17,11 @@ def number(value: float, places: int = 2, signed: bool = False) -> str:
     return text.replace("-", "−")
 
 
+def plain(value: float) -> str:
+    """A number with the digits that it has and a real minus sign."""
+    return f"{value:g}".replace("-", "−")
+
+
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
     places = 3

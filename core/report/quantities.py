@@ -113,7 +113,9 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
 
     about = quantity(metric.quantity)
     if about.tasks == "some sets" and metric.task == "avg":
-        return _mean([read(task=task) for task in scale.tests])
+        numbers = [read(task=task) for task in scale.tests]
+        finite = [number for number in numbers if np.isfinite(number)]
+        return sum(finite) / len(finite) if finite else np.nan
     match about.derived:
         case Sum(parts):
             total = 0.0
@@ -125,35 +127,19 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
             return of(scores) if len(scores) > 1 else np.nan
         case Collapse() as limits:
             cosine = read(quantity="mean_cosine")
-            return _collapsed(cosine, read(quantity="effective_rank"), limits)
+            rank = read(quantity="effective_rank")
+            if np.isnan(cosine) and np.isnan(rank):
+                return np.nan
+            return float(cosine > limits.cosine or rank < limits.rank)
         case Singular(share):
+            # at the share of the width that the index has of the papers'
+            values = rows.spectrum(metric.checkpoint)
+            if len(values) < 2 or values[0] <= 0:
+                return np.nan
             index = int(metric.quantity.rpartition("_")[2])
-            return _singular_value(rows.spectrum(metric.checkpoint), index, share)
+            place = min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))
+            return values[place] / values[0] if share else values[place]
     return _stored_number(rows, metric, aggregate, scale)
-
-
-def _mean(numbers: Iterable[float]) -> float:
-    """The mean of the numbers that are finite; NaN without one."""
-    parts = [number for number in numbers if np.isfinite(number)]
-    return sum(parts) / len(parts) if parts else np.nan
-
-
-def _collapsed(cosine: float, rank: float, limits: Collapse) -> float:
-    """1 if mean cosine or effective rank show a collapse, else 0; NaN without either."""
-    if np.isnan(cosine) and np.isnan(rank):
-        return np.nan
-    return float(cosine > limits.cosine or rank < limits.rank)
-
-
-def _singular_value(values: np.ndarray, index: int, share: bool) -> float:
-    """The value at the share of the width that `index` has of PAPER_WIDTH; `share`: over the
-    largest."""
-    if len(values) < 2 or values[0] <= 0:
-        return np.nan
-    place = min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))
-    if share:
-        return values[place] / values[0]
-    return values[place]
 
 
 def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:

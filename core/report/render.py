@@ -5,27 +5,23 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from statistics import mode
-
-import pandas as pd
-from matplotlib.figure import Figure
 
 from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
-from core.report.figures import figures
+from core.report.figures import figures, scatters
 from core.report.page import (
     ENDINGS,
-    TITLE,
     Results,
     Seconds,
-    has_runs_of_first,
     page_files,
 )
-from core.report.pictures import Order, Pictures, Scatters, drawn_together
-from core.report.tables import latex, markdown, md
+from core.report.pictures import Order, Pictures
+from core.report.sheet import sheet
+from core.report.tables import latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
 from core.store.files import write_changed
@@ -33,7 +29,6 @@ from core.study.grid import Grid
 from core.study.reason import in_title
 from core.study.study import Study
 
-SAME_RUNS = f"These studies have the same runs as {PROFILES[0]}, and are drawn there alone:"
 PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
@@ -55,27 +50,17 @@ def render(
     key = Path(setup.scale.name) / setup.profile
     tables = results_dir / key
     folder = figures_dir / key
-    results = gathered(grids, store)
-    if ordered is not None:
-        lines, drawn = _render(results, tables, folder, small, ordered)
-        return [*lines.values()], drawn
-    with drawn_together() as pictures:
-        lines, drawn = _render(results, tables, folder, small, pictures)
-    for result in drawn:
-        lines[result.study.name] += f"; {_picture(result, folder, pictures)}"
-    return [*lines.values()], drawn
-
-
-def _render(
-    results: Sequence[Judged], tables: Path, folder: Path, small: bool, pictures: Pictures
-) -> tuple[dict[str, str], list[Judged]]:
-    """Write the studies' tables and order their figures; a line by study, and the results whose
-    table is written."""
+    pictures = ordered or Pictures()
     lines = {}
     drawn = []
-    for result in results:
+    for result in gathered(grids, store):
         name = result.study.name
-        head = _head(result)
+        runs = len(result.runs)
+        head = f"{name}: {runs - result.missing} of {counted(runs, 'run')}"
+        if result.missing:
+            head += f", {result.missing} missing"
+        if result.count("no number"):
+            head += f", {result.count('no number')} without a number"
         if not result.begun:
             lines[name] = "; ".join([head, "nothing to draw yet", *reasons(result)])
             continue
@@ -90,49 +75,41 @@ def _render(
             lines[name] = (
                 f"{head}; it cannot be drawn ({words}); correct the study's axes or figure."
             )
-    return lines, drawn
+    if ordered is None:
+        pictures.finish()
+        for result in drawn:
+            lines[result.study.name] += f"; {_picture(result, folder, pictures)}"
+    return [*lines.values()], drawn
 
 
 def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pictures) -> None:
     """Write a study's tables and order its figures."""
     name = result.study.name
-    cells = frames.cell_frame(result)
+    of_study = sheet(result)
+    cells = of_study.cells
     curves = frames.curve_frame(result)
 
     # tables
-    texts = {".csv": frames.csv_text(cells), ".md": markdown(result)}
+    texts = {".csv": frames.csv_text(cells), ".md": markdown(of_study)}
     if len(curves):
         texts["_curves.csv"] = frames.csv_text(curves, digits=6)
     if not small:
         texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
-        texts[".tex"] = latex(result)
+        texts[".tex"] = latex(of_study)
     files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
     _write_all(tables, files)
 
     # figures
+    without_claims = replace(result.study, claims=())  # which no other process can read
     order = Order(
-        study=result.study,
-        cells=cells,
-        curves=curves,
-        heading=_heading(result),
-        judged=not why_unmarked(result),
+        name=name,
+        draw=figures,
+        frames=(without_claims, cells, curves, heading(result)),
         kinds=("png",) if small else ("png", "pdf"),
+        folder=folder,
+        clean=functools.partial(remove, name, tables, folder, (*files,)),
     )
-    clean = functools.partial(_remove_others, name, tables, folder, (*files,))
-    pictures.add(order, folder, clean)
-
-
-def _remove_others(
-    study: str, tables: Path, pictures: Path, texts: tuple[str, ...], images: Collection[str]
-) -> None:
-    """Remove the files of a study but for those that are written now."""
-    remove(study, tables, pictures, but=(*texts, *images))
-
-
-def study_figures(result: Judged, cells: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Figure]:
-    """A study's figures by file name, from its frames of cells and curves, inside `drawing()`."""
-    may_state = not why_unmarked(result)
-    return figures(result.study, cells, curves, _heading(result), may_state)
+    pictures.orders.append(order)
 
 
 def _picture(result: Judged, folder: Path, pictures: Pictures) -> str:
@@ -148,25 +125,18 @@ def _picture(result: Judged, folder: Path, pictures: Pictures) -> str:
     return "no figure, since most of its rows have no run"
 
 
-def _head(result: Judged) -> str:
-    """A study's stored, missing and useless runs in a line."""
-    runs = len(result.runs)
-    head = f"{result.study.name}: {runs - result.missing} of {counted(runs, 'run')}"
-    if result.missing:
-        head += f", {result.missing} missing"
-    numberless = result.count("no number")
-    if numberless:
-        head += f", {numberless} without a number"
-    return head
-
-
-def remove(study: str, tables: Path, pictures: Path, but: Collection[str] = ()) -> None:
-    """Remove the files of a study that earlier drawings wrote, but for those with the names
-    `but`."""
+def remove(
+    study: str,
+    tables: Path,
+    pictures: Path,
+    texts: Collection[str] = (),
+    images: Collection[str] = (),
+) -> None:
+    """Remove the files of a study that earlier drawings wrote, but for these texts and images."""
     names = [tables / f"{study}{ending}" for ending in ENDINGS.values()]
     names += [pictures / f"{study}{ending}" for ending in PICTURES]
     for path in names:
-        if path.name not in but:
+        if path.name not in (*texts, *images):
             path.unlink(missing_ok=True)
 
 
@@ -176,8 +146,8 @@ def gathered(grids: Sequence[Grid], store) -> list[Judged]:
     return [study_result(grid, store, loaded) for grid in grids]
 
 
-def _heading(result: Judged) -> str:
-    """The title of figures that state no finding: why not, or the verdicts."""
+def heading(result: Judged) -> str:
+    """The title of a study's figures: its table, and the verdicts or why there are none."""
     unmarked = why_unmarked(result)
     if unmarked:
         return f"{title(result)}. No verdict: {in_title(unmarked)}"
@@ -188,35 +158,13 @@ def _heading(result: Judged) -> str:
     return f"{title(result)}. {', '.join(verdicts)}"
 
 
-def _unjudged(results: Iterable[Judged]) -> dict[str, str]:
-    """By method why a scale cannot judge most of the claims that have run."""
-    barred: dict[str, list[str]] = {}
-    for result in results:
-        for verdict in result.verdicts:
-            if verdict.outcome != "not run":
-                why = in_title(verdict.barred) if verdict.outcome == "no verdict" else ""
-                barred.setdefault(result.study.method, []).append(why)
-    reasons = {method: mode(why) for method, why in barred.items()}
-    return {
-        method: why
-        for method, why in reasons.items()
-        if 2 * barred[method].count("") < len(barred[method]) and why
-    }
-
-
 def draw_runs(results: Sequence[Judged], tables: Path, folder: Path, pictures: Pictures) -> None:
     """Write runs.csv, a row for each run of these studies, and order the figures over all runs."""
     if results:
         runs = frames.summary_frame(results)
         _write_all(tables, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
-        pictures.add(Scatters(runs, _unjudged(results)), folder, lambda names: None)
-
-
-def is_ours(page: Path) -> bool:
-    """Whether a file is the page that `render_index` writes."""
-    if not page.is_file():
-        return False
-    return f"<title>{TITLE}" in page.read_text(encoding="utf-8", errors="replace")[:1000]
+        order = Order(name="all runs", draw=scatters, frames=(runs,), folder=folder)
+        pictures.orders.append(order)
 
 
 def render_index(
@@ -237,33 +185,9 @@ def render_index(
         if not by_name and key[1] != PROFILES[0]:
             continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
-    _write_same_runs(results, results_dir, ".md")
-    _write_same_runs(results, figures_dir, ".png")
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]
-
-
-def _write_same_runs(
-    results: Mapping[tuple[str, str], Sequence[Judged]], root: Path, ending: str
-) -> None:
-    """README.md in the folder of each profile, which says which studies have the same runs as the
-    first profile and are drawn there alone; without such studies no README.md of ours."""
-    for (scale, profile), judged in results.items():
-        of_first = {result.study.name: result for result in results[scale, PROFILES[0]]}
-        folder = root / scale / profile
-        listed = []
-        for result in judged:
-            name = f"{result.study.name}{ending}"
-            first = folder.parent / PROFILES[0] / name
-            same = has_runs_of_first(result, of_first.get(result.study.name))
-            if same and first.is_file() and not (folder / name).is_file():
-                listed.append(f"- [{md(title(result))}](../{PROFILES[0]}/{name})")
-        readme = folder / "README.md"
-        if listed:
-            write_changed(readme, "\n".join([SAME_RUNS, "", *listed, ""]).encode())
-        elif readme.is_file() and readme.read_text(encoding="utf-8").startswith(SAME_RUNS):
-            readme.unlink()
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:

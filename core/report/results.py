@@ -12,7 +12,7 @@ from core.config.scale import Scale
 from core.errors import UserError
 from core.report.quantities import Rows, counted, value, worst_of
 from core.report.statistics import Estimate, over_seeds
-from core.study.grid import Grid, GridCell, resolve_cells
+from core.study.grid import Grid, GridCell, resolve
 from core.study.reason import Reason
 from core.study.setup import Setup
 from core.study.study import SIMCSE, Cell, Metric, Study
@@ -181,9 +181,9 @@ def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
     results = []
     for part, cells in by_part:
         counting = tuple(_counting(cells, worst))
-        results.append(
-            StudyResult(grid=part, aggregate=_aggregate(part), cells=counting, simcse=simcse)
-        )
+        aggregates = [cell.config(0).sts.aggregate for cell in part.available]  # of test pairs
+        aggregate = aggregates[0] if aggregates else "all"
+        results.append(StudyResult(grid=part, aggregate=aggregate, cells=counting, simcse=simcse))
     if not grid.study.varied:
         return results[0]
     every = tuple(chain.from_iterable(result.cells for result in results))
@@ -193,14 +193,7 @@ def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
 @functools.cache  # every study of a setup has the same
 def _bar(setup: Setup) -> Grid:
     """SimCSE's own runs."""
-    return resolve_cells(SIMCSE, setup)
-
-
-def _aggregate(grid: Grid) -> str:
-    """How the runs of a study join their test pairs."""
-    for cell in grid.available:
-        return cell.config(0).sts.aggregate
-    return "all"
+    return resolve(SIMCSE, setup)
 
 
 def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
@@ -225,6 +218,18 @@ def _counting(
     return counting
 
 
+def in_metric(result: StudyResult, metric: Metric) -> list[CellResult]:
+    """The cells of a study as if this metric were theirs."""
+    cells = []
+    for cell in result.cells:
+        runs = []
+        for run in cell.runs:
+            number = run.read(metric, result.aggregate, result.setup.scale)
+            runs.append(replace(run, value=number))
+        cells.append(replace(cell, place=replace(cell.place, metric=metric), runs=tuple(runs)))
+    return _counting(cells, worst_values(cells))
+
+
 def _cells(grid: Grid, store, loaded: Loaded) -> list[CellResult]:
     """Cells with their runs' own numbers."""
     return [CellResult(place=cell, runs=_runs(cell, grid, store, loaded)) for cell in grid.cells]
@@ -239,7 +244,7 @@ def _runs(cell: GridCell, grid: Grid, store, loaded: Loaded) -> tuple[RunResult,
     while len(runs) < grid.seeds or all(run.status != "missing" for run in runs):
         identity = cell.run_id(len(runs))
         if identity not in loaded:
-            loaded[identity] = _load(store, identity, len(runs))
+            loaded[identity] = load(store, identity, len(runs))
         run = loaded[identity]
         if run.status == "missing" and len(runs) >= grid.seeds:
             break
@@ -251,12 +256,13 @@ def _runs(cell: GridCell, grid: Grid, store, loaded: Loaded) -> tuple[RunResult,
     return tuple(runs)
 
 
-def _load(store, identity: str, seed: int) -> RunResult:
+def load(store, identity: str, seed: int) -> RunResult:
+    """A run as it is stored."""
     missing = RunResult(seed=seed, run_id=identity, status="missing", provenance={})
     if store is None or not store.has(identity, use_published=True):
         return missing
     try:
-        run = store.load(identity, expected=True)
+        run = store.load(identity)
     except UserError as error:  # a damaged file: the other runs can still be shown
         return replace(missing, trouble=str(error))
     rows = Rows(run.table, run.provenance)

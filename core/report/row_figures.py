@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,22 +13,19 @@ from matplotlib.figure import Figure
 
 from core.config.quantities import in_points
 from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, legend, sheet
-from core.report.figure_labels import paper_words
 from core.report.figure_words import (
     base_of,
     mostly_run,
     numbers_of,
+    paper_words,
     runs_shown,
-    seeds_by,
     titled,
 )
-from core.report.numbers import number
 from core.study.study import FigureSpec, Study
 
 LEAST_HEIGHT = 0.8  # of a panel in inches
 PANEL_LETTERS = 84  # of the titles of panels side by side
 NO_NUMBER = {"no number": "no number", "partial": "no number"}  # of a row; others: not run
-WIDEST = 3.0  # of an axis: how much longer than its points a bar may make it
 
 
 class Style(NamedTuple):
@@ -44,52 +42,70 @@ STYLES = {  # by a row's column `different`
     "no": Style(BLUE, "o", "ours, not significant"),
     "": Style(SKY, "s", "ours, not tested"),
 }
-INTERVALS = {"tested": "tested interval", "paired_ci95": "95 % interval", "ci95": "95 % interval"}
 
 
-def by_row(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
+def by_row(
+    study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str, names: Mapping[str, str]
+) -> Figure | None:
     """One row a cell, a panel for each of `series`: differences to the reference, or levels without
     one."""
-    numbers = _differences(rows)
-    rows = rows[(rows["n"] > 0) | rows[numbers.printed].notna()].assign(panel="")
-    drawn = rows[rows[numbers.middle].notna() & ~rows["is_base"]]
+    paired = bool((rows["reference"] != "").any())
+    seeds = numbers_of(rows["values"])
+    kind = ""
+    if paired:
+        kind = "paired_"
+        seeds -= seeds.reindex(rows["reference"]).to_numpy()
+    rows = rows.assign(
+        panel="",
+        ours=rows["paired_difference" if paired else "mean"],
+        paper=rows["printed_difference" if paired else "printed"],
+        low=rows[f"{kind}ci95_low"],
+        high=rows[f"{kind}ci95_high"],
+        count=rows[f"{kind}n"],
+    )
+    rows = rows[(rows["n"] > 0) | rows["paper"].notna()]
+    drawn = rows[rows["ours"].notna() & ~rows["is_base"]]
     if not len(drawn) or not mostly_run(rows):
         return None
     if spec.series:
-        rows["panel"] = rows[spec.series]
+        rows = rows.assign(panel=rows[spec.series])
         rows = rows[rows["panel"].isin(drawn[spec.series])]
-    axes = _row_axes(study, spec, rows)
-    rows["y"], places = pd.factorize(rows[axes].agg("/".join, axis=1))
-    of_rows, of_panels = _seed_words(rows[~rows["is_base"]], numbers.seeds_column)
-
-    interval = _interval(rows, numbers)
-    limits = _limits(rows, numbers, interval)
+    axes = [axis.name for axis in study.axes if axis.name != spec.series]
+    if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
+        axes.remove("task")  # it has the average alone
+    interval = "95 % interval"
+    others = rows[~rows["is_base"] & rows["low"].notna()]
+    tested = others["tested_low"].notna() & (others["different"] != "no verdict")
+    if paired and len(others) and tested.all():  # never two kinds beside each other
+        interval = "tested interval"
+        rows = rows.assign(low=rows["tested_low"], high=rows["tested_high"])
+    places, labels = pd.factorize(rows[axes].agg("/".join, axis=1))
+    rows = rows.assign(y=places)
     panels = rows.groupby("panel", sort=False)
     papers = paper_words(study, rows)
-    height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(places))
+    height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(labels))
     if len(panels) > 1:
         height += 0.3
     figure, sheet_axes = sheet(title, len(panels), height, sharex=True, sharey=True)
     for panel, (name, of_panel) in zip(sheet_axes, panels, strict=True):
         words = ""
         if spec.series:
-            words = titled(study.axis(spec.series), str(name)) + of_panels.get(name, "")
+            words = titled(study.axis(spec.series), str(name))
         panel.set_title(textwrap.fill(words, PANEL_LETTERS // min(len(panels), 4)))
-        _row_panel(panel, of_panel, numbers, interval, papers)
+        _row_panel(panel, of_panel, seeds, paired, interval, papers)
     for panel, (_, of_panel) in zip(sheet_axes, panels, strict=True):
-        _mark_ends(panel, of_panel, numbers, interval, limits)
+        _mark_rows(panel, of_panel, paired)
 
     # axes and their titles
     first = sheet_axes[0]
-    names = [name + of_rows.get(y, "") for y, name in enumerate(places)]
-    first.set_yticks(range(len(places)), [textwrap.fill(name, 46) for name in names], size=7)
-    first.set_ylim(len(places) - 0.4, -0.6)
-    if len(places) > 2:
+    first.set_yticks(range(len(labels)), [textwrap.fill(name, 46) for name in labels], size=7)
+    first.set_ylim(len(labels) - 0.4, -0.6)
+    if len(labels) > 2:
         first.set_ylabel(" / ".join(study.axis(name).title for name in axes))
     x_title = rows["unit"].iloc[0]
-    if numbers.paired:
+    if paired:
         points = "points" if in_points(x_title) else x_title
-        x_title = f"{points} above {base_of(study)}"
+        x_title = f"{points} above {base_of(study, names)}"
     _set_x_title(sheet_axes, x_title)
     legend(figure, sheet_axes, runs_shown(study, rows))
     return figure
@@ -108,156 +124,48 @@ def _set_x_title(panels: list[Axes], words: str) -> None:
     title.set_in_layout(False)
 
 
-def _seed_words(rows: pd.DataFrame, column: str) -> tuple[dict[Any, str], dict[Any, str]]:
-    """What rows and panels say of their seeds, where these differ: the panels alone if the rows
-    of each have as many."""
-    words = []
-    for place in ("y", "panel"):
-        counts = seeds_by(rows, place, column).items()
-        # no line break parts them
-        words.append({name: f" (n\u00a0=\u00a0{count})" for name, count in counts})
-    of_rows, of_panels = words
-    if any("–" in count for count in of_panels.values()):
-        return of_rows, {}
-    return {} if of_panels else of_rows, of_panels
-
-
-class Differences(NamedTuple):
-    """What a figure by row shows: whether differences, every seed's number by row, and the columns
-    of our number, of the paper's and of how many seeds ours has."""
-
-    paired: bool
-    seeds: pd.DataFrame
-    middle: str
-    printed: str
-    seeds_column: str
-
-
-def _differences(rows: pd.DataFrame) -> Differences:
-    seeds = numbers_of(rows["values"])
-    if not (rows["reference"] != "").any():
-        return Differences(False, seeds, "mean", "printed", "n")
-    seeds -= seeds.reindex(rows["reference"]).to_numpy()
-    return Differences(True, seeds, "paired_difference", "printed_difference", "paired_n")
-
-
-def _row_axes(study: Study, spec: FigureSpec, rows: pd.DataFrame) -> list[str]:
-    """The axes whose labels name a row; a task axis that has the average alone does not."""
-    axes = [axis.name for axis in study.axes if axis.name != spec.series]
-    if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
-        axes.remove("task")
-    return axes
-
-
-def _interval(rows: pd.DataFrame, numbers: Differences) -> str:
-    """The columns of the interval that all rows of a figure have: the tested one if each row with
-    an interval is tested. Two kinds beside each other would make significant rows look less
-    certain."""
-    if not numbers.paired:
-        return "ci95"
-    rows = rows[~rows["is_base"] & rows["paired_ci95_low"].notna()]
-    tested = rows["tested_low"].notna() & (rows["different"] != "no verdict")
-    return "tested" if len(rows) and tested.all() else "paired_ci95"
-
-
-def _limits(rows: pd.DataFrame, numbers: Differences, interval: str) -> tuple[float, float] | None:
-    """The ends of the axis if a bar is too long to be drawn whole beside the points, else None."""
-    rows = rows[~rows["is_base"]]
-    points = rows[[numbers.middle, numbers.printed]].to_numpy().ravel()
-    seeds = numbers.seeds.loc[rows.index].to_numpy().ravel()
-    points = np.concatenate([points, seeds, [0.0] if numbers.paired else []])
-    low = np.nanmin(points)
-    high = np.nanmax(points)
-    ends = rows[[f"{interval}_low", f"{interval}_high"]].to_numpy().ravel()
-    ends = ends[np.isfinite(ends)]
-    if not len(ends):
-        return None
-    most = WIDEST * (high - low)
-    if ends.min() >= low - most and ends.max() <= high + most:
-        return None
-    near = ends[(ends >= low - most) & (ends <= high + most)]
-    pad = 0.1 * (high - low)
-    return min([low, *near]) - pad, max([high, *near]) + pad
-
-
-def _mark_ends(
-    panel: Axes,
-    rows: pd.DataFrame,
-    numbers: Differences,
-    interval: str,
-    limits: tuple[float, float] | None,
-) -> None:
-    """Write which row is the reference, and which has no interval or no number. Limit the axis, and
-    write the number of each bar's end that lies beyond it at an arrow."""
-    if limits is not None:
-        panel.set_xlim(limits)
-    low, high = panel.get_xlim()
-    for row in rows.to_dict("records"):
-        words = ""
-        at = 0.0
-        if row["is_base"]:
-            words = "reference"
-        elif not row[numbers.seeds_column] > 0:
-            words = NO_NUMBER.get(row["status"], "not run")
-            at = 0.0 if numbers.paired else row[numbers.printed]
-        elif np.isnan(row[f"{interval}_low"]):
-            words = "no interval"
-            at = row[numbers.middle]
-        side = "left" if at < (low + high) / 2 else "right"  # where there is room
-        if words:
-            look: dict[str, Any] = {"size": 6, "color": GREY, "va": "center", "ha": side}
-            ground = {"fc": "white", "ec": "none", "pad": 0.5}
-            away = 5 if side == "left" else -5
-            panel.annotate(
-                words,
-                (at, row["y"] - 0.12),
-                (away, 0),
-                textcoords="offset points",
-                bbox=ground,
-                **look,
-            )
-    if limits is None:
-        return
-    for row in rows[~rows["is_base"] & rows[numbers.middle].notna()].to_dict("records"):
-        left = row[f"{interval}_low"]
-        right = row[f"{interval}_high"]
-        look = {"size": 6, "color": GREY, "va": "bottom"}
-        if left < low:
-            panel.text(low, row["y"] - 0.15, f"← {number(left, 1, signed=True)}", ha="left", **look)
-        if right > high:
-            words = f"{number(right, 1, signed=True)} →"
-            panel.text(high, row["y"] - 0.15, words, ha="right", **look)
-
-
 def _row_panel(
-    panel: Axes, rows: pd.DataFrame, numbers: Differences, interval: str, papers: str
+    panel: Axes, rows: pd.DataFrame, seeds: pd.DataFrame, paired: bool, interval: str, papers: str
 ) -> None:
     """Rows of a panel: every seed, ours with its interval, and the paper's number below."""
     panel.grid(axis="x")
-    if numbers.paired:
+    if paired:
         panel.axvline(0, color="black", lw=0.8)
     rows = rows[~rows["is_base"]]
-    ours = rows["y"] - 0.12
-    seeds = numbers.seeds.loc[rows.index]
-    panel.plot(seeds, ours, "|", color=GREY, ms=4, alpha=0.5, label="one seed")
-
-    for different, group in rows[rows[numbers.middle].notna()].groupby("different"):
+    y = rows["y"] - 0.12
+    panel.plot(seeds.loc[rows.index], y, "|", color=GREY, ms=4, alpha=0.5, label="one seed")
+    for different, group in rows[rows["ours"].notna()].groupby("different"):
         style = STYLES[different]
-        ends = group[[f"{interval}_low", f"{interval}_high"]]
-        errors = ends.sub(group[numbers.middle], axis=0).abs().T
-        label = style.words if numbers.paired else "ours"
+        errors = group[["low", "high"]].sub(group["ours"], axis=0).abs().T
+        label = style.words if paired else "ours"
         if errors.notna().any(axis=None):
-            label += f", {INTERVALS[interval]}"
-        panel.errorbar(
-            group[numbers.middle],
-            ours[group.index],
-            xerr=errors,
-            fmt=style.marker,
-            color=style.colour,
-            label=label,
-        )
-
-    paper = rows[rows[numbers.printed].notna()]
+            label += f", {interval}"
+        look: dict[str, Any] = {"fmt": style.marker, "color": style.colour, "label": label}
+        panel.errorbar(group["ours"], y[group.index], xerr=errors, **look)
+    paper = rows[rows["paper"].notna()]
     if len(paper):
-        look: dict[str, Any] = {"color": GREY, "mfc": "white", "ms": 4, "label": papers}
-        panel.plot(paper[numbers.printed], paper["y"] + 0.22, "o", **look)
+        look = {"color": GREY, "mfc": "white", "ms": 4, "label": papers}
+        panel.plot(paper["paper"], paper["y"] + 0.22, "o", **look)
+
+
+def _mark_rows(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
+    """Write which row is the reference, and which has no interval or no number, where there is
+    room."""
+    middle = sum(panel.get_xlim()) / 2
+    for row in rows.to_dict("records"):
+        at = 0.0
+        if row["is_base"]:
+            words = "reference"
+        elif not row["count"] > 0:
+            words = NO_NUMBER.get(row["status"], "not run")
+            at = 0.0 if paired else row["paper"]
+        elif np.isnan(row["low"]):
+            words = "no interval"
+            at = row["ours"]
+        else:
+            continue
+        side, away = ("left", 5) if at < middle else ("right", -5)
+        look: dict[str, Any] = {"size": 6, "color": GREY, "va": "center", "ha": side}
+        look["bbox"] = {"fc": "white", "ec": "none", "pad": 0.5}
+        place = (at, row["y"] - 0.12)
+        panel.annotate(words, place, (away, 0), textcoords="offset points", **look)

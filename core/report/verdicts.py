@@ -8,9 +8,8 @@ a verdict is the tested one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,27 +24,24 @@ from core.report.comparability import (
 )
 from core.report.comparisons import Comparison, Outcome, Points, comparisons_of, points
 from core.report.contrasts import Reading, readings
-from core.report.results import Loaded, StudyResult, gather
+from core.report.results import Loaded, StudyResult, gather, load
 from core.report.statistics import Estimate, alpha_at, decide, leaves, over_seeds
 from core.study.claim import ROUNDING, Claim, Contrast, Predicate, truth
 from core.study.grid import Grid, unmeasured
 from core.study.reason import in_words
-from core.study.study import Study
 
 AS_PRINTED = "as printed, no difference above the margin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome for a claim, the readings of its contrasts, and each as a comparison. The numbers
-    are those of `contrast`, the weakest that the claim needs; they lie above the claim's threshold,
-    or below it if negative.
+    """The outcome for a claim, the readings of its contrasts, and each as a comparison.
 
-    `tested` is the effect with its tested bounds at the check that settled the claim, or the latest
-    that all its cells have reached (n is 0 before the first). `estimate` is over all seeds, with
-    its 95 % interval. `barred` says why there is no verdict, or why a claim without runs cannot
-    have these; `provisional` why a verdict would be provisional. `printed_effect` is the same
-    contrast on the paper's numbers.
+    The effect is that of `weakest`, the weakest contrast that the claim needs; it lies above the
+    claim's threshold, or below it if negative. `tested` is the effect with its tested bounds at the
+    check that settled the claim, or the latest that all its cells have reached (n is 0 before the
+    first). `barred` says why there is no verdict, or why a claim without runs cannot have these;
+    `provisional` why a verdict would be provisional.
     """
 
     claim: Claim
@@ -53,11 +49,14 @@ class Verdict:
     barred: Reasons
     provisional: Reasons
     readings: Mapping[Contrast, Reading]
-    contrast: Contrast
+    weakest: Reading
     tested: Estimate
-    estimate: Estimate
-    printed_effect: float | None
     comparisons: tuple[Comparison, ...]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The effect over all seeds, with its 95 % interval."""
+        return over_seeds(self.weakest.under(self.weakest.seeds))
 
     @property
     def points(self) -> Points:
@@ -68,23 +67,27 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """In words, why there is no verdict, why it is provisional, or that the paper prints no
-        difference above an equivalent claim's margin; empty for every other."""
+        """In words, why there is no verdict, why it is provisional, how many rows have no run where
+        others have one, or that the paper prints no difference above an equivalent claim's margin;
+        empty for every other."""
         sentences = []
         if self.barred:
             sentences.append(in_words(self.barred))
         if self.provisional and self.outcome not in ("undecided", "not run"):
             sentences.append(f"provisional: {in_words(self.provisional)}")
-        if self.outcome == "equivalent" and self.prints_less_than_margin:
+        printed = self.weakest.printed
+        margin = self.claim.margin
+        small = printed is not None and margin is not None and abs(printed) < margin - ROUNDING
+        if self.outcome == "equivalent" and small:
             sentences.append(AS_PRINTED)
+        if self.outcome == "not run" and not self.barred:
+            begun = dict[str, bool]()
+            for reading in self.readings.values():
+                begun |= {cell.name: cell.begun for cell in reading.cells}
+            absent = list(begun.values()).count(False)
+            if 0 < absent < len(begun):
+                sentences.append(f"{absent} of {len(begun)} rows have no run")
         return "; ".join(sentences)
-
-    @property
-    def prints_less_than_margin(self) -> bool:
-        """Whether the paper's own effect is smaller than the claim's margin."""
-        if self.printed_effect is None or self.claim.margin is None:
-            return False
-        return abs(self.printed_effect) < self.claim.margin - ROUNDING
 
     @property
     def within_margin(self) -> bool:
@@ -124,8 +127,11 @@ def judge(result: StudyResult) -> Judged:
         parts = tuple(map(judge, result.by_value))
         verdicts = tuple(chain.from_iterable(part.verdicts for part in parts))
         return Judged(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
-    learns = learning(result)
     read = readings(result)
+    if result.setup is None:  # scores of a user's own
+        verdicts = tuple(_verdict(claim, read, {}, result) for claim in result.study.claims)
+        return Judged(**vars(result) | {"checks": (), "verdicts": verdicts})
+    learns = learning(result)
     from_worst = sorted(learns.values(), key=lambda check: (False, None, True).index(check.met))
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
     checks = (*configurations(trained(result), result), *from_worst[:1])
@@ -144,23 +150,13 @@ def _verdict(
     learns: Mapping[Method, Check],
     result: StudyResult,
 ) -> Verdict:
+    """The verdict on a claim by the readings of its contrasts."""
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
-    claim_readings = list(read.values())
-    barred, provisional = gate(claim, claim_readings, learns, result)
-    verdict = verdict_on(claim, read, len(result.study.claims), barred, provisional)
-    if verdict.outcome == "not run":
-        return replace(verdict, barred=_out_of_reach(claim_readings, result))
-    return verdict
-
-
-def verdict_on(
-    claim: Claim,
-    read: Mapping[Contrast, Reading],
-    claims: int,
-    barred: Reasons = (),
-    provisional: Reasons = (),
-) -> Verdict:
-    """The verdict on a claim, of so many in its study, by the readings of its contrasts."""
+    claims = len(result.study.claims)
+    barred: Reasons = ()
+    provisional: Reasons = ()
+    if result.setup is not None:
+        barred, provisional = gate(claim, list(read.values()), learns, result)
     claim_readings = list(read.values())
     decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
     outcome: Outcome = decided
@@ -168,6 +164,7 @@ def verdict_on(
         outcome = "no verdict"
     elif decided == "undecided" and not all(reading.seeds for reading in claim_readings):
         outcome = "not run"
+        barred = _out_of_reach(claim_readings, result)
 
     # the weakest comparison that the claim needs, with its tested bounds
     strengths = _strengths(claim_readings, n, decided == "contradicted")
@@ -182,10 +179,8 @@ def verdict_on(
         barred=barred,
         provisional=provisional,
         readings=read,
-        contrast=weakest.contrast,
+        weakest=weakest,
         tested=over_seeds(weakest.under(n), level / sup, level / con, share),
-        estimate=over_seeds(weakest.under(weakest.seeds)),
-        printed_effect=weakest.printed,
         comparisons=comparisons_of(claim, read, outcome, n, claims),
     )
 
@@ -292,70 +287,17 @@ def _by_reason(
     return sentences
 
 
-class Judgeable(NamedTuple):
-    """How many of a study's claims a scale can judge, and in sentences why not the others."""
-
-    study: Study
-    scale: str
-    able: int
-    claims: int
-    reasons: list[str]
-
-    @property
-    def words(self) -> str:
-        """The numbers, for a line that names the study."""
-        return f"{self.able} of {self.claims} claims can be judged at scale {self.scale}."
-
-
-class _Untrained(NamedTuple):
-    """A store as if it held these runs alone."""
-
-    store: Any
-    runs: set[str]
-
-    def has(self, run: str, use_published: bool = False) -> bool:
-        """Whether a run is one of them, and stored."""
-        if self.store is None or run not in self.runs:
-            return False
-        return self.store.has(run, use_published=use_published)
-
-    def load(self, run: str, expected: bool = False) -> Any:
-        """Likewise `Store.load`."""
-        return self.store.load(run, expected)
-
-
-def _untrained_runs(grid: Grid) -> set[str]:
-    """The first run of each cell that a claim has on the untrained encoder."""
-    runs = set()
-    for claim in grid.study.claims:
-        if claim.untrained is not None:
-            cells = grid.of(grid.study.cells_of(claim.untrained.contrasts()))
-            runs |= {cell.run_ids[0] for cell in cells if cell.run_ids}
-    return runs
-
-
-def judgeable(grids: Iterable[Grid], store=None) -> list[Judgeable]:
-    """Which claims of each study with claims its scale can judge.
+def judgeable(grid: Grid, store=None) -> tuple[int, list[str]]:
+    """How many of a study's claims its scale can judge, and in sentences why not the others.
 
     Of stored runs only the first are read, of the cells that claims have on the untrained encoder:
     all took a minute.
     """
-    by_study = []
-    for grid in grids:
-        if grid.study.claims:
-            result = study_result(grid, _Untrained(store, _untrained_runs(grid)))
-            able = sum(not verdict.barred for verdict in result.verdicts)
-            claims = len(result.verdicts)
-            by_study.append(
-                Judgeable(result.study, grid.setup.scale.name, able, claims, reasons(result))
-            )
-    return by_study
-
-
-def judged_at(grids: Iterable[Grid], store=None) -> list[str]:
-    """Which claims of each study this scale can judge, and why not the others, in lines."""
-    lines = []
-    for entry in judgeable(grids, store):
-        lines.append(f"{entry.study.name}: {entry.words}")
-        lines += [f"  {reason}" for reason in entry.reasons]
-    return lines
+    loaded: Loaded = {}
+    for claim in grid.study.claims:
+        if claim.untrained is not None:
+            for cell in grid.of(grid.study.cells_of(claim.untrained.contrasts())):
+                for run in cell.run_ids[:1]:
+                    loaded[run] = load(store, run, seed=0)
+    result = study_result(grid, loaded=loaded)
+    return sum(not verdict.barred for verdict in result.verdicts), reasons(result)

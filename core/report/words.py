@@ -3,23 +3,21 @@ words."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 from core.config.fields import explained
 from core.config.quantities import SCORE
 from core.config.result import unit
 from core.config.section import decimal
 from core.errors import counted, shown
-from core.report.comparisons import MOST_TERMS, Outcome, Points, term_words
-from core.report.quantities import worst_value
-from core.report.results import RunResult, StudyResult, worst_values
-from core.report.verdicts import Judged, reasons
+from core.report.comparisons import Outcome, Points, difference_words, names_of_sides
+from core.report.numbers import plain
+from core.report.results import StudyResult
+from core.report.verdicts import Judged
 from core.study.claim import Contrast
 from core.study.grid import values
-from core.study.study import Metric
+from core.study.study import Study
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
     "supported": "✔",
@@ -32,7 +30,8 @@ MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
 # in the place of an undecided claim's mark; no arrow, which would say that a number rises or falls
 POINTING: dict[Points, str] = {"for": "?✔", "against": "?✘"}
 READING = (
-    "An undecided claim points for (?✔) or against (?✘) by its 95 % intervals, which is no verdict. "
+    "Brackets have 95 % intervals. An undecided claim points for (?✔) or against (?✘) by them, "
+    "which is no verdict. "
     "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, "
     "below) what the "
     "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and "
@@ -81,7 +80,9 @@ def title(result: StudyResult) -> str:
 def trained_rates(result: StudyResult) -> dict[tuple[str, ...], tuple[str, float]]:
     """By the labels of a cell, the label that states its learning rate, and the rate at which the
     cell is trained, where the scale changed it."""
-    rates = {}
+    rates: dict[tuple[str, ...], tuple[str, float]] = {}
+    if result.setup is None:
+        return rates
     for entry in result.cells:
         cell = entry.cell
         stated = result.study.named(cell, result.setup.profile).get(LEARNING_RATE)
@@ -92,6 +93,15 @@ def trained_rates(result: StudyResult) -> dict[tuple[str, ...], tuple[str, float
             if trained != stated and decimal(label) == stated:
                 rates[cell.labels] = (label, trained)
     return rates
+
+
+def with_encoder(label: str, cells: Iterable[Mapping]) -> str:
+    """A label as the paper has it, with the encoder that was run in the place of a BERT that it
+    names."""
+    encoders = {row["encoder"] for row in cells if row["encoder"] and row["scale"] != "paper"}
+    if "BERT" not in label or not encoders:
+        return label
+    return f"{label} ({', '.join(sorted(encoders))})"
 
 
 def setting(result: StudyResult) -> str:
@@ -119,10 +129,6 @@ def caution(result: StudyResult) -> str:
         return ""
     encoder = shown(sources.encoder_name)
     sentences = [f"These verdicts are about {encoder}, not about the paper's encoder."]
-    passes = (scale.steps or 0) * scale.batch_size / sources.corpus_rows
-    if passes >= 2:
-        read = f"reads {sources.corpus_rows:,} sentences {passes:.0f} times"
-        sentences.append(f"Training {read}; the papers read a million sentences once.")
     if sources.encoder_digest == MINI_DIGEST:
         sentences.append(CUT)
     return " ".join(sentences)
@@ -133,7 +139,7 @@ def reading(result: StudyResult) -> str:
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
     seeds = counted(counts[-1], "seed")
     if counts[0] < counts[-1]:
-        seeds = f"{counts[0]} to {seeds}"
+        seeds = f"{counts[0]} to {seeds} (column n of the CSV file)"
     return f"{_number_words(result)}; {seeds}."
 
 
@@ -171,52 +177,17 @@ def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
     return verdict
 
 
-def contrast_here(contrast: Contrast, result: StudyResult) -> str:
-    """A comparison in words: "0.85 minus 0.9, above 0"; of many cells their number."""
-    words = f"a weighted sum of {len(contrast.terms)} cells"
-    if len(contrast.terms) <= MOST_TERMS:
-        words = " ".join(_terms(contrast, result))
-    if contrast.of == "scatter":
-        words = f"scatter over seeds: {words}"
-    if contrast.metric is not None:
-        words = f"{contrast.metric.title.lower()}: {words}"
-    above = f"{contrast.above:g}"
-    if contrast.above < 0:
-        above = f"−{-contrast.above:g}"
-    return f"{words}, above {above}"
-
-
-def _terms(contrast: Contrast, result: StudyResult) -> Iterator[str]:
-    """Each cell of a contrast with its weight, and plus or minus between them."""
-    for place, term in enumerate(contrast.terms):
-        name = term_words(term, result.study)
-        if term.weight <= 0:
-            yield f"minus {name}"
-        elif place:
-            yield f"plus {name}"
-        else:
-            yield name
-
-
-def by_value(result: Judged) -> list[str]:
-    """For each claim of a study under `--vary` its outcomes with the values at which it has
-    them."""
-    outcomes: dict[str, dict[str, list[str]]] = {}
-    for part in result.by_value:
-        value = values(part.study)
-        for verdict in part.verdicts:
-            key = verdict.claim.key.removesuffix(f" ({value})")
-            outcomes.setdefault(key, {}).setdefault(verdict.outcome, []).append(value)
-    sentences = []
-    for key, places_of in outcomes.items():
-        parts = [f"{outcome} at {', '.join(places)}" for outcome, places in places_of.items()]
-        sentences.append(f"{key}: {'; '.join(parts)}.")
-    return sentences
+def contrast_words(contrast: Contrast, study: Study) -> str:
+    """A comparison in words: "0.85 minus 0.9, above 0"."""
+    words = difference_words(*names_of_sides(contrast, study))
+    if any(term.weight > 0 for term in contrast.terms):
+        return f"{words}, above {plain(contrast.above)}"
+    return f"{words}, below {plain(-contrast.above)}"
 
 
 def of_runs(result: Judged) -> tuple[str, ...]:
     """Notes on these runs: what cannot be judged, missing and failed runs, origins."""
-    return (*_checks(result), *_failed(result), *_unavailable(result), *_origin(result))
+    return (*_checks(result), *_failed(result), *_origin(result))
 
 
 def mark_meanings(result: Judged) -> tuple[str, ...]:
@@ -227,22 +198,15 @@ def mark_meanings(result: Judged) -> tuple[str, ...]:
 
 
 def _checks(result: Judged) -> Iterator[str]:
-    """Which claims have no verdict or a provisional one, and how far the method learns."""
-    yield from reasons(result)
-    shown_reasons = set()
-    for verdict in result.verdicts:
-        shown_reasons |= {*verdict.barred, *verdict.provisional}
+    """How often a run reads its text, and how far the method learns; claims have the rest."""
     for part in result.parts:
+        where = f"{values(part.study)}: " if result.study.varied else ""
         for check in part.checks:
             words = check.reason.words
             far = abs(check.value - check.limit) > LIKE
             if check.kind == "passes" and far and part is result.parts[0]:
                 yield f"{words[:1].upper()}{words[1:]}."
-            learns = check.kind == "gain" and check.met is not False
-            if learns and check.reason not in shown_reasons:
-                where = ""
-                if result.study.varied:
-                    where = f"{values(part.study)}: "
+            if check.kind == "gain":
                 yield f"{where}{words}."
 
 
@@ -254,14 +218,12 @@ def damaged(result: StudyResult) -> Iterator[str]:
 
 
 def _failed(result: StudyResult) -> Iterator[str]:
-    """Runs that are missing, diverged or collapsed, and what they count for."""
-    counts_for = worst_values(cell for cell in result.cells if cell.unavailable is None)
-    counts = _counts_for(counts_for)
+    """Runs that are missing, diverged or collapsed, and cells that cannot be run."""
     sentences = {
         "missing": "not run yet (—)",
         "no number": "without the number that its cell shows",
-        "diverged": f"diverged (‡), {counts}",
-        "collapsed": f"with vectors of one direction (‡), without a number of their own {counts}",
+        "diverged": "diverged, marked ‡",
+        "collapsed": "with vectors of one direction, marked ‡",
     }
     runs = counted(len(result.runs), "run")
     for status, sentence in sentences.items():
@@ -276,21 +238,6 @@ def _failed(result: StudyResult) -> Iterator[str]:
                 listed += "; …"
             yield f"{result.count(status)} of {runs} {sentence} ({listed})."
     yield from damaged(result)
-
-
-def _counts_for(worst: Mapping[Metric, float | None]) -> str:
-    """What a failed run counts for, by metric, in words."""
-    values = {worst_value(metric) for metric in worst}
-    numbers = sorted(value for value in values if value is not None)
-    if not numbers:
-        return "missing: the metric has no worst value"
-    words = " or ".join(f"{value:g}" for value in numbers)
-    if any(value is not None and value < 0 for value in worst.values()):
-        words += " or the lowest score below it"
-    return f"counted as {words}, the worst"
-
-
-def _unavailable(result: StudyResult) -> Iterator[str]:
     unavailable = [cell.unavailable for cell in result.cells if cell.unavailable is not None]
     for reason in dict.fromkeys(unavailable):
         if reason.kind != "copied":
@@ -315,34 +262,12 @@ def _origin(result: Judged) -> Iterator[str]:
         if here:
             sentence += f", {here} from this machine"
         yield f"{sentence}."
-    yield from contributed(runs)
-    differing = _differing([run.provenance for run in runs])
-    if differing:
-        masks = "; dropout can differ between devices" if "device" in differing else ""
-        yield f"The runs differ in {', '.join(differing)}{masks}."
-
-
-def contributed(runs: Iterable[RunResult]) -> Iterator[str]:
-    """Who contributed which number of these runs, in a sentence for each contributor."""
-    counts = Counter(contributor(run) for run in runs)
-    for name, count in sorted(counts.items()):
-        if name:
-            yield f"Contributed by {name}: {counted(count, 'run')} of those shown."
-
-
-def contributor(run: RunResult) -> str:
-    """Who contributed a run; empty of your own and of the project's runs."""
-    if run.source == "own":
-        return ""
-    return shown(str(run.provenance.get("contributor", "")))
-
-
-def _differing(provenances: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The parts of the environment in which runs differ."""
-    environments = [{**provenance, **provenance.get("versions", {})} for provenance in provenances]
+    environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
     differing = []
     for name in ENVIRONMENT:
         versions = {str(environment[name]) for environment in environments if name in environment}
         if len(versions) > 1:
             differing.append(name)
-    return differing
+    if differing:
+        masks = "; dropout can differ between devices" if "device" in differing else ""
+        yield f"The runs differ in {', '.join(differing)}{masks}."

@@ -14,26 +14,35 @@ from core.study.study import Study
 ENGLISH = (PAPER, MINI)  # the scales with English text, the largest first
 
 
-def best_scale(studies: Sequence[Study], store: Store, profile: str) -> str:
-    """The first scale with stored runs of any of these studies; demo without a run."""
-    for scale in ENGLISH:
-        setup = stored_setup(scale, store, profile)
-        if setup and any(has_answer(resolve(study, setup), store) for study in studies):
-            return scale.name
-    return DEMO.name
-
-
-def stored_setup(scale: Scale, store: Store, profile: str) -> Setup | None:
+def stored_setup(
+    scale: Scale, store: Store, profile: str, seeds: int | None = None
+) -> Setup | None:
     """The setup of a scale's stored runs; None without a run."""
     recorded = finding.recorded_sources(scale, store)
     if recorded is None:
         return None
-    return Setup(profile=profile, scale=scale, sources=recorded.sources, seeds=scale.seeds)
+    seeds = seeds or scale.seeds
+    return Setup(profile=profile, scale=scale, sources=recorded, seeds=seeds)
 
 
-def has_answer(grid: Grid, store: Store) -> bool:
-    """Whether a study has stored runs to compare: of two cells, or of the only one."""
-    begun = 0
-    for cell in grid.available:
-        begun += any(store.has(run, use_published=True) for run in cell.run_ids)
-    return begun >= min(2, len(grid.available)) > 0
+def in_english(study: Study, store: Store, profile: str) -> Grid | None:
+    """A study on its stored runs at the largest scale in English that has runs to compare: of two
+    cells, or of the only one. None without."""
+    for scale in ENGLISH:
+        setup = stored_setup(scale, store, profile)
+        if setup is None:
+            continue
+        grid = resolve(study, setup)
+        begun = 0
+        for cell in grid.available:
+            begun += any(store.has(run, use_published=True) for run in cell.run_ids)
+        if begun >= min(2, len(grid.available)) > 0:
+            return grid
+    return None
+
+
+def best_scale(studies: Sequence[Study], store: Store, profile: str) -> str:
+    """The largest scale in English that has stored runs of any of these studies, else demo."""
+    grids = [in_english(study, store, profile) for study in studies]
+    scales = {grid.setup.scale.name for grid in grids if grid is not None}
+    return next((scale.name for scale in ENGLISH if scale.name in scales), DEMO.name)

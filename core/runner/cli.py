@@ -17,7 +17,6 @@ from core.config.scale import SCALES
 from core.config.section import whole_number
 from core.data.own_data import named_pairs
 from core.errors import UserError, nearest
-from core.runner.option_rules import check_company
 from core.study.study import ENCODERS
 
 INSTALLED = "run-study"  # the command that `pip install -e .` makes
@@ -25,6 +24,35 @@ SHOW = "show"  # the first word of a command that draws what is stored, at the b
 MOST = 1000  # seeds, or runs at once
 # pandas reads `1,5h` as 15 hours and `PT3.5h` as 5 hours and 3 seconds.
 TIME = re.compile("([0-9]+([.][0-9]+)?[ ]*[a-zA-Z]+[ ]*)+")
+# what takes no text and no pairs of one's own
+NOT_OWN_DATA = "--all --resolve --verify-published"
+# An option, what it does, and the options that it leaves no room for.
+APART = (
+    ("--all", "names every study", "STUDY --set --vary"),
+    ("--fields", "lists what --set can change", "STUDY --all --set"),
+    ("--list", "trains nothing", "--force --cell"),
+    ("--plan", "trains nothing", "--force"),
+    ("--regenerate-figures", "draws what is stored, each table whole", "--force --cell"),
+    (
+        "--resolve",
+        "chooses runs and their number",
+        "--set --vary --force --cell --seeds --list --regenerate-figures --verify-published",
+    ),
+    (
+        "--verify-published",
+        "trains published runs as they are and keeps none",
+        "--set --vary --force --cell --seeds --use-published --keep-models",
+    ),
+    ("--trial", "tries methods", "--no-trial"),
+    ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
+    ("--text", "makes tables without claims", NOT_OWN_DATA),
+    ("--pairs", "makes tables without claims", NOT_OWN_DATA),
+)
+TOGETHER = {
+    "--budget": "--resolve",
+    "--resolve": "--budget or --plan",
+    "--gpus": "--plan or --list",
+}
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
 
 
@@ -35,29 +63,22 @@ def program() -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises its complaint as a UserError of one sentence, and takes no empty
-    word."""
-
-    def parse_known_args(self, args=None, namespace=None):
-        """Refuse what is empty, such as an unset variable of the shell, and what is not UTF-8."""
-        for word in args:
-            if not word.strip() or (word.startswith("--") and word.endswith("=")):
-                raise UserError(
-                    f"{word or 'A word'} is empty; write what is meant, or leave it out."
-                )
-            if any("\ud800" <= letter <= "\udfff" for letter in word):
-                raise UserError(f"{word[:80]} is not UTF-8; give another name, or rename the file.")
-        return super().parse_known_args(args, namespace)
-
-    def refuse(self, option: str):
-        """Raise the sentence about an option that there is not."""
-        hint = nearest(option, self._option_string_actions, f"see {self.prog} --help.")
-        raise UserError(f"There is no option {option[:80]}; {hint}")
+    """A parser that raises its complaint as a UserError of one sentence."""
 
     def error(self, message: str):
         """Raise the sentence instead of printing the usage and leaving."""
         line = " ".join(message.split())[:400]
         raise UserError(f"{line[:1].upper()}{line[1:]}; see {self.prog} --help.")
+
+
+def check_words(argv: Sequence[str]) -> None:
+    """Raise UserError for a word of any command that is empty, such as an unset variable of the
+    shell, or is not UTF-8."""
+    for word in argv:
+        if not word.strip() or (word.startswith("--") and word.endswith("=")):
+            raise UserError(f"{word or 'A word'} is empty; write what is meant, or leave it out.")
+        if any("\ud800" <= letter <= "\udfff" for letter in word):
+            raise UserError(f"{word[:80]} is not UTF-8; give another name, or rename the file.")
 
 
 def _count(text: str) -> int:
@@ -85,17 +106,7 @@ def command_parser() -> Parser:
         f"`{program()} judge SCORES ...` judges scores of your own; each has its --help.",
     )
 
-    _add_what_to_run(parser)
-    _add_instead_of_training(parser)
-    _add_seeds_and_budget(parser)
-    _add_where(parser)
-    _add_changes(parser)
-    _add_output(parser)
-    return parser
-
-
-def _add_what_to_run(parser: Parser) -> None:
-    """What is trained."""
+    # What is trained
     add = parser.add_argument_group("what to run").add_argument
     add(
         "studies",
@@ -132,9 +143,7 @@ def _add_what_to_run(parser: Parser) -> None:
         "before a method's first run; --no-trial leaves that out",
     )
 
-
-def _add_instead_of_training(parser: Parser) -> None:
-    """What a command does instead; one of them at most."""
+    # What a command does instead; one of them at most
     add = (
         parser.add_argument_group("instead of training").add_mutually_exclusive_group().add_argument
     )
@@ -167,30 +176,8 @@ def _add_instead_of_training(parser: Parser) -> None:
         **WHOLE_NUMBER,
         help="train N published runs again and compare",
     )
-    add(
-        "--verify-imported",
-        dest="verify_imported",
-        **WHOLE_NUMBER,
-        help="train N runs of each imported pack again; a pack with one that differs is withdrawn",
-    )
-    add(
-        "--export",
-        type=_folder,
-        metavar="FOLDER",
-        help="pack your own runs of these studies into a new folder, for others",
-    )
-    add(
-        "--import",
-        dest="imports",
-        type=_folder,
-        metavar="FOLDER",
-        help="check the runs that --export of somebody else packed, and count them as published "
-        "ones",
-    )
 
-
-def _add_seeds_and_budget(parser: Parser) -> None:
-    """How much is trained."""
+    # How much is trained
     add = parser.add_argument_group("seeds and budget").add_argument
     add(
         "--seeds",
@@ -210,9 +197,7 @@ def _add_seeds_and_budget(parser: Parser) -> None:
         help="how long --resolve may take: 2h, 90m, 30s or 1h30m",
     )
 
-
-def _add_where(parser: Parser) -> None:
-    """On which machine, and how many runs at once."""
+    # On which machine, and how many runs at once
     add = parser.add_argument_group("where, and how many at once").add_argument
     add(
         "--jobs",
@@ -231,15 +216,8 @@ def _add_where(parser: Parser) -> None:
         **WHOLE_NUMBER,
         help="with --plan: plan for N NVIDIA H100, one run on each, on any machine",
     )
-    add(
-        "--cluster",
-        metavar="ADDRESS",
-        help="train on the workers of the dask scheduler there, such as tcp://host:8786",
-    )
 
-
-def _add_changes(parser: Parser) -> None:
-    """Fields, data and encoders that replace those of the study."""
+    # Fields, data and encoders that replace those of the study
     add = parser.add_argument_group("change a run").add_argument
     add(
         "--set",
@@ -254,7 +232,7 @@ def _add_changes(parser: Parser) -> None:
         metavar="FIELD=a,b,c",
         help="add an axis with these values of a field; several make a grid",
     )
-    add("--data-dir", type=_folder, metavar="DIR", help="SentEval's data and the training text")
+    add("--data-dir", type=path_here, metavar="DIR", help="SentEval's data and the training text")
     add(
         "--encoder",
         dest="encoders",
@@ -279,12 +257,9 @@ def _add_changes(parser: Parser) -> None:
         "them",
     )
 
-
-def _add_output(parser: Parser) -> None:
-    """What is left behind."""
+    # What is left behind
     add = parser.add_argument_group("output").add_argument
-    add("--contributor", metavar="NAME", help="whose runs --export packs, as tables shall name you")
-    add("--results-dir", type=_folder, metavar="DIR", help="where results go (default: results)")
+    add("--results-dir", type=path_here, metavar="DIR", help="where results go (default: results)")
     add(
         "--keep-models",
         **SWITCH,
@@ -293,21 +268,11 @@ def _add_output(parser: Parser) -> None:
     )
     add(
         "--tensorboard",
-        type=_folder,
+        type=path_here,
         metavar="DIR",
         help="write loss, development score, learning rate and speed for TensorBoard",
     )
-    add(
-        "--publish",
-        **SWITCH,
-        help="for maintainers: pack the finished runs into results/published and draw "
-        "what is published; with --regenerate-figures draw alone",
-    )
-    add(
-        "--replace-published",
-        **SWITCH,
-        help="with --publish: replace published runs with other numbers",
-    )
+    return parser
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -318,7 +283,9 @@ def parse(argv: Sequence[str]) -> Options:
     parser = command_parser()
     options, unknown = parser.parse_known_intermixed_args(argv)
     if unknown:
-        parser.refuse(unknown[0].partition("=")[0])
+        option = unknown[0].partition("=")[0]
+        hint = nearest(option, parser._option_string_actions, f"see {parser.prog} --help.")
+        raise UserError(f"There is no option {option[:80]}; {hint}")
     options.shows = shows
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
@@ -326,13 +293,8 @@ def parse(argv: Sequence[str]) -> Options:
     check_company(named)
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
-    if not named & {"STUDY", "--all", "--list", "--fields", "--version", "--import"}:
+    if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
         raise UserError("No study is named; give one (see --list) or --all.")
-    if options.cluster and importlib.util.find_spec("distributed") is None:
-        raise UserError(
-            "--cluster needs the packages dask and distributed; pip install -r "
-            "requirements-cluster.txt and give the same command again."
-        )
     if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError(
             "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt "
@@ -341,29 +303,23 @@ def parse(argv: Sequence[str]) -> Options:
     encoders = dict(options.encoders)
     options.encoder = encoders.pop(ENCODERS[0], None)
     options.other_encoders = tuple(encoders.items())
-    options.mode = options.mode or _other_mode(options)
+    if options.verify:
+        options.mode = "verify-published"
+    elif options.fields is not None:
+        options.mode = "fields"
+    options.mode = options.mode or "train"
     return options
 
 
-def _other_mode(options: Options) -> str:
-    """The mode of a command without an option for it alone."""
-    if options.verify:
-        return "verify-published"
-    if options.verify_imported:
-        return "verify-imported"
-    if options.export is not None:
-        return "export"
-    if options.imports is not None:
-        return "import"
-    if options.fields is not None:
-        return "fields"
-    return "train"
-
-
-def check_environment() -> None:
-    """Raises UserError where the libraries of Hugging Face could not be imported."""
-    if sys.flags.optimize > 1:
-        raise UserError("transformers needs docstrings; leave out -OO and PYTHONOPTIMIZE=2.")
+def check_company(named: set[str]) -> None:
+    """Raise UserError for options that do not go together, and for one without what it needs."""
+    for option, does, others in APART:
+        for other in others.split():
+            if {option, other} <= named:
+                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
+    for option, others in TOGETHER.items():
+        if option in named and not named & set(others.split(" or ")):
+            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
 
 
 def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:
@@ -391,11 +347,11 @@ def _named_encoder(text: str) -> tuple[str, Path]:
     equals sign."""
     name, _, folder = text.partition("=")
     if name in ENCODERS and folder:
-        return name, _folder(folder)
-    return ENCODERS[0], _folder(text)
+        return name, path_here(folder)
+    return ENCODERS[0], path_here(text)
 
 
-def _folder(text: str) -> Path:
+def path_here(text: str) -> Path:
     """A folder by a name that does not depend on the current folder, since children work
     elsewhere."""
     return Path(os.path.abspath(os.path.expanduser(text)))

@@ -13,17 +13,15 @@ from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
-from core.errors import UserError, are, counted, say
-from core.runner import contributions, devices, inputs, mps
+from core.errors import WEEKS, UserError, are, counted, say, spoken
+from core.runner import devices, inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
 from core.runner.cli import Options
 from core.runner.devices import PROJECT
-from core.runner.draw import StudyDrawer, publish_and_draw, redraw_published
+from core.runner.draw import StudyDrawer
 from core.runner.estimate import GPU, gpu_seconds
-from core.runner.names import studies_meant
 from core.runner.plan import Plan
-from core.runner.progress import WEEKS, spoken
 from core.runner.train import RunTrainer, Surroundings
 from core.runner.trials import without_columns
 from core.runner.verify import compare, verify
@@ -37,106 +35,74 @@ from core.study.study import Study
 COLLECT_EVERY = 100_000
 
 
-def did_without_studies(options: Options, around: Surroundings) -> bool:
-    """Do what needs no study, if that is asked; whether it was."""
-    if options.mode == "fields":
-        print(fields.described(options.fields or None))
-    elif options.mode == "version":
-        print(version())
-    elif options.mode == "import":
-        contributions.import_folder(options.imports, store_of(options, around), around.home)
-    else:
-        return False
-    return True
-
-
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
     """Do what a command line asks for; the exit status."""
     gc.set_threshold(COLLECT_EVERY)
-    if did_without_studies(options, around):
+
+    # What needs no study
+    if options.mode == "fields":
+        print(fields.described(options.fields or None))
+        return 0
+    if options.mode == "version":
+        print(version())
         return 0
 
-    mps.end_stale()
-
-    # The studies
+    # The studies, and what draws them
     catalogue = around.catalogue
-    draws = options.mode == "regenerate-figures"
     store = store_of(options, around)
-    figures = (options.results_dir or around.own or around.home) / "figures"
+    figures = (options.results_dir or around.own) / "figures"
     drawer = StudyDrawer(options, store, store.root, figures)
     if options.mode == "list" and not options.studies:
         studies = list(catalogue.studies)
     else:
         studies = chosen(catalogue, options)
 
-    # What needs no scale
-    if draws and options.publish:
-        redraw_published(around.home, catalogue.studies, catalogue.folders)
-        return 0
+    # The scale: a page has all of them, and `show` takes the best
+    draws = options.mode == "regenerate-figures"
     if draws and options.all and options.scale is None:
         drawer.redraw(studies, folders=catalogue.folders)
         return 0
     if options.shows and options.scale is None:
         options.scale = best_scale(studies, store, options.profile or PROFILES[0])
-
-    # The scale and its data
     scale = inputs.scale_of(options)
-    if options.mode not in inputs.LOOKING and not options.cluster:
+
+    # The data
+    if options.mode not in inputs.LOOKING:
         devices.check_torch(options.device)  # before anything is fetched
     found = inputs.sources(options, scale, studies, store)
     scale, studies = inputs.on_data(options, scale, studies, found, store.root)
-    setup = inputs.setup_of(options, scale, found.sources)
+    setup = inputs.setup_of(options, scale, found)
     training = RunTrainer(options, argv, around, store, setup, found)
-    return act(training, studies, drawer)
-
-
-def act(training: RunTrainer, studies: list[Study], drawer: StudyDrawer) -> int:
-    """List, verify, plan, train or draw these studies; the exit status."""
-    options = training.options
-    around = training.around
-    setup = training.setup
     if options.mode == "list":
         return menu(training, studies)
+
+    # The runs
     studies = [inputs.varied(options, study, setup) for study in studies]
     grids = [resolve(study, setup) for study in studies]
     for grid in grids:
         check_distinct(grid)
-    if options.mode == "export":
-        contributions.export_runs(training, grids)
-        return 0
-    if options.mode == "verify-imported":
-        return contributions.verify_imported(training, studies)
     if options.mode == "verify-published":
         return verify(training, studies)
     status = 0
-    if options.mode != "regenerate-figures":
+    if not draws:
         status = train_or_plan(training, studies, grids)
     if status > 128 or options.mode == "plan":
         return status  # stopped: the user wants out, and what is stored can be drawn later
-    if options.publish:
-        replace_others = options.replace_published
-        everything = around.catalogue.studies
-        publish_and_draw(training.store, around.home, everything, grids, replace_others)
     drawer.draw(studies, grids)
     return status
 
 
 def version() -> str:
     """This project's version, its commit, and the version of its numbers."""
-    text = (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
-    about = tomllib.loads(text)["project"]
-    words = [f"{about['name']} {about['version']}"]
+    about = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = code.current_commit()
-    if commit:
-        words.append(f"commit {commit}")
-    words.append(f"numbers of version {NUMERICS}")
-    return ", ".join(words)
+    return f"{about['name']} {about['version']}, commit {commit}, numbers of version {NUMERICS}"
 
 
 def store_of(options: Options, around: Surroundings) -> Store:
     """The user's results beside the published ones. Raises UserError for a folder that cannot be
     meant."""
-    results = options.results_dir or (around.own or around.home) / "results"
+    results = options.results_dir or around.own / "results"
     published = around.home / "results" / "published"
     files.refuse_published(results, published)
     if results.exists() and not results.is_dir():
@@ -149,45 +115,27 @@ def store_of(options: Options, around: Surroundings) -> Store:
 
 
 def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
-    """The studies that a command names, each once, or every study; prints what is wrong with other
-    files of their folders. Raises UserError for a study that does not exist or is wrong."""
+    """The studies that a command names, each once, or every study; says which other studies a short
+    name could mean. Raises UserError for a study that does not exist, and for what is wrong with
+    its file, or with any file if every study is asked for."""
     studies: dict[str, Study] = {}
     if options.all:
-        _refuse_all(list(catalogue.faults.values()))
         studies = {study.name: study for study in catalogue.studies}
-    for name in studies_meant(options.studies, catalogue):
-        for file, fault in catalogue.faults.items():
-            if file.parent.name == name:
-                raise UserError(fault)
+    for name in options.studies:
         group = catalogue.groups.get(name) or (catalogue.find(name),)
         studies |= {study.name: study for study in group}
-        if name not in catalogue.groups:
-            _say_others(name, group[0], catalogue)
+        others = []
+        for other in catalogue.studies:
+            if other.name.endswith(f"-{name}") and other not in group:
+                others.append(other.name)
+        if others and name not in catalogue.groups:
+            print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
+    for file, fault in catalogue.faults.items():
+        if options.all or file.parent.name in options.studies:
+            raise UserError(fault)
     for study in studies.values():
         catalogue.check(study)
-    folders = {file.parent for file, study in catalogue.files.items() if study.name in studies}
-    for file, fault in catalogue.faults.items():
-        if file.parent in folders:
-            print(f"Passed over: {fault}")
     return list(studies.values())
-
-
-def _refuse_all(faults: Sequence[str]) -> None:
-    """Raise UserError where files are wrong and every study is asked for."""
-    if len(faults) == 1:
-        raise UserError(faults[0])
-    if faults:
-        raise UserError(f"{faults[0]} ({len(faults) - 1} more files are wrong; see --list.)")
-
-
-def _say_others(name: str, study: Study, catalogue: Catalogue) -> None:
-    """Name the other studies that a short name could mean."""
-    others = []
-    for other in catalogue.studies:
-        if other.name.endswith(f"-{name}") and other != study:
-            others.append(other.name)
-    if others:
-        print(f"{name} is {study.name}; name {' and '.join(others)} in full.")
 
 
 def refusal_of(check: Callable[..., object], *words: object) -> str:
@@ -220,37 +168,18 @@ def train_or_plan(training: RunTrainer, studies: list[Study], grids: list[Grid])
             labels=options.cells,
             keep_models=options.keep_models,
         )
-        for line in raised_seeds(options, studies):
-            print(line)
+        for study in studies:
+            if options.seeds and options.seeds < study.least_seeds:
+                print(
+                    f"{study.name} shows how far seeds spread, so each cell takes at least "
+                    f"{study.least_seeds} seeds, not {options.seeds}."
+                )
         if options.mode == "plan":
             return tell(training, plan, grids)
         status = training.train(plan)
         if status <= 128:  # it was not stopped
             compare(store, [run.run_id for run in plan.missing if store.has(run.run_id)])
         return status
-
-
-def raised_seeds(options: Options, studies: Sequence[Study]) -> list[str]:
-    """A sentence for each study that trains more seeds than the user named."""
-    lines = []
-    for study in studies:
-        if options.seeds and options.seeds < study.least_seeds:
-            lines.append(
-                f"{study.name} shows how far seeds spread, so each cell takes at least "
-                f"{study.least_seeds} seeds, not {options.seeds}."
-            )
-    return lines
-
-
-def tell_states(plan: Plan, store: Store) -> None:
-    """Print the runs in training and those that failed."""
-    for run in plan.runs:
-        if store.claimed(run.run_id):
-            say(f"running {run.run_id} {run.label}")
-            continue
-        failure = store.failure(run.run_id)
-        if failure:
-            say(f"failed  {run.run_id} {run.label}: {failure}")
 
 
 def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
@@ -268,7 +197,11 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     if seconds > WEEKS and not expected.gpu:
         time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"
     print(f"{time}.")
-    tell_states(plan, store)
+    for run in plan.runs:
+        if store.claimed(run.run_id):
+            say(f"running {run.run_id} {run.label}")
+        elif failure := store.failure(run.run_id):
+            say(f"failed  {run.run_id} {run.label}: {failure}")
     passed = True
     if training.options.trial:
         passed = _trials_pass(training, plan, grids)
@@ -284,10 +217,15 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
 
         say(*prospects.lines(grids, gpu_seconds, training.options.gpus or 1))
     elif not training.options.all:
-        from core.report.verdicts import judged_at
+        from core.report.verdicts import judgeable
 
-        for line in judged_at(grids, store):
-            say(line)
+        for grid in grids:
+            able, reasons = judgeable(grid, store)
+            if grid.study.claims:
+                claims = f"{able} of {len(grid.study.claims)} claims"
+                say(f"{grid.study.name}: {claims} can be judged at scale {setup.scale.name}.")
+            for reason in reasons:
+                say(f"  {reason}")
     return 0 if passed else 2
 
 
@@ -307,6 +245,8 @@ def _trials_pass(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> boo
 def menu(training: RunTrainer, studies: list[Study]) -> int:
     """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is
     wrong."""
+    from tabulate import tabulate
+
     from core.report.verdicts import judgeable
 
     # The papers
@@ -330,32 +270,22 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
             continue
         grid = resolve(study, setup)
         plan = planning.plan([grid], training.store, use_published=training.options.use_published)
-        claims = judgeable([grid], training.store)
-        judged = [f"{entry.able} of {entry.claims}" for entry in claims]
+        claims = ""
+        if study.claims:
+            claims = f"{judgeable(grid, training.store)[0]} of {len(grid.study.claims)}"
         time = spoken(expected.wall(plan.missing)) if plan.missing else ""
         done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
-        rows.append([study.name, done, time, *(judged or [""]), study.caption])
+        rows.append([study.name, done, time, claims, study.caption])
     print(
         f"Times are {expected.where}, of the runs to train. Claims: that scale {setup.scale.name}"
     )
-    print_columns(["study", "runs done", "time", "claims", "about"], rows)
-    for sentence in filter(None, wrong):
-        say(sentence, out=sys.stderr)
-    if any(wrong):
-        return 2
-    return 0
-
-
-def print_columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under headers, each column as wide as its longest text; on a terminal the last one
-    is cut."""
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    limit = None
-    if sys.stdout.isatty():
-        limit = shutil.get_terminal_size().columns
-    for row in (headers, *rows):
-        texts = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
-        line = "  ".join(texts).rstrip()
-        if limit and len(line) > limit:
-            line = f"{line[: limit - 1]}…"
+    headers = ["study", "runs done", "time", "claims", "about"]
+    width = shutil.get_terminal_size().columns
+    for line in tabulate([headers, *rows], tablefmt="plain", disable_numparse=True).split("\n"):
+        if sys.stdout.isatty() and len(line) > width:
+            line = f"{line[: width - 1]}…"
         say(line)
+    wrong = list(filter(None, wrong))
+    if wrong:
+        say(*wrong, out=sys.stderr)
+    return 2 if wrong else 0

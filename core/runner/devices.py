@@ -6,21 +6,18 @@ import contextlib
 import functools
 import os
 import re
-import shutil
 import socket
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 import joblib
 
 from core.config.scale import SCALES
-from core.errors import UserError, refusing, say
+from core.errors import UserError, refusing
 
 PROJECT = Path(__file__).resolve().parents[2]
 # Bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
@@ -30,8 +27,7 @@ OWN_CGROUP = Path("/proc/self/cgroup")
 CGROUPS = Path("/sys/fs/cgroup")
 GPU_RUNS = 2  # runs at once on a GPU, where its free memory holds them
 MPS_RUNS = {"mini": 8}  # and with NVIDIA's MPS, as many as were measured to help
-MPS_CONTROL = "nvidia-cuda-mps-control"
-MPS_SWITCH = "RUN_STUDY_MPS"  # a variable of the environment
+MPS_PIPES = Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"))
 GPU_MEMORY = {"paper": 8 << 30}  # bytes of a GPU for each run, bert-base's at scale paper
 SMALL_GPU_MEMORY = 2 << 30  # and a small encoder's at the other scales
 QUERY = (
@@ -83,8 +79,7 @@ def _present() -> list[tuple[str, int]]:
         for line in filter(str.strip, listing.stdout.splitlines()):
             row = ROW.fullmatch(line.strip())
             if row is None:
-                _pass_over(line)
-                continue
+                continue  # a warning
             free = 0
             if row[3].isdecimal() and row[2] != "Enabled":
                 free = int(row[3]) << 20
@@ -95,63 +90,18 @@ def _present() -> list[tuple[str, int]]:
     return [("", 0)] * len(list(DRIVER.iterdir()))
 
 
-def gpu_uuids() -> dict[str, str]:
-    """The UUIDs of the visible GPUs by their names in CUDA_VISIBLE_DEVICES. Empty if they are not
-    known, or if CUDA may count GPUs in another order than nvidia-smi."""
-    present = [uuid for uuid, _ in _present()]
-    ordered = (
-        len(present) == 1
-        or "CUDA_VISIBLE_DEVICES" not in os.environ
-        or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    )
-    uuids = {}
-    for name in visible_gpus():
-        if name.isdecimal():
-            uuid = present[int(name)] if ordered else ""
-        else:
-            uuid = next((whole for whole in present if whole.startswith(name)), "")
-        if not uuid:
-            return {}
-        uuids[name] = uuid
-    return uuids
-
-
-def mps_offered(visible: dict[str, int]) -> bool:
-    """Whether several runs on these GPUs would use NVIDIA's MPS. No part of a GPU does (MIG).
-    Raises UserError for a switch that cannot be meant."""
-    switch = os.environ.get(MPS_SWITCH, "")
-    if switch not in ("", "off"):
-        raise UserError(f"{MPS_SWITCH} is {switch[:40]!r}; set it to off, or unset it.")
-    if switch or shutil.which(MPS_CONTROL) is None:
-        return False
-    return all(visible.values())  # the free memory of a part is not known
-
-
-@functools.cache  # a command asks several times
-def _pass_over(line: str) -> None:
-    say(f"nvidia-smi printed {line[:80]!r}, which is no GPU; the line is not used.")
-
-
 @functools.cache  # takes seconds
 def check_torch(device: str) -> None:
     """Raise UserError if a GPU is wanted and visible, but torch cannot use it."""
     if device == "cpu" or not visible_gpus():
         return
     words = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
-    cause = "it gives no answer"
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(
-            words,
-            cwd=PROJECT,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=120,
-            check=False,
-        )
-        if done.returncode == 0:
-            return
-        cause = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1].strip()
+    done = subprocess.run(
+        words, cwd=PROJECT, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode == 0:
+        return
+    cause = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1].strip()
     raise UserError(
         f"torch cannot use the GPU that nvidia-smi lists ({cause[:200]}); install a build of torch "
         "for its driver (https://pytorch.org/get-started/locally), or give --device cpu."
@@ -189,12 +139,8 @@ def cache_folder() -> Path:
     there = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     if folder.is_absolute() and os.access(there, os.W_OK | os.X_OK):
         return folder
-    return temporary_folder()
 
-
-def temporary_folder() -> Path:
-    """Our folder among the temporary files. Raises UserError if it may be another user's, or
-    written by others."""
+    # Our folder among the temporary files, unless others may have made or may write it
     folder = Path(tempfile.gettempdir()) / f"run_study-{os.getuid()}"
     hint = "set XDG_CACHE_HOME to a folder of yours"
     with refusing(f"The cache {folder} cannot be used", hint, OSError):
@@ -225,11 +171,11 @@ class Resources:
         return -(-self.jobs // self.gpus) if self.gpus else 1
 
 
-def resources(scale: str, device: str, jobs: int | None, mps: bool | None = None) -> Resources:
+def resources(scale: str, device: str, jobs: int | None) -> Resources:
     """What a command at this scale uses. Raises UserError for `cuda` on a machine without a GPU.
 
     On a GPU two runs at once, or as many as gain by NVIDIA's MPS, as far as its free memory goes,
-    and one on each GPU first. `mps` says whether there is MPS (None: where it is offered).
+    and one on each GPU first. MPS is used where a user or Slurm has started its daemon.
 
     On a CPU a single-threaded run a core, which trains more than one run over all cores (1.25 times
     as much with a 6 x 384 encoder on two); but at scales with real encoders no more than memory
@@ -239,6 +185,7 @@ def resources(scale: str, device: str, jobs: int | None, mps: bool | None = None
     that is free just now.
     """
     visible: dict[str, int] = {}
+    mps = False
     if device != "cpu":
         visible = visible_gpus()
     if device == "cuda" and not visible:
@@ -248,8 +195,7 @@ def resources(scale: str, device: str, jobs: int | None, mps: bool | None = None
     cores = joblib.cpu_count()  # by affinity and the container's quota
     if visible:
         kind = "cuda"
-        if mps is None:
-            mps = mps_offered(visible)
+        mps = (MPS_PIPES / "control").is_socket()
         runs = MPS_RUNS.get(scale, GPU_RUNS) if mps else GPU_RUNS
         most = runs * len(visible)
         need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
@@ -267,7 +213,7 @@ def resources(scale: str, device: str, jobs: int | None, mps: bool | None = None
         threads=max(1, cores // max(most, jobs or slots)),
         names=names,
         gpus=len(visible),
-        mps=bool(mps) and (jobs or slots) > len(visible),
+        mps=mps and (jobs or slots) > len(visible),
     )
 
 
@@ -294,13 +240,11 @@ def slot_folder() -> Path:
     return cache_folder() / f"slots-{socket.gethostname()}"
 
 
-def slot_environment(slot: str, uuids: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """What narrows a run to the device of its slot, by its UUID if that is among `uuids`."""
+def slot_environment(slot: str) -> dict[str, str]:
+    """What narrows a run to the device of its slot."""
     gpu = ""
     if slot.startswith("gpu"):
         gpu = slot.removeprefix("gpu").rpartition(".")[0]
-    if gpu in uuids:
-        return {"CUDA_VISIBLE_DEVICES": uuids[gpu]}
     # An index of ours is nvidia-smi's; the user's is meant as CUDA counts in the user's own
     # environment.
     if "CUDA_VISIBLE_DEVICES" in os.environ:

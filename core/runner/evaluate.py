@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,7 +17,7 @@ from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
 from core.errors import UserError, counted, no_formula, say
 from core.runner import devices
-from core.runner.cli import Parser, check_names, program
+from core.runner.cli import Parser, check_names, path_here, program
 from core.store.files import write_whole
 
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
@@ -32,8 +31,8 @@ class Task(NamedTuple):
     """What a command scores: its sets, which of them are tests and development sets, and those that
     give alignment and uniformity."""
 
-    tests: tuple[str, ...]
-    development: tuple[str, ...]
+    tests: list[str]
+    development: list[str]
     sets: dict[str, StsSet]
     geometry_of: list[StsSet]
 
@@ -45,7 +44,6 @@ def main(argv: Sequence[str]) -> int:
     """Print a line for each set, the average, alignment and uniformity. Returns 0."""
     options = _parser().parse_args(argv)
     began = time.monotonic()
-    _check_csv(options.csv)
     task = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
     devices.check_torch(options.device)
@@ -65,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     if options.csv is not None:
         import pandas
 
-        name = no_formula(Path(os.path.abspath(options.model)).name)  # of `.`, too
+        name = no_formula(options.model.name)
         rows = [(name, pooling, *line) for line in lines]
         table = pandas.DataFrame(rows, columns=CSV_COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
@@ -107,113 +105,65 @@ def _say_geometry(task: Task, geometry: Mapping[str, float]) -> list[CsvLine]:
     return [(name, metric, value, "") for metric, value in geometry.items()]
 
 
-def _check_csv(path: Path | None) -> None:
-    """Refuse a --csv that cannot be written, or that would replace something else than such a
-    table."""
-    if path is None:
-        return
-    is_table = path.is_file() and not path.is_symlink()
-    is_ours = is_table and path.read_bytes().startswith(b"model,pooling,task,")
-    if (path.exists() or path.is_symlink()) and not is_ours:
-        raise UserError(f"{path} is there and holds no scores of this command; give another --csv.")
-    if not path.absolute().parent.is_dir():
-        raise UserError(
-            f"{path} cannot be written, since its folder is not there; give another --csv."
-        )
+def _encode_and_pooling(
+    options: argparse.Namespace,
+) -> tuple[Callable[[Sequence[str]], Any], str]:
+    """The function from sentences to vectors, and its pooling in words: those that the encoder's
+    folder states, or without them, those that the user names, that a kept model states, or [CLS].
+    Says what was read."""
+    from core.evaluation import encoding
 
-
-EncodeTexts = Callable[[Sequence[str]], Any]
-
-
-class LoadedModel(NamedTuple):
-    """An encoder that was read: from sentences to vectors, with a pooling. `note` says in words
-    where the pooling comes from; a sentence is cut at `longest` tokens."""
-
-    encode: EncodeTexts
-    pooling: str
-    model: Any
-    longest: int
-    note: str
-
-
-def _encode_and_pooling(options: argparse.Namespace) -> tuple[EncodeTexts, str]:
-    """The function from sentences to vectors, and its pooling in words. Prints what was read."""
     folder: Path = options.model
+    here = {"device": options.device, "allow_pickle": options.allow_pickle}
     # the folder that states modules, pooling and prompts
-    places = (folder, folder.absolute().parent)
+    places = (folder, folder.parent)
     stated_by = next((place for place in places if (place / "modules.json").is_file()), None)
+    encode: Callable[[Sequence[str]], Any]
     if stated_by is None or options.pooling or (folder / "run.json").is_file():
-        loaded = _load_alone(options, stated_by)
+        note = "."
+        if options.pooling and stated_by:
+            note = f". What {stated_by} says of modules, prompts and similarity is not used."
+        elif not options.pooling and not stated_by:
+            note = ". Choose another with --pooling."
+        pooling: Any = options.pooling or encoding.stated_pooling(folder)
+        checkpoint = encoding.load_checkpoint(folder, pooling=pooling, **here)
+        dropped = ", ".join(unfollowed(folder, checkpoint.max_length))
+        if dropped:
+            say(f"Not used: {dropped[:200]}.")
+        encode = partial(encoding.sentence_vectors, checkpoint, pooling=pooling)
+        model = checkpoint.model
+        longest = checkpoint.max_length
     else:
-        loaded = _load_modules(options, stated_by)
-    config = loaded.model.config
-    weights = sum(parameter.numel() for parameter in loaded.model.parameters()) / 1e6
+        alone = "give --pooling to score its encoder alone"
+        if stated_by != folder:
+            raise UserError(
+                f"{folder} is a part of {stated_by}, which states a pooling; give that, or {alone}."
+            )
+        if not encoding.installed():
+            raise UserError(
+                f"{folder} has modules.json, which sentence-transformers reads; install the extra "
+                f"[evaluate] (requirements-evaluate.txt), or {alone}."
+            )
+        modules = encoding.load_modules(folder, **here)
+        prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt)
+        note = (
+            f", by sentence-transformers. Cosines are scored, with prompt "
+            f"{modules.default_prompt_name or 'none'}; the folder names the similarity "
+            f"{modules.similarity_fn_name} and prompts: {prompts or 'none'}."
+        )
+        pooling = ", ".join(type(module).__name__.lower() for module in list(modules)[1:])
+        encode = partial(modules.encode, show_progress_bar=False)
+        model = modules[0].auto_model
+        longest = modules.max_seq_length
+    config = model.config
+    weights = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     shape = f"{config.model_type}, {config.num_hidden_layers} layers x {config.hidden_size}"
     say(
-        f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at "
-        f"{loaded.longest} tokens."
+        f"Read {folder}: {shape}, {weights:.1f} million weights; sentences are cut at {longest} "
+        "tokens.",
+        f"Pooling {pooling}{note}",
     )
-    say(f"Pooling {loaded.pooling}{loaded.note}")
-    return loaded.encode, loaded.pooling
-
-
-def _load_modules(options: argparse.Namespace, stated_by: Path) -> LoadedModel:
-    """The encoder with the pooling and the prompt that its folder states."""
-    from core.evaluation import encoding
-
-    folder: Path = options.model
-    alone = "give --pooling to score its encoder alone"
-    if stated_by != folder:
-        raise UserError(
-            f"{folder} is a part of {stated_by}, which states a pooling; give that, or {alone}."
-        )
-    if not encoding.installed():
-        raise UserError(
-            f"{folder} has modules.json, which sentence-transformers reads; install the extra "
-            f"[evaluate] (requirements-evaluate.txt), or {alone}."
-        )
-    modules = encoding.load_modules(
-        folder, device=options.device, allow_pickle=options.allow_pickle
-    )
-    prompts = ", ".join(name for name, prompt in modules.prompts.items() if prompt)
-    note = (
-        f", by sentence-transformers. Cosines are scored, with prompt "
-        f"{modules.default_prompt_name or 'none'}; the folder names the similarity "
-        f"{modules.similarity_fn_name} and prompts: {prompts or 'none'}."
-    )
-    return LoadedModel(
-        encode=partial(modules.encode, show_progress_bar=False),
-        pooling=", ".join(type(module).__name__.lower() for module in list(modules)[1:]),
-        model=modules[0].auto_model,
-        longest=modules.max_seq_length,
-        note=note,
-    )
-
-
-def _load_alone(options: argparse.Namespace, stated_by: Path | None) -> LoadedModel:
-    """The encoder with the pooling that the user names, that a kept model states, or [CLS]."""
-    from core.evaluation import encoding
-
-    folder: Path = options.model
-    note = "."
-    if options.pooling and stated_by:
-        note = f". What {stated_by} says of modules, prompts and similarity is not used."
-    elif not options.pooling and not stated_by:
-        note = ". Choose another with --pooling."
-    pooling: Any = options.pooling or encoding.stated_pooling(folder)
-    checkpoint = encoding.load_checkpoint(
-        folder, pooling=pooling, device=options.device, allow_pickle=options.allow_pickle
-    )
-    dropped = ", ".join(unfollowed(folder, checkpoint.max_length))
-    if dropped:
-        say(f"Not used: {dropped[:200]}.")
-    return LoadedModel(
-        encode=partial(encoding.sentence_vectors, checkpoint, pooling=pooling),
-        pooling=pooling,
-        model=checkpoint.model,
-        longest=checkpoint.max_length,
-        note=note,
-    )
+    return encode, pooling
 
 
 def _task(options: argparse.Namespace) -> Task:
@@ -221,8 +171,10 @@ def _task(options: argparse.Namespace) -> Task:
     cache = devices.cache_folder()
     check_names("--pairs", options.pairs)
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
-    tests = tuple(name for name in own if name != DEV)
-    development = tuple(name for name in own if name == DEV)
+    sets: dict[str, StsSet] = {}
+    tests = [name for name in own if name != DEV]
+    development = [name for name in own if name == DEV]
+    geometry_of = list(own.values())
     if SCALES[options.scale].generated:
         if options.data_dir is not None:
             raise UserError(
@@ -231,22 +183,23 @@ def _task(options: argparse.Namespace) -> Task:
         sets = load_demo()
         for name in own:
             check_name(name, {other.lower() for other in sets})
-        sets |= own
-        return Task((*DEMO.tests, *tests), (DEMO.dev, *development), sets, [sets[DEMO.dev]])
-    if options.data_dir is not None:
-        sets = load_sts(options.data_dir) | own
-        stsb = [load_stsb(options.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
-        return Task((*STS_TESTS, *tests), ("STS-B dev", *development), sets, stsb)
-    if not own:
+        tests = [*DEMO.tests, *tests]
+        development = [DEMO.dev, *development]
+        geometry_of = [sets[DEMO.dev]]
+    elif options.data_dir is not None:
+        sets = load_sts(options.data_dir)
+        tests = [*STS_TESTS, *tests]
+        development = ["STS-B dev", *development]
+        geometry_of = [
+            load_stsb(options.data_dir, "train"),
+            sets["STS-B dev"],
+            sets["STS-B"],
+        ]
+    elif not own:
         raise UserError(
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
-    return Task(tests, development, own, list(own.values()))
-
-
-def _expanded(text: str) -> Path:
-    """A path; no shell expands the tilde of `--csv=~/scores.csv`."""
-    return Path(os.path.expanduser(text))
+    return Task(tests, development, sets | own, geometry_of)
 
 
 def _parser() -> Parser:
@@ -258,7 +211,7 @@ def _parser() -> Parser:
     add = parser.add_argument
     add(
         "model",
-        type=_expanded,
+        type=path_here,
         metavar="MODEL",
         help="folder with config.json, weights and a tokenizer",
     )
@@ -267,7 +220,7 @@ def _parser() -> Parser:
         choices=POOLINGS,
         help="how tokens become a vector (default: the folder's, or cls)",
     )
-    add("--data-dir", type=_expanded, help="SentEval's data, or a folder that holds it")
+    add("--data-dir", type=path_here, help="SentEval's data, or a folder that holds it")
     add(
         "--pairs",
         action="append",
@@ -280,7 +233,7 @@ def _parser() -> Parser:
         "--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs"
     )
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--csv", type=_expanded, help="write every number to this file, too")
+    add("--csv", type=path_here, help="write every number to this file, too")
     add(
         "--allow-pickle",
         action="store_true",

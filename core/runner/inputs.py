@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.config.methods import PROFILES
-from core.config.scale import SCALES, Scale
+from core.config.scale import SCALES, Scale, Sources
 from core.data import encoders, hub
 from core.data import sources as finding
 from core.data.own_data import DEV, data_file, read_pairs, with_own_pairs
@@ -23,8 +23,7 @@ from core.study.study import Study
 
 POSITIVE = 4  # alignment is of the pairs above it
 # modes that train nothing, and so fetch nothing
-LOOKING = ("plan", "list", "regenerate-figures", "export")
-VERIFYING = ("verify-published", "verify-imported")
+LOOKING = ("plan", "list", "regenerate-figures")
 
 
 def scale_of(options: Options) -> Scale:
@@ -42,20 +41,9 @@ def scale_of(options: Options) -> Scale:
     return SCALES[name]
 
 
-def setup_of(options: Options, scale: Scale, places: finding.Sources) -> Setup:
+def setup_of(options: Options, scale: Scale, data: Sources) -> Setup:
     """The scale, profile and seeds of a command on these data."""
-    return Setup(
-        profile=options.profile or PROFILES[0],
-        scale=scale,
-        sources=places,
-        seeds=options.seeds or scale.seeds,
-        data_options=data_options(options),
-    )
-
-
-def data_options(options: Options) -> str:
-    """The options of a command that name its data and encoders, as they are typed."""
-    words: list[str] = []
+    words: list[str] = []  # that name the data, as they are typed
     if options.data_dir:
         words += ["--data-dir", str(options.data_dir)]
     if options.text:
@@ -64,17 +52,26 @@ def data_options(options: Options) -> str:
         words += ["--encoder", f"{name}={folder}"]
     for name, place in options.pairs:
         words += ["--pairs", f"{name}={place}"]
-    return shlex.join(words)
+    return Setup(
+        profile=options.profile or PROFILES[0],
+        scale=scale,
+        sources=data,
+        seeds=options.seeds or scale.seeds,
+        data_options=shlex.join(words),
+    )
 
 
-def sources(
-    options: Options, scale: Scale, studies: Sequence[Study], store: Store
-) -> finding.Found:
+def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> Sources:
     """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with
     stored runs, or fetched."""
     # A made-up language, which the project ships
     if scale.generated:
-        _refuse_data(options, scale)
+        data = (options.text, options.pairs, options.data_dir)
+        if any(data) or options.encoder or options.other_encoders:
+            raise UserError(
+                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
+                "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
+            )
         return finding.demo_sources()
 
     # What is drawn needs no data
@@ -91,9 +88,11 @@ def sources(
 
     # What lies on this machine, and what the hub has
     places = _local_places(options, encoder)
-    others: list[str] = []
+    names: set[str] = set()  # of encoders besides bert-base
     if scale.name == "paper" and not options.encoder:  # your own encoder has no relatives there
-        others = _other_encoders(studies)
+        for study in studies:
+            names |= {cell.encoder for cell in study.cells if not cell.copied}
+    others = sorted(names - {"bert-base"})
     cache = cache_folder()
     if options.mode not in LOOKING:
         return _announced(finding.local_sources(hub.fetch_parts(places, cache, others), cache))
@@ -101,22 +100,12 @@ def sources(
     if others or hub.missing_parts(places):  # else digests that no run has
         recorded = finding.recorded_sources(scale, store)
         if recorded:
-            not_fetched = recorded.sources
+            not_fetched = recorded
         not_fetched = finding.unfetched_sources(others, not_fetched)
     return _announced(finding.local_sources(places, cache, not_fetched))
 
 
-def _refuse_data(options: Options, scale: Scale) -> None:
-    """Raise UserError for data or encoders beside a scale's own."""
-    data = (options.text, options.pairs, options.data_dir)
-    if any(data) or options.encoder or options.other_encoders:
-        raise UserError(
-            f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
-            "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
-        )
-
-
-def _local_places(options: Options, encoder: Path | None) -> finding.Places:
+def _local_places(options: Options, encoder: Path | None) -> Sources:
     """Where text, pairs, sets and encoders lie on this machine; says what of an encoder is
     unused."""
     cache = cache_folder()
@@ -135,28 +124,20 @@ def _local_places(options: Options, encoder: Path | None) -> finding.Places:
     return places
 
 
-def _other_encoders(studies: Sequence[Study]) -> list[str]:
-    """The encoders besides bert-base that the cells of these studies use."""
-    names = set()
-    for study in studies:
-        names |= {cell.encoder for cell in study.cells if not cell.copied}
-    return sorted(names - {"bert-base"})
-
-
 def on_data(
-    options: Options, scale: Scale, studies: list[Study], found: finding.Found, results: Path
+    options: Options, scale: Scale, studies: list[Study], found: Sources, results: Path
 ) -> tuple[Scale, list[Study]]:
     """Scale and studies; on text or pairs of one's own, or with another encoder than one's own
     first run in `results`, under other names."""
-    if own := found.own_data():
-        scale = with_own_pairs(scale, [name for name, _ in found.places.pairs])
+    if own := finding.own_data(found):
+        scale = with_own_pairs(scale, [name for name, _ in found.pairs])
         return scale, [study.on(own, own=True) for study in studies]
-    if found.places.encoder is None or options.mode in VERIFYING:
+    if found.encoder is None or options.mode == "verify-published":
         return scale, studies
     first = finding.first_digests(scale, results)
     if not first:
         return scale, studies
-    other = finding.other_data(found.sources, first)
+    other = finding.other_data(found, first)
     if not other:
         return scale, studies
     has = f"{results} has runs of scale {scale.name} with another encoder or other data"
@@ -177,20 +158,20 @@ def varied(options: Options, study: Study, setup: Setup) -> Study:
     return changed
 
 
-def _announced(found: finding.Found) -> finding.Found:
+def _announced(found: Sources) -> Sources:
     """The same; says how much of your own text and how many of your own pairs were read, and which
     text a data folder has under another than the usual names: it may be a licence."""
-    corpus = found.places.corpus
-    if found.places.own_text or (corpus is not None and corpus.name not in finding.CORPUS_NAMES):
-        say(f"Training text {found.sources.corpus_name}: {found.sources.corpus_rows} sentences.")
-    pairs = {name: read_pairs(path) for name, path in found.places.pairs}
+    corpus = found.corpus
+    if found.own_text or (corpus is not None and corpus.name not in finding.CORPUS_NAMES):
+        say(f"Training text {found.corpus_name}: {found.corpus_rows} sentences.")
+    pairs = {name: read_pairs(path) for name, path in found.pairs}
     if DEV in pairs and not any(score > POSITIVE for *_, score in pairs[DEV]):
         say(
             f"No pair of the development set has a score above {POSITIVE:g} of 5, so runs have no "
             "alignment."
         )
     selected_on = {frozenset(pair[:2]) for pair in pairs.get(DEV, ())}
-    for name, path in found.places.pairs:
+    for name, path in found.pairs:
         line = f"{len(pairs[name])} pairs of {path}"
         if name == DEV:
             say(f"Development set: {line}.")

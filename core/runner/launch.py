@@ -4,11 +4,9 @@ raises for one run's trouble; the store decides what is done."""
 from __future__ import annotations
 
 import contextlib
-import itertools
-import json
 import math
+import multiprocessing
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -16,18 +14,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import send_handle
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
-
-import joblib
+from typing import Literal, NamedTuple
 
 from core.config.identity import canonical_json
 from core.errors import UserError, refusing
-from core.runner import devices, mps
+from core.runner import devices
 from core.runner.devices import PROJECT, Resources
 from core.runner.plan import PlannedRun
-from core.runner.worker import LESS_MEMORY, Message, Order, Request
+from core.runner.worker import LESS_MEMORY, Message, Order, Report, train_run
 from core.store.store import Store
 
 STOP_POLL = 0.25  # seconds between looks at the stop sign
@@ -35,6 +35,8 @@ STOP_POLL = 0.25  # seconds between looks at the stop sign
 GRACE = 60.0
 SHORT_GRACE = 5.0  # seconds that they have if they are asked again
 TAIL_LINES = 12
+# by import: what it sends must be of classes that the command has, too
+WORKER = "import sys; from core.runner.worker import main; main(*sys.argv[1:])"
 Hear = Callable[[str, Message], None]  # takes a run's id and what its child reports
 
 
@@ -75,57 +77,43 @@ class Stop:
 
 
 class Launcher:
-    """Trains runs on this machine, `jobs` at once, in children of one warm process.
+    """Trains runs on this machine, `jobs` at once, in children of one warm process."""
 
-    `lost` is what a cluster can say of itself (`core.runner.cluster`)."""
-
-    lost = ""
-
-    def __init__(self, order: Order, resources: Resources, share: mps.Share | None = None):
+    def __init__(self, order: Order, resources: Resources):
         execution = replace(
             order.execution,
             device=resources.device,
             threads=resources.threads,
             gpu_runs=resources.gpu_runs,
-            mps=share is not None,
+            mps=resources.mps,
         )
         self.order = replace(order, execution=execution)
         self.jobs = resources.jobs
         self.slots = resources.names
-        self.share = share
         self.store = Store(execution.results_dir, None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
-    def start(self) -> None:
-        """Start the warm process, which imports the training code meanwhile."""
+    def start(self) -> Worker:
+        """The warm process, which imports the training code meanwhile; a new one if it has died."""
         with self._lock:
-            self._started()
-
-    def _started(self) -> Worker:
-        """The warm process; a new one if it has died."""
-        if self._worker is None or self._worker.process.poll() is not None:
-            words = [self.order.job, *self.order.warm]
-            threads = self.order.execution.threads
-            log = self.store.path("logs", "worker")
-            self._worker = Worker(words, threads, log, self.share)
-        return self._worker
+            if self._worker is None or self._worker.process.poll() is not None:
+                modules = [self.order.job.partition(":")[0], *self.order.warm]
+                log = self.store.path("logs", "worker")
+                self._worker = Worker(modules, self.order.execution.threads, log)
+            return self._worker
 
     def worker(self, stop: Stop) -> Worker:
-        """The warm process, once its training code is imported or somebody asks to stop; a new one
-        if it has died. Raises UserError if the code cannot be imported."""
-        with self._lock:
-            worker = self._started()
-            worker.wait_ready(stop)
-            return worker
+        """The warm process, once its training code is imported or somebody asks to stop. Raises
+        UserError if the code cannot be imported."""
+        worker = self.start()
+        worker.wait_ready(stop)
+        return worker
 
     def close(self) -> None:
-        """Let the warm process go, and our daemon of MPS if nobody else uses it."""
+        """Let the warm process go."""
         if self._worker is not None:
             self._worker.close()
-        if self.share is not None:
-            self.share.leave()
-            self.share = None
 
     def train(
         self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
@@ -133,41 +121,29 @@ class Launcher:
         """Train these runs; yields the ending of each as it comes. A thread only follows its
         child."""
         self.worker(stop)
-        launch = joblib.delayed(self.launch)
-        parallel = joblib.Parallel(
-            n_jobs=min(self.jobs, len(runs)),
-            backend="threading",
-            batch_size=1,
-            pre_dispatch="n_jobs",
-            return_as="generator_unordered",
-        )
-        yield from parallel(
-            launch(run.run_id, canonical_json(run.config), stop, hear, force) for run in runs
-        )
+        with ThreadPoolExecutor(self.jobs) as threads:
+            tasks = []
+            for run in runs:
+                config = canonical_json(run.config)
+                tasks.append(threads.submit(self.launch, run.run_id, config, stop, hear, force))
+            try:
+                for task in as_completed(tasks):
+                    yield task.result()
+            finally:
+                threads.shutdown(cancel_futures=True)
 
     def launch(self, run: str, config: str, stop: Stop, hear: Hear, force: bool = False) -> Ending:
         """Train a run, whose configuration is `config` (JSON), unless it is done or held
         elsewhere."""
         if stop.asked:
             return Ending(run, "stopped")
-        if self.store.claimed(run):
-            return Ending(run, "elsewhere")
         had = self.store.has(run)
-        log = str(self.store.path("logs", run))
-        request = Request(
-            order=self.order,
-            run_id=run,
-            config=config,
-            force=force,
-            log=log,
-            slots=self.slots,
-            slot_folder=str(devices.slot_folder()),
-            uuids=dict(self.share.uuids) if self.share is not None else {},
-        )
+        slots = devices.slot_folder()
+        call = partial(train_run, self.order, run, config, force, self.slots, slots)
         report = Message()
         seconds = 0.0
         try:
-            report, seconds = self._follow(request, stop, hear)
+            report, seconds = self._follow(run, call, stop, hear)
             if report.state is not None:
                 return Ending(run, report.state, seconds, report.score or "")
             if not had and self.store.has(run):  # whatever killed the child in its last moment
@@ -182,113 +158,93 @@ class Launcher:
             self.store.record_failure(run, cause)
         except UserError as error:  # there is no worker, or no place to note the failure
             cause = str(error)
-        if not report.started:
-            log = ""
+        log = ""
+        if report.started:
+            log = str(self.store.path("logs", run))
         return Ending(run, "failed", seconds, cause=cause, log=log)
 
-    def _follow(self, request: Request, stop: Stop, hear: Hear) -> tuple[Message, float]:
+    def _follow(self, run: str, call: Callable, stop: Stop, hear: Hear) -> tuple[Message, float]:
         """Start a child and follow it to its end. Returns all that it reported, and its seconds of
         training; `ended` stays None if the worker died before it could report that."""
-        run = request.run_id
         began = time.monotonic()
         report = Message()
-        worker = self.worker(stop)
-        messages = worker.ask(request)
-        while report.ended is None:
-            try:
-                message = messages.get(timeout=STOP_POLL)
+        with self.worker(stop).ask(call) as reports:
+            while report.ended is None:
+                message = Message()
+                try:
+                    if reports.poll(STOP_POLL):
+                        message = reports.recv()
+                except (EOFError, OSError):
+                    break  # the worker was killed, and the child, which outlives it, has ended
                 report = report._replace(**message.stated())
                 if message.started:
                     began = time.monotonic()
                 hear(run, message)
-            except queue.Empty:
-                # a child outlives its worker
-                if worker.process.poll() is not None and not self.store.claimed(run):
-                    break
-            if stop.asked and report.pid is not None and report.ended is None:
-                number = signal.SIGTERM
-                if time.monotonic() > stop.deadline:
-                    number = signal.SIGKILL
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(report.pid, number)
+                if stop.asked and report.pid is not None and report.ended is None:
+                    number = signal.SIGTERM
+                    if time.monotonic() > stop.deadline:
+                        number = signal.SIGKILL
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(report.pid, number)
         return report, time.monotonic() - began
 
 
-def launcher(order: Order, scale: str, device: str, jobs: int | None) -> Launcher:
-    """What trains runs at this scale on this machine, through NVIDIA's MPS where it is offered,
-    several runs share a GPU, and its daemon starts. Raises UserError."""
-    resources = devices.resources(scale, device, jobs)
-    share = None
-    if resources.mps:
-        share = mps.join(devices.gpu_uuids())
-        if share is None:
-            resources = devices.resources(scale, device, jobs, mps=False)
-    return Launcher(order, resources, share)
-
-
 class Worker:
-    """A started warm process (`core.runner.worker`), and the reports of its children by run."""
+    """A started warm process (`core.runner.worker`)."""
 
-    def __init__(self, words: list[str], threads: int, log: Path, share: mps.Share | None = None):
-        variables = share.variables if share is not None else {}
-        descriptors = share.descriptors if share is not None else ()
+    def __init__(self, modules: list[str], threads: int, log: Path):
+        self._requests, theirs = multiprocessing.Pipe()
         hint = "mend that and give the same command again"
         with (
+            theirs,
             refusing(f"Training with the log {log} cannot start", hint, OSError),
             open(log, "ab") as output,
         ):
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "core.runner.worker", *words],
+                [sys.executable, "-c", WORKER, *modules],
                 cwd=PROJECT,
-                env=environment(threads) | variables,
-                pass_fds=descriptors,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                env=environment(threads),
+                stdin=theirs.fileno(),
+                stdout=output,
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for the command alone
             )
         self.log = log
-        self._broken = "it was killed"
-        self._requests: Any = self.process.stdin
-        self._ready = threading.Event()
-        self._reports: dict[str, queue.SimpleQueue] = {}
-        threading.Thread(target=self._listen, args=(self.process.stdout,), daemon=True).start()
+        self._broken: str | None = None  # why the import failed; None: not known yet
+        self._lock = threading.Lock()
 
     def wait_ready(self, stop: Stop) -> None:
         """Wait until all is imported, or somebody asks to stop. Raises UserError if the import
         failed."""
-        while not (self._ready.wait(0.1) or stop.asked):
-            pass
-        if self._ready.is_set() and self._broken:
+        with self._lock:
+            while self._broken is None and not stop.asked:
+                if self._requests.poll(0.1):
+                    self._broken = "it was killed"
+                    with contextlib.suppress(EOFError, OSError):
+                        self._broken = self._requests.recv()
+        if self._broken:
             raise UserError(
                 f"The training code could not be started ({self._broken}); "
                 f"pip install -r requirements.txt may mend that; see {self.log}."
             )
 
-    def ask(self, request: Request) -> queue.SimpleQueue:
-        """Have a child forked for this request. Returns the queue of its reports."""
-        reports = self._reports[request.run_id] = queue.SimpleQueue()
-        with contextlib.suppress(OSError):  # it has died, as `_follow` will see
-            self._requests.write(request.to_json())
-            self._requests.flush()
+    def ask(self, call: Callable[[Report], None]) -> Connection:
+        """Have a child forked that makes this call. Returns the end of the pipe to which it
+        reports."""
+        reports, theirs = multiprocessing.Pipe(duplex=False)
+        with theirs, self._lock, contextlib.suppress(OSError):  # the worker may have died
+            self._requests.send(call)
+            send_handle(self._requests, theirs.fileno(), self.process.pid)
         return reports
 
     def close(self) -> None:
         """Let the worker end with its last child; at once if it is still importing."""
-        if not self._ready.is_set():
+        if self._broken is None:
             self.process.kill()
+        self._requests.close()
         # children outlive it, and save
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            self._requests.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=10)
-
-    def _listen(self, lines: Any) -> None:
-        for first in itertools.islice(lines, 1):  # none if it was killed
-            self._broken = json.loads(first)["broken"]
-        self._ready.set()
-        for fields in map(json.loads, lines):
-            run = fields.pop("run")
-            self._reports[run].put(Message(**fields))
 
 
 def diagnosis(report: Message) -> str:

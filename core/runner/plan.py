@@ -120,8 +120,15 @@ def plan(
     has."""
     if labels:
         _check_labels(grids, labels)
-
-    runs = _each_once(grids, labels)
+    runs: dict[str, PlannedRun] = {}
+    for grid in grids:
+        for cell in grid.available:
+            if labels and not set(labels) & set(_cell_names(cell)):
+                continue
+            for seed, config in enumerate(cell.configs):
+                run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
+                cells = runs.setdefault(run.run_id, run).cells
+                cells.append(f"{grid.study.name} {cell.name}")
 
     # Those that are done
     done = {}
@@ -145,20 +152,6 @@ def plan(
         if unfit:
             print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
-
-
-def _each_once(grids: Sequence[Grid], labels: Sequence[str]) -> dict[str, PlannedRun]:
-    """All runs by id, of the cells with one of `labels` if there are labels."""
-    runs: dict[str, PlannedRun] = {}
-    for grid in grids:
-        for cell in grid.available:
-            if labels and not set(labels) & set(_cell_names(cell)):
-                continue
-            name = f"{grid.study.name} {cell.name}"
-            for seed, config in enumerate(cell.configs):
-                run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
-                runs.setdefault(run.run_id, run).cells.append(name)
-    return runs
 
 
 def _check_labels(grids: Sequence[Grid], labels: Sequence[str]) -> None:

@@ -8,43 +8,27 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from core.config.run import RunConfig
-from core.errors import counted, printable
+from core.errors import counted, printable, spoken
 from core.runner.launch import Ending
 from core.runner.plan import PlannedRun, training_share
 from core.runner.worker import Message
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
-WEEKS = 14 * 24 * 3600.0  # from here on a time is given in weeks
 
 
-class Position(NamedTuple):
-    """How far a running run is, as its child last reported."""
-
-    phase: str = "start"
-    step: int = 0
-    total: int = 1  # steps
-    rate: float | None = None  # steps a second
-    dev: float | None = None  # the latest development score
-
-    def done(self) -> float:
-        """The share of its steps that the run has done."""
-        return self.step / self.total
-
-    def words(self, bar: bool) -> str:
-        """The position for a person, with a bar on a terminal."""
-        words = self.phase
-        if self.phase == "train" and bar:
-            words = f"{'#' * int(10 * self.step / self.total):.<10}"
-        if self.phase == "train":
-            words += f" {self.step}/{self.total}"
-        if self.rate is not None:
-            words += f", {self.rate:.1f} steps/s"
-        if self.dev is not None:
-            words += f", dev {self.dev:.2f}"
-        return words
+def position(message: Message) -> str:
+    """How far a running run is, by all that its child has reported, for a person."""
+    words = message.phase or "start"
+    if message.phase == "train":
+        words += f" {message.step}/{message.total}"
+    if message.rate is not None:
+        words += f", {message.rate:.1f} steps/s"
+    if message.dev is not None:
+        words += f", dev {message.dev:.2f}"
+    return words
 
 
 class Display:
@@ -67,7 +51,7 @@ class Display:
         self._runs = {run.run_id: run for run in runs}
         self._estimates = {run.run_id: seconds(run.config) for run in runs}
         self._open = set(self._runs)  # runs that this command still has to train
-        self._going: dict[str, Position] = {}  # running runs
+        self._going: dict[str, Message] = {}  # all that running runs have reported
         self._jobs = jobs
         self._ended = 0
         self._waited = False
@@ -92,13 +76,9 @@ class Display:
         with self._lock:
             if message.started:
                 self._open.add(run)
-                # a run without training has no step
-                total = max(1, self._runs[run].config.train.steps)
-                self._going[run] = Position(total=total)
-            if message.phase and run in self._going:
-                stated = message.stated()
-                new = {name: stated[name] for name in Position._fields if name in stated}
-                self._going[run] = self._going[run]._replace(**new)
+                self._going[run] = Message(step=0, total=self._runs[run].config.train.steps)
+            if run in self._going:
+                self._going[run] = self._going[run]._replace(**message.stated())
             if message.note and run:
                 self.note(f"{self._runs[run].label}: {message.note}")
             elif message.note:
@@ -144,9 +124,8 @@ class Display:
         lines = [
             f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"
         ]
-        for run, position in list(self._going.items()):
-            words = position.words(bar=self._console.is_terminal)
-            lines.append(printable(f"{self._runs[run].label}: {words}"))
+        for run, message in list(self._going.items()):
+            lines.append(printable(f"{self._runs[run].label}: {position(message)}"))
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
@@ -157,14 +136,15 @@ class Display:
         for run in list(self._open):
             estimate = longer * self._estimates[run]
             share = training_share(self._runs[run].config)
-            position = self._going.get(run, Position())
-            if position.phase not in ("start", "load", "train"):
+            message = self._going.get(run, Message())
+            trained = message.step or 0
+            total = message.total or 1  # a run without training has no step
+            if message.phase not in (None, "load", "train"):
                 parts.append((1 - share) * estimate)
-            elif position.rate:
-                steps = position.total - position.step
-                parts.append(steps / position.rate + (1 - share) * estimate)
+            elif message.rate:
+                parts.append((total - trained) / message.rate + (1 - share) * estimate)
             else:
-                parts.append(estimate * (1 - share * position.done()))
+                parts.append(estimate * (1 - share * trained / total))
         runs = max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
         return runs + self._after
 
@@ -172,22 +152,11 @@ class Display:
         """How many times as long as estimated runs take: finished runs, and running ones by their
         rates. Takes no lock."""
         pairs = list(self._trained)
-        for run, position in list(self._going.items()):
+        for run, message in list(self._going.items()):
             share = training_share(self._runs[run].config)
-            if position.rate and share:
-                pairs.append((share * self._estimates[run], position.total / position.rate))
+            if message.rate and message.total and share:
+                pairs.append((share * self._estimates[run], message.total / message.rate))
         expected = sum(pair[0] for pair in pairs)
         if not expected:
             return 1.0
         return sum(pair[1] for pair in pairs) / expected
-
-
-def spoken(seconds: float) -> str:
-    """Seconds in the words of a person: `40 s`, `12 min`, `3.5 h`, `23 weeks`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    if seconds < WEEKS:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / WEEKS * 2:.0f} weeks"

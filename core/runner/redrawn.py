@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
@@ -31,7 +30,7 @@ def inputs(store: Store, folders: Iterable[Path], options: Mapping[str, object])
     if store.published is not None:
         paths |= {*store.published.glob("archive/*")}
     paths |= {*(store.root / "archive").glob("*")}
-    for _, pack in store.every_pack():
+    for pack in store.packs.values():
         paths.add(pack.path)
     libraries = [sys.version, *(f"{name} {version(name)}" for name in DRAWING_LIBRARIES)]
     about = {name: str(value) for name, value in options.items()}
@@ -50,18 +49,17 @@ def outputs(results: Path, figures: Path) -> dict[str, str]:
 
 def is_there(memory: Path, key: str, results: Path, figures: Path) -> bool:
     """Whether every file lies as the last redraw from these inputs left it, and no other."""
-    path = cache.find(memory, key, "json")
-    if path is None:
-        return False
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(path.read_bytes()) == outputs(results, figures)
-    return False
+    return cache.find(memory, _name(key, results, figures), "json") is not None
 
 
 def remember(memory: Path, key: str, results: Path, figures: Path) -> None:
     """Note what a redraw left."""
     with contextlib.suppress(OSError, UserError):
-        cache.keep(memory, key, "json", json.dumps(outputs(results, figures)).encode())
+        cache.keep(memory, _name(key, results, figures), "json", b"{}")
+
+
+def _name(key: str, results: Path, figures: Path) -> str:
+    return cache.key_digest([key, outputs(results, figures)])
 
 
 def _digests(paths: Iterable[Path]) -> dict[str, str]:

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from core.errors import are, counted
+from core.errors import are, counted, spoken
 from core.report.prospects import chances
 from core.report.statistics import LOOKS, SETTLED
 from core.report.verdicts import Judged, Verdict, study_result
 from core.runner.estimate import Expectation
 from core.runner.plan import Plan, PlannedRun
-from core.runner.progress import spoken
 from core.runner.run_sets import Prospect, RunSet, best_set
 from core.runner.train import RunTrainer
 from core.store.store import Store

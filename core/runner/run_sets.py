@@ -8,18 +8,15 @@ most is added.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from core.errors import counted
+from core.errors import counted, spoken
 from core.runner.plan import PlannedRun
-from core.runner.progress import spoken
 
-# single checks from which a set is grown; a check's own rate does not count shared runs
-STARTS = 10
+STARTS = 10  # single checks from which a set is grown
 LEAST_NAMED = 0.005  # the chance of a claim that a set's line names
 
 
@@ -62,17 +59,16 @@ class RunSet(NamedTuple):
     def words(self) -> str:
         """The set in a line: its runs, their time, and claims with their chances."""
         named = [check for check in self.reached if self.best[check.claim].chance >= LEAST_NAMED]
-        claims = ", ".join(self._chance(check) for check in named or self.reached[:1])
+        claims = []
+        for check in named or self.reached[:1]:
+            best = self.best[check.claim]
+            words = f"{check.chance:.2f}"
+            if best.seeds > check.seeds:
+                words += f"; {best.chance:.2f} with {best.seeds} seeds"
+            claims.append(f"{check.claim[1]} ({words})")
         size = counted(len(self.runs), "run")
         wall = spoken(self.wall)
-        return f"{size}, about {wall}: {'; '.join(self._cells())}. May settle {claims}."
-
-    def _chance(self, check: Prospect) -> str:
-        best = self.best[check.claim]
-        words = f"{check.chance:.2f}"
-        if best.seeds > check.seeds:
-            words += f"; {best.chance:.2f} with {best.seeds} seeds"
-        return f"{check.claim[1]} ({words})"
+        return f"{size}, about {wall}: {'; '.join(self._cells())}. May settle {', '.join(claims)}."
 
     def _cells(self) -> list[str]:
         """The seeds and cells of the runs, in few studies: those with most runs, then with most
@@ -112,6 +108,15 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seeds {' and '.join(map(str, seeds))}"
 
 
+def value(prospects: Sequence[Prospect], runs: frozenset[str]) -> float:
+    """How many claims are settled on average once these runs are stored."""
+    chances: dict[tuple[str, str], float] = {}
+    for prospect in prospects:
+        if prospect.runs <= runs:
+            chances[prospect.claim] = max(prospect.chance, chances.get(prospect.claim, 0.0))
+    return sum(chances.values())
+
+
 def best_set(
     prospects: Sequence[Prospect],
     done: frozenset[str],
@@ -120,107 +125,28 @@ def best_set(
     left: float,
 ) -> frozenset[str]:
     """The runs to train next, of those that fit into `left` seconds by the clock, `jobs` at once;
-    empty if none fits. Runs `done` cost nothing. Where the best set reaches a later check of a
-    claim, its first part is returned, up to the next check of each of its claims: verdicts then
-    decide what follows.
+    empty if none fits. Runs `done` cost nothing. Where the best set reaches a later check of a claim,
+    its first part is returned: verdicts then decide what follows."""
+    before = value(prospects, done)
+    single = {prospect.runs - done for prospect in prospects} - {frozenset[str]()}
 
-    `prospects` has the checks of a claim side by side, by seeds.
-    """
-    expected: dict[tuple[str, str], float] = {}
-    for prospect in prospects:
-        expected.setdefault(prospect.claim, 0.0)
-        if prospect.runs <= done:
-            expected[prospect.claim] = max(prospect.chance, expected[prospect.claim])
-    ahead = [prospect for prospect in prospects if not prospect.runs <= done]
-    if not ahead:
+    @functools.cache
+    def rate(runs: frozenset[str]) -> float:
+        times = [seconds[run] for run in runs]
+        if max(max(times), sum(times) / jobs) > left:
+            return -1.0
+        return (value(prospects, done | runs) - before) / sum(times)
+
+    def grown(runs: frozenset[str]) -> frozenset[str]:
+        larger = max((runs | other for other in single), key=rate)
+        return grown(larger) if rate(larger) > rate(runs) else runs
+
+    starts = sorted(single, key=rate, reverse=True)[:STARTS]
+    best = max(map(grown, starts), key=rate, default=frozenset[str]())
+    if not best or rate(best) <= 0:
         return frozenset()
-    search = _Search(ahead, done, seconds, expected)
-    chosen = search.best(jobs, left)
-    first: dict[tuple[str, str], Prospect] = {}
-    for prospect, reached in zip(ahead, search.reached(chosen), strict=True):
-        if reached:
-            first.setdefault(prospect.claim, prospect)
-    return frozenset[str]().union(*(prospect.runs for prospect in first.values())) - done
-
-
-class _Search:
-    """The checks ahead as arrays: `needs` (checks, groups), where a group has the runs that the
-    same checks need, and `times` and `longest` (groups,) of a group's runs in seconds."""
-
-    def __init__(
-        self,
-        ahead: Sequence[Prospect],
-        done: frozenset[str],
-        seconds: Mapping[str, float],
-        expected: Mapping[tuple[str, str], float],
-    ):
-        users = defaultdict[str, list[int]](list)
-        for place, prospect in enumerate(ahead):
-            for run in prospect.runs - done:
-                users[run].append(place)
-        groups = defaultdict[tuple[int, ...], list[float]](list)
-        for run, places in users.items():
-            groups[tuple(places)].append(seconds[run])
-        self.needs = np.zeros((len(ahead), len(groups)), dtype=bool)
-        for group, checks in enumerate(groups):
-            self.needs[list(checks), group] = True
-        self.times = np.array([sum(times) for times in groups.values()])
-        self.longest = np.array([max(times) for times in groups.values()])
-        self.chances = np.array([prospect.chance for prospect in ahead])
-        claims = [prospect.claim for prospect in ahead]
-        self.starts = [n for n, claim in enumerate(claims) if n == 0 or claim != claims[n - 1]]
-        self.expected = np.array([expected[claims[start]] for start in self.starts])
-
-    def best(self, jobs: int, left: float) -> np.ndarray:
-        """The groups (groups,) with the largest rate: from each of the best single checks on, the
-        check that raises the rate most is added until none does."""
-        best = np.zeros(len(self.times), dtype=bool)
-        rate = 0.0
-        alone = self.rates(best, jobs, left)
-        tried = np.zeros(len(alone), dtype=bool)
-        for _ in range(STARTS):
-            place = int(np.where(tried, -1.0, alone).argmax())
-            if tried[place] or alone[place] <= 0.0:
-                break
-            chosen = self.needs[place]
-            reached_rate = alone[place]
-            while True:
-                rates = self.rates(chosen, jobs, left)
-                place = int(rates.argmax())
-                if rates[place] <= reached_rate:
-                    break
-                chosen = chosen | self.needs[place]
-                reached_rate = rates[place]
-            tried |= self.reached(chosen)
-            if reached_rate > rate:
-                best = chosen
-                rate = reached_rate
-        return best
-
-    def reached(self, chosen: np.ndarray) -> np.ndarray:
-        """Which checks (checks,) need no other groups than the chosen."""
-        return ~(self.needs & ~chosen).any(1)
-
-    def rates(self, chosen: np.ndarray, jobs: int, left: float) -> np.ndarray:
-        """Settled claims a second of the chosen groups (groups,) together with each check's own
-        (checks,); -1 where these do not fit."""
-        outside = self.needs & ~chosen
-        by_check = np.where(_within(outside), self.chances[:, None], 0.0)  # (checks, sets)
-        by_claim = np.maximum.reduceat(by_check, self.starts, axis=0)
-        values = np.maximum(0.0, by_claim - self.expected[:, None]).sum(0)
-        times = outside @ self.times + self.times[chosen].sum()
-        longest = np.maximum((outside * self.longest).max(1), self.longest[chosen].max(initial=0.0))
-        walls = np.maximum(longest, times / jobs)
-        return np.where(walls <= left, values / times, -1.0)
-
-
-def _within(needs: np.ndarray) -> np.ndarray:
-    """Whether each row's groups are among those of each other row, of needs (checks, groups):
-    (checks, checks). Words of 64 groups took 0.3 ms for 300 checks, a product of matrices 3 to
-    6."""
-    padded = np.pad(needs, ((0, 0), (0, -needs.shape[1] % 64)))
-    words = np.packbits(padded, axis=1).view(np.uint64)
-    within = np.ones((len(words), len(words)), dtype=bool)
-    for word in words.T:
-        within &= (word[:, None] & ~word[None, :]) == 0
-    return within
+    first: dict[tuple[str, str], frozenset[str]] = {}  # the next check of each claim
+    for prospect in prospects:
+        if prospect.runs <= done | best and not prospect.runs <= done:
+            first.setdefault(prospect.claim, prospect.runs)
+    return frozenset[str]().union(*first.values()) - done

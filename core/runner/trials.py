@@ -7,20 +7,22 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import NamedTuple
 
 from core.config.identity import canonical_json
 from core.config.method_code import code_digest
+from core.config.methods import own_sections
 from core.config.run import Execution, RunConfig
 from core.config.scale import at_scale
+from core.config.vary import vary
 from core.errors import UserError, say
 from core.runner.devices import PROJECT, cache_folder
 from core.runner.launch import environment
 from core.store import cache
 from core.study.grid import Grid
 
-VERSION = 2  # raised when a trial learns to see another mistake
+VERSION = 3  # raised when a trial learns to see another mistake
 PASSED = b"[]"
 
 
@@ -34,19 +36,24 @@ class Trials(NamedTuple):
 def tried(
     runs: Iterable[RunConfig], execution: Execution, module: str, anew: bool = False
 ) -> Trials:
-    """Try the first of these runs of each method, unless the same code has passed before. `anew`:
-    try them all."""
+    """Try a run of each method, encoder and way through the method's code, unless the same code has
+    passed before. `anew`: try them all."""
     folder = cache_folder() / "trials"
     waiting: dict[str, RunConfig] = {}  # by the names under which their passing is kept
-    methods = set()
     for config in runs:
-        if config.method in methods:
-            continue
-        methods.add(config.method)
+        if config.rewriting is not None:
+            config = vary(config, {"text": None})  # rewriting takes minutes
         digest = code_digest(config.method)
-        key = [VERSION, config.method, digest, execution.device]
+        key = [
+            VERSION,
+            config.method,
+            digest,
+            execution.device,
+            config.encoder.digest,
+            ways(config),
+        ]
         name = cache.key_digest(key)
-        if anew or cache.find(folder, name, "json") is None:
+        if name not in waiting and (anew or cache.find(folder, name, "json") is None):
             waiting[name] = config
     if not waiting:
         return Trials([], [])
@@ -58,6 +65,16 @@ def tried(
             with contextlib.suppress(UserError):  # the cache cannot be written
                 cache.keep(folder, name, "json", PASSED)
     return Trials(faults, [run.method for run in waiting.values()][len(answers) :])
+
+
+def ways(config: RunConfig) -> list[list[str | bool | None]]:
+    """What decides the way through a method's code: the values of its own sections, but of numbers
+    whether they are 0."""
+    ways = []
+    for section in own_sections(config).values():
+        values = [] if section is None else astuple(section)
+        ways.append([v if v is None or isinstance(v, (str, bool)) else bool(v) for v in values])
+    return ways
 
 
 def without_columns(grids: Iterable[Grid]) -> list[RunConfig]:

@@ -1,9 +1,12 @@
 """The warm process: imports the training code once, then forks a child for each run.
 
-Requests come as lines of JSON on the standard input, reports go as lines of JSON on the standard
-output. The child takes the claim on its run and a slot of the machine, and holds both until it
-ends, however it ends. The worker computes nothing and starts no thread, since a fork copies none.
-Without its command it ends with its last child.
+Functions to call come over a socket, the standard input; with each comes a pipe for its reports.
+The child takes the claim on its run and a slot of the machine, and holds both until it ends,
+however it ends. The worker computes nothing and starts no thread, since a fork copies none. Without
+its command it ends with its last child.
+
+It is no `forkserver` of multiprocessing, which after its death comes back with the environment of
+the command, needs a short TMPDIR, and cannot be left while it imports.
 """
 
 from __future__ import annotations
@@ -12,18 +15,18 @@ import contextlib
 import faulthandler
 import gc
 import importlib
-import json
 import math
+import multiprocessing
 import os
-import select
 import signal
 import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from io import TextIOWrapper
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -31,12 +34,12 @@ from core.config.identity import from_canonical_json, run_id
 from core.config.result import Result
 from core.config.run import Execution, RunConfig
 from core.errors import UserError
-from core.runner import devices, mps
+from core.runner import devices
 from core.runner.plan import lacks_model
 from core.store import locks
 from core.store.store import Store
 
-WORKER_POLL = 0.05  # seconds between looks at children, and at slots that are taken
+SLOT_POLL = 0.05  # seconds between looks at slots that are taken
 SLOT_NOTICE = 2.0  # seconds of waiting for a slot before the command says so
 # words of allocators
 SHORT = ("memoryerror", "allocate memory", "out of memory", "status_alloc_failed")
@@ -54,50 +57,14 @@ class Order:
     warm: tuple[str, ...] = ()
     provenance: dict[str, Any]
 
-    def to_json(self) -> str:
-        """The order as text, for workers on other machines."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_plain(cls, fields: dict[str, Any]) -> Order:
-        """The order with these fields, as JSON gives them."""
-        return cls(**fields | {"execution": Execution(**fields["execution"])})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a worker trains: one run of an order. `config` is canonical JSON. The run's output goes
-    into `log`, and its process holds one of the `slots`, whose locks lie in `slot_folder`. `uuids`
-    are those of GPUs by their names in slots, for a daemon of MPS."""
-
-    order: Order
-    run_id: str
-    config: str
-    force: bool
-    log: str
-    slots: tuple[str, ...]
-    slot_folder: str
-    uuids: dict[str, str] = field(default_factory=dict)
-
-    def to_json(self) -> bytes:
-        """The request as one line."""
-        return json.dumps(asdict(self)).encode() + b"\n"
-
-    @classmethod
-    def from_json(cls, line: bytes) -> Request:
-        """The request that a line holds."""
-        fields = json.loads(line)
-        return cls(**fields | {"order": Order.from_plain(fields["order"])})
-
 
 class Message(NamedTuple):
     """What a run's child, or the worker, reports. A field that is None is not part of the report.
 
-    The worker reports `broken` once (why an import failed, or ""), and `ended` (the exit status)
-    for each child. A child reports its `pid`, `waiting` for a slot, `started`, then what its job
-    reports, and at last its `state` or the `cause` of its failure. `note` is a sentence."""
+    A child reports its `pid`, `waiting` for a slot, `started`, then what its job reports, and at
+    last its `state` or the `cause` of its failure. Then the worker reports that it `ended`, with
+    its exit status. `note` is a sentence."""
 
-    broken: str | None = None
     pid: int | None = None
     waiting: bool | None = None
     started: bool | None = None
@@ -107,6 +74,7 @@ class Message(NamedTuple):
     total: int | None = None  # steps
     rate: float | None = None  # steps a second
     dev: float | None = None  # the latest development score
+    loss: float | None = None
     score: str | None = None  # in a few words
     state: Literal["done", "found", "elsewhere"] | None = None
     cause: str | None = None
@@ -117,96 +85,87 @@ class Message(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-JOB_FIELDS = ("note", "phase", "step", "total", "rate", "dev")  # of what a job reports
 Job = Callable[[RunConfig, Execution, Callable[[dict], object]], Result]
 Report = Callable[[Message], bool]
 
 
-def main(job_name: str, *warm: str) -> None:
-    """Serve until the command is gone and the last child has ended; then end our daemon of MPS,
-    unless others use it."""
-    with contextlib.ExitStack() as at_the_end:
-        share = mps.inherited()
-        if share is not None:
-            at_the_end.callback(share.leave)
-        _serve_job(job_name, warm)
-
-
-def _serve_job(job_name: str, warm: Sequence[str]) -> None:
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever prints prints into the log
+def main(*modules: str) -> None:
+    """Send why the imports failed, or an empty text, then serve until the command is gone."""
+    requests = Connection(os.dup(0))
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     try:
-        module, _, function = job_name.partition(":")
-        job: Job = getattr(importlib.import_module(module), function)
-        for name in ("pandas", *warm):  # pyarrow imports pandas at its first array: once a child
+        for name in ("pandas", *modules):  # pyarrow imports it at its first array: once a child
             importlib.import_module(name)
     except Exception as error:
-        send(out, Message(broken=f"{type(error).__name__}: {error}"))
+        requests.send(f"{type(error).__name__}: {error}")
         raise
     gc.collect()
     gc.freeze()  # keeps a child's collections from copying what it shares with the others
-    send(out, Message(broken=""))
-    serve(out, job)
+    requests.send("")
+    serve(requests)
 
 
-def serve(out: int, job: Job) -> None:
-    """Fork a child for each request, and report how each child ended."""
-    children: dict[int, str] = {}
-    buffer = b""
-    listening = True
-    while listening or children:
-        sources = [0] if listening else []
-        patience = WORKER_POLL if children else None
-        readable, _, _ = select.select(sources, [], [], patience)
-        if readable:
-            part = os.read(0, 65_536)
-            listening = bool(part)
-            *lines, buffer = (buffer + part).split(b"\n")
-            for request in map(Request.from_json, lines):
-                pid = os.fork()
-                if pid == 0:
-                    # never returns
-                    become_child(request, partial(send, out, run=request.run_id), job)
-                children[pid] = request.run_id
-        for pid, run in list(children.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                del children[pid]
-                send(out, Message(ended=os.waitstatus_to_exitcode(status)), run)
+def serve(requests: Connection) -> None:
+    """Fork a child for each request, and report how each child ended. Returns when the command is
+    gone; multiprocessing waits for the last child."""
+    forking = multiprocessing.get_context("fork")
+    children: dict[int, tuple[Any, Connection]] = {}  # processes and their reports, by sentinel
+    while True:
+        for ready in wait([requests, *children]):
+            if ready is not requests:
+                child, reports = children.pop(ready)
+                child.join()
+                send(reports, Message(ended=child.exitcode))
+                reports.close()
+                continue
+            try:
+                call = requests.recv()
+                reports = Connection(recv_handle(requests), readable=False)
+            except (EOFError, OSError):
+                return
+            others = [requests, *(pipe for _, pipe in children.values())]
+            child = forking.Process(target=become_child, args=(call, reports, others))
+            child.start()
+            children[child.sentinel] = child, reports
 
 
-def become_child(request: Request, report: Report, job: Job) -> None:
-    """Be the child of one run, from its fork to its end."""
+def become_child(
+    call: Callable[[Report], None], reports: Connection, others: Iterable[Connection]
+) -> None:
+    """Be the child that calls a function, from its fork to its end. `others` are connections of the
+    worker, of which a child must keep none open."""
+    for other in others:
+        other.close()
     # the terminal's Ctrl-C is for the command, which decides what to do with its children
     os.setsid()
     for number in (signal.SIGINT, *IGNORED):
         signal.signal(number, signal.SIG_DFL)
+    report = partial(send, reports)
     report(Message(pid=os.getpid()))
-    status = 1
     try:
-        train_run(request, report, job)
-        status = 0
+        call(report)
     except Exception as error:
         report(Message(cause=failure(error)))
-        if not isinstance(error, UserError):
-            # a log that cannot be written must not hide the cause
-            with contextlib.suppress(Exception):
-                traceback.print_exc()
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)  # skips what the worker registered for its own end
+        if isinstance(error, UserError):
+            sys.exit(1)
+        raise  # multiprocessing prints the traceback
 
 
-def train_run(request: Request, report: Report, job: Job) -> None:
-    """Train and store the run of a request, unless it is stored or another process is at it. The
-    claim and the slot are this process's until it ends. Raises UserError."""
-    run = request.run_id
-    execution = request.order.execution
-    config, _ = from_canonical_json(request.config)
+def train_run(
+    order: Order,
+    run: str,
+    config_json: str,
+    force: bool,
+    slots: Sequence[str],
+    slot_folder: Path,
+    report: Report,
+) -> None:
+    """Train and store a run, whose configuration is canonical JSON, unless it is stored or another
+    process is at it. The claim, and one of the `slots`, whose locks lie in `slot_folder`, are this
+    process's until it ends. Raises UserError."""
+    execution = order.execution
+    config, _ = from_canonical_json(config_json)
     if run_id(config) != run:
         raise UserError(
             f"Run {run} arrived as {run_id(config)}; two versions of the code are mixed, so start "
@@ -217,23 +176,25 @@ def train_run(request: Request, report: Report, job: Job) -> None:
     if store.claim(run) is None:
         report(Message(state="elsewhere"))
         return
-    if request.force:
+    if force:
         store.path("checkpoints", run).unlink(missing_ok=True)
     elif store.verified(run, claimed=True) is not None and not (
         execution.keep_models and lacks_model(store, run, config)
     ):
         report(Message(state="found"))
         return
-    use_log_and_device(request, take_slot(request, report))
+    use_log_and_device(store.path("logs", run), take_slot(slots, slot_folder, report))
     report(Message(started=True))
 
     def progress(fields: dict) -> None:
-        report(Message(**{name: fields.get(name) for name in JOB_FIELDS}))
+        report(Message(**fields))
 
+    module, _, function = order.job.partition(":")
+    job: Job = getattr(importlib.import_module(module), function)
     result = job(config, execution, progress)
     report(Message(phase="save", step=config.train.steps, score=score(config, result)))
     store.check_there()
-    provenance = {**request.order.provenance, **result.provenance}
+    provenance = {**order.provenance, **result.provenance}
     store.save(config, replace(result, provenance=provenance))
     report(Message(state="done"))
 
@@ -248,30 +209,29 @@ def score(config: RunConfig, result: Result) -> str:
     return " ".join(words) or "no test average"
 
 
-def take_slot(request: Request, report: Report) -> str:
+def take_slot(slots: Sequence[str], folder: Path, report: Report) -> str:
     """Wait for a free slot, which this process holds until it ends. Returns its name."""
-    folder = Path(request.slot_folder)
     due = time.monotonic() + SLOT_NOTICE
     while True:
-        for name in request.slots:
+        for name in slots:
             if locks.hold(folder / f"{name}.lock") is not None:
                 return name
         if time.monotonic() > due:
             due += SLOT_NOTICE
             if not report(Message(waiting=True)):
                 os._exit(1)  # the command is gone before this run began
-        time.sleep(WORKER_POLL)
+        time.sleep(SLOT_POLL)
 
 
-def use_log_and_device(request: Request, slot: str) -> None:
+def use_log_and_device(log: Path, slot: str) -> None:
     """Give this process the run's log and device."""
-    output = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
-    for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (output, 1), (output, 2)):
-        os.dup2(source, target)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+    for stream in (1, 2):
+        os.dup2(output, stream)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     faulthandler.enable(file=2)
-    os.environ.update(devices.slot_environment(slot, request.uuids))
+    os.environ.update(devices.slot_environment(slot))
 
 
 def failure(error: Exception) -> str:
@@ -285,18 +245,14 @@ def failure(error: Exception) -> str:
     return words
 
 
-def send(out: int, message: Message, run: str | None = None) -> bool:
-    """Write one line, below PIPE_BUF and so whole or not at all. Returns False if the command is
-    gone."""
-    fields: dict[str, Any] = {"run": run}
-    for name, value in message.stated().items():
-        fields[name] = value[:800] if isinstance(value, str) else value
-    line = json.dumps(fields, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+def send(reports: Connection, message: Message) -> bool:
+    """Send a report, cut to stay below PIPE_BUF, and so whole or not at all. Returns False if the
+    command is gone."""
+    fields = message.stated()
+    for name, value in fields.items():
+        if isinstance(value, str):
+            fields[name] = value[:800]
     with contextlib.suppress(OSError):
-        os.write(out, line)
+        reports.send(Message(**fields))
         return True
     return False
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 CORE = Path(__file__).resolve().parents[1]
@@ -16,20 +14,19 @@ CLEAN = re.compile(r"[0-9a-f]{12,40}")  # a commit; `+` behind it says that file
 
 
 def digest() -> str:
-    """Digest of every Python file of `core` by name and content. Configurations hold digests of
-    other files."""
-    blobs = {}
-    for path in CORE.rglob("*.py"):
-        content = path.read_bytes()
-        head = f"blob {len(content)}\0".encode()
-        blobs[str(path.relative_to(CORE))] = hashlib.sha1(head + content).hexdigest()  # as git does
-    return _digest(blobs)
+    """Digest of every Python file of `core` by name and content, 16 digits. Configurations hold
+    digests of other files."""
+    whole = hashlib.sha256()
+    for path in sorted(CORE.rglob("*.py")):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        whole.update(f"{content} {path.relative_to(CORE)}\n".encode())
+    return whole.hexdigest()[:16]
 
 
 def current_commit() -> str:
-    """The commit of the code, with `+` if files differ from it; `unknown` outside a checkout."""
-    words = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", ".")
-    lines = _git(CORE, *words).splitlines()
+    """The commit of the code, with `+` if files differ from it or are not in it; `unknown` outside
+    a checkout."""
+    lines = _git(CORE, "status", "--porcelain=v2", "--branch", "--", ".").splitlines()
     if not lines:
         return "unknown"
     first, *rest = lines  # "# branch.oid COMMIT", more about the branch, changed files
@@ -39,45 +36,12 @@ def current_commit() -> str:
     return f"{commit}+"
 
 
-def commit_of(provenance: Mapping[str, object], repository: Path) -> str:
-    """The commit of a repository, HEAD or an ancestor, whose code made a run; empty if there is
-    none.
-
-    Runs older than the digest are believed if they name a clean commit.
-    """
-    named = str(provenance.get("commit"))
-    code = provenance.get("code")
-    ancestors = {commit[:12] for commit in _commits(repository)}
-    is_ancestor = CLEAN.fullmatch(named) is not None and named[:12] in ancestors
-    if code is None:
-        return named[:12] if is_ancestor else ""
-    commits = [*_commits(repository)[:1], *_commits(repository, "--", "core")]
-    if is_ancestor:
-        commits.insert(0, named)
-    for commit in commits:
-        if _digest_at(repository, commit) == code:
-            return commit[:12]
-    return ""
-
-
-@functools.cache
-def _commits(repository: Path, *paths: str) -> list[str]:
-    """HEAD and its ancestors, the newest first; with paths those that changed them."""
-    return _git(repository, "rev-list", "--full-history", "HEAD", *paths).split()
-
-
-@functools.cache
-def _digest_at(repository: Path, commit: str) -> str:
-    """The digest of the code at a commit."""
-    lines = _git(repository, "ls-tree", "-r", "-z", commit, "core/").split("\0")
-    files = [line.split("\t") for line in lines if line.endswith(".py")]
-    return _digest({name.removeprefix("core/"): about.split()[-1] for about, name in files})
-
-
-def _digest(blobs: Mapping[str, str]) -> str:
-    """SHA-256 over names and git's digests of files, 16 digits."""
-    text = "".join(f"{blob} {name}\n" for name, blob in sorted(blobs.items()))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def is_committed(commit: object, repository: Path) -> bool:
+    """Whether the commit that a run names is HEAD or an ancestor in a repository, and no file
+    differed from it."""
+    if not CLEAN.fullmatch(str(commit)):
+        return False
+    return _git(repository, "merge-base", str(commit), "HEAD").startswith(str(commit))
 
 
 def _git(folder: Path, *words: str) -> str:

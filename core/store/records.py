@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.config.identity import NUMERICS, from_canonical_json, run_id, text_id
+from core.config.identity import NUMERICS, from_canonical_json, text_id
 from core.config.result import PairBlock, Status
 from core.config.run import RunConfig
 from core.errors import UserError
@@ -48,17 +48,11 @@ PAIR_SCHEMA = pa.schema(
         "words_b": pa.int16(),
     }
 )
-# A run of scale paper has 1,409 rows and 34,000 pairs at most. A forged file of 274 KiB took 19.7
-# GB.
-MOST_ROWS = 1 << 22
-MOST_BYTES = 1 << 28
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
-SOURCE = Literal["own", "published", "imported"]
-ANEW = "its runs count as missing; get the file anew, with git checkout"
+SOURCE = Literal["own", "published"]
 MEND = {
     "own": "train the run again",  # training sets the file aside
-    "published": ANEW,
-    "imported": "get the pack anew, and import it again",
+    "published": "its runs count as missing; get the file anew, with git checkout",
 }
 
 
@@ -161,55 +155,24 @@ def check_seal(table: pa.Table, metadata: dict[str, str], sealed: object) -> Non
         raise ValueError("its content does not match its seal")
 
 
-def check_bounds(rows: int, size: int, times: int = 1) -> None:
-    """Raises ValueError for more rows or bytes, once they are inflated, than so many runs could
-    have."""
-    if rows > times * MOST_ROWS or size > times * MOST_BYTES:
-        raise ValueError(f"it would take {rows} rows and {size} bytes")
-
-
-def opened(source: Any, schema: pa.Schema, times: int = 1) -> pq.ParquetFile:
-    """A parquet file, of which nothing is inflated yet. Raises ValueError for other columns, and
-    for a footer with more than `check_bounds` allows."""
+def opened(source: Any, schema: pa.Schema) -> pq.ParquetFile:
+    """A parquet file, of which nothing is read yet. Raises ValueError for other columns."""
     file = pq.ParquetFile(source, page_checksum_verification=True)
-    about = file.metadata
-    if file.schema_arrow.names != schema.names or about.num_columns != len(schema):
+    if not file.schema_arrow.equals(schema):
         raise ValueError("it has other columns")
-    size = sum(about.row_group(place).total_byte_size for place in range(about.num_row_groups))
-    check_bounds(about.num_rows, size, times)
-    if about.num_rows * size > MOST_BYTES:  # a long text may stand in every row, and is stored once
-        text = [field.name for field in schema if pa.types.is_string(field.type)]
-        file = pq.ParquetFile(source, page_checksum_verification=True, read_dictionary=text)
     return file
-
-
-def inflated(file: pq.ParquetFile, schema: pa.Schema, times: int = 1) -> pa.Table:
-    """The rows of an opened file. Raises ValueError for texts that take more than `check_bounds`
-    allows."""
-    table = file.read(use_threads=times > 1).replace_schema_metadata(None)
-    for column in table.columns:
-        if not pa.types.is_dictionary(column.type):
-            continue
-        size = 0
-        for part in column.chunks:
-            size += len(part) * max(map(len, part.dictionary.drop_null().to_pylist()), default=0)
-            check_bounds(0, size, times)
-    return table.cast(schema)
 
 
 def _content(path: Path) -> bytes:
     """The bytes of a run's file. Raises MissingRun, CorruptRun or UserError."""
     try:
-        problem = f"it has {path.stat().st_size} bytes"
-        if not path.is_file():  # reading a FIFO never ends
-            problem = "it is no file"
-        elif path.stat().st_size <= MOST_BYTES:
-            return path.read_bytes()
+        if path.exists() and not path.is_file():  # reading a FIFO never ends
+            raise CorruptRun(f"{path} is damaged (it is no file); {MEND['own']}.")
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise MissingRun(f"{path} is not there; train the run again.") from error
     except OSError as error:
         raise UserError(trouble(path, error)) from error
-    raise CorruptRun(f"{path} is damaged ({problem}); {MEND['own']}.")
 
 
 def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], str]:
@@ -221,7 +184,7 @@ def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], 
         footer = {
             key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()
         }
-        table = inflated(file, schema)
+        table = file.read(use_threads=False).replace_schema_metadata(None)
         sealed = footer.pop("seal", "")
         check_seal(table, footer, sealed)
         if footer["run_id"] != path.stem:
@@ -229,41 +192,26 @@ def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], 
     return table, footer, hashlib.sha256(content).hexdigest()
 
 
-def stored_run(
-    table: pa.Table,
-    footer: dict[str, str],
-    source: SOURCE,
-    where: object,
-    expected: bool = False,
-) -> StoredRun:
-    """The run of a table and its footer, which come from `where`. Raises CorruptRun unless
-    configuration, status and provenance are a run's, OtherVersion for another NUMERICS.
-
-    `expected`: the caller has the id from a configuration of its own. Then the stored text is that
-    configuration if its digest is the id, and need not be read (a report: 5 ms for each of 3,000
-    runs).
-    """
+def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:
+    """The run of a table and its footer, which come from `where`. Raises CorruptRun unless the
+    configuration's text has the run's id, and status and provenance are a run's, OtherVersion for
+    another NUMERICS. The configuration itself is read when it is needed (5 ms for each of 3,000
+    runs)."""
     with believed(where, source):
-        text = footer["config"]
-        known = expected and text_id(text) == footer["run_id"]
-        # a configuration of another version may have fields that are unknown here
-        numerics = NUMERICS if known else json.loads(text)["numerics"]
+        identity = text_id(footer["config"])
+        numerics = json.loads(footer["config"])["numerics"]
         if numerics != NUMERICS:
             raise OtherVersion(
                 f"{where} was written by another version of the code (NUMERICS {numerics}, here "
                 f"{NUMERICS}); use that version or another --results-dir."
             )
-        identity = footer["run_id"]
-        if not known:
-            config, _ = from_canonical_json(text)
-            identity = run_id(config)
         if identity != footer["run_id"] or footer["status"] not in get_args(Status):
             raise ValueError(f"it holds run {identity}, {footer['status']}")
         provenance = json.loads(footer["provenance"])
         if not isinstance(provenance, dict):
             raise TypeError("its provenance is no object")
         return StoredRun(
-            run_id=footer["run_id"],
+            run_id=identity,
             status=cast(Status, footer["status"]),
             table=table,
             provenance=provenance,

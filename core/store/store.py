@@ -10,8 +10,6 @@ folder.
 <root>/models/<id>/           the run's model, with --keep-models
 <root>/first/<scale>          digests of encoder, text and sets that plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
-<root>/imported/<name>/<scale>/runs.parquet  runs that others made (core.store.contributed)
-<root>/withdrawn/<name>/      imported packs with a run that came out otherwise when trained again
 <published>/<scale>/runs.parquet  published runs, packed (core.store.published); read only
 """
 
@@ -25,7 +23,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -55,45 +53,16 @@ SUFFIXES: dict[FileKind, str] = {
 
 
 class Store:
-    """Runs of one results folder, and the published ones beside them. `imported` is the folder of
-    packs that others made, by default the results folder's own."""
+    """Runs of one results folder, and the published ones beside them."""
 
-    def __init__(self, root: Path | str, published: Path | None, imported: Path | None = None):
+    def __init__(self, root: Path | str, published: Path | None):
         self.root = Path(root)
         self.published = published
-        self.imported = imported or self.root / "imported"
 
     @functools.cached_property
     def packs(self) -> dict[str, Pack]:
         """The published runs by scale."""
         return published.packs(self.published)
-
-    @functools.cached_property
-    def contributions(self) -> dict[str, dict[str, Pack]]:
-        """The imported packs by name, and by scale."""
-        names = []
-        if self.imported.is_dir():
-            names = sorted(path.name for path in self.imported.iterdir() if path.is_dir())
-        return {name: published.packs(self.imported / name, "imported") for name in names}
-
-    def every_pack(self) -> Iterator[tuple[str, Pack]]:
-        """Each pack with its scale: the published ones, then the imported ones."""
-        yield from self.packs.items()
-        for by_scale in self.contributions.values():
-            yield from by_scale.items()
-
-    def contribution_of(self, run: str) -> str | None:
-        """The name of the imported pack that a run counts from; None for every other run."""
-        if self.has(run) or any(run in pack.footers for pack in self.packs.values()):
-            return None
-        for name, by_scale in self.contributions.items():
-            if any(run in pack.footers for pack in by_scale.values()):
-                return name
-        return None
-
-    def without_own(self, root: Path) -> Store:
-        """The published and imported runs alone; `root` is a folder without runs."""
-        return Store(root, self.published, self.imported)
 
     def path(self, kind: FileKind, run: str) -> Path:
         """Where a file of a run lies, or its model. Only the holder of the claim may change it."""
@@ -101,7 +70,9 @@ class Store:
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
-        return self.path("runs", run).exists() or (use_published and self.pack_of(run) is not None)
+        return self.path("runs", run).exists() or (
+            use_published and self.scale_of_pack(run) is not None
+        )
 
     def save(self, config: RunConfig, result: Result) -> None:
         """Write the pairs, forget an earlier failure, write the run, forget its checkpoint: each
@@ -129,7 +100,7 @@ class Store:
         """Write down these digests of a scale (FIRST_DIGESTS), unless there are some. Raises
         UserError."""
         path = self.root / "first" / scale
-        if not path.exists() or self._is_of_before(path):
+        if not path.exists():
             document = dict(zip(FIRST_DIGESTS, digests, strict=True))
             files.write_whole(path, json.dumps(document).encode())
 
@@ -138,31 +109,24 @@ class Store:
         plain names in tables, by the names that Sources has; empty without a run. Raises
         UserError."""
         path = self.root / "first" / scale
-        if not path.exists() or self._is_of_before(path):
+        if not path.exists():
             return {}
         hint = "delete it, and the encoder and data of a stored run have the plain names of tables"
         with refusing(f"{path} cannot be read", hint):
             digests = json.loads(files.regular(path).read_bytes())
             return {name: str(digests[name]) for name in FIRST_DIGESTS}
 
-    @staticmethod
-    def _is_of_before(path: Path) -> bool:
-        """Whether a note is of an earlier version, which wrote a run's id: it is written anew."""
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            return _ID.fullmatch(files.regular(path).read_text().strip()) is not None
-        return False
-
-    def load(self, run: str, expected: bool = False) -> StoredRun:
-        """The user's own run, else the published or imported one. `expected`: the id is of a
-        configuration that the caller has. Raises MissingRun, CorruptRun or OtherVersion."""
+    def load(self, run: str) -> StoredRun:
+        """The user's own run, else the published one. Raises MissingRun, CorruptRun or
+        OtherVersion."""
         path = self.path("runs", run)
-        packed = None if path.exists() else self.pack_of(run)
-        if packed is not None:
-            _, pack = packed
+        scale = None if path.exists() else self.scale_of_pack(run)
+        if scale is not None:
+            pack = self.packs[scale]
             where = f"Run {run} in {pack.path}"
-            return records.stored_run(*pack.read(run), pack.source, where, expected)
+            return records.stored_run(*pack.read(run), "published", where)
         table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
-        return records.stored_run(table, footer, "own", path, expected)
+        return records.stored_run(table, footer, "own", path)
 
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
@@ -209,17 +173,9 @@ class Store:
         """Ids of all runs, own and published, sorted; files with other names do not count."""
         stems = {path.stem for path in (self.root / "runs").glob("*.parquet")}
         ids = set(filter(_ID.fullmatch, stems))
-        for _, pack in self.every_pack():
+        for pack in self.packs.values():
             ids |= pack.footers.keys()
         return tuple(sorted(ids))
-
-    def pack_of(self, run: str) -> tuple[str, Pack] | None:
-        """Scale and pack of a published or imported run, without reading the run; None of
-        another."""
-        for scale, pack in self.every_pack():
-            if run in pack.footers:
-                return scale, pack
-        return None
 
     def scale_of_pack(self, run: str) -> str | None:
         """The scale of a published run, without reading the run; None if it is not published."""
@@ -227,26 +183,6 @@ class Store:
             if run in pack.footers:
                 return scale
         return None
-
-    def publish(
-        self,
-        runs: Iterable[str],
-        target: Path,
-        commits: Mapping[str, str] | None = None,
-        replace: bool = False,
-    ) -> None:
-        """Pack the user's runs, without pairs, into the folder `target`. `commits` has the commit
-        that provenance shall name, by run. Raises MissingRun, CorruptRun, or UserError for a
-        published run with other numbers, unless `replace`."""
-        new: dict[str, dict[str, published.Run]] = {}
-        for stored in map(self.load, runs):
-            footer = stored.footer
-            if commits and stored.run_id in commits:
-                provenance = stored.provenance | {"commit": commits[stored.run_id]}
-                footer = footer | {"provenance": json.dumps(provenance, sort_keys=True)}
-            new.setdefault(stored.config.scale, {})[stored.run_id] = stored.table, footer
-        published.publish(Path(target), new, replace)
-        self.__dict__.pop("packs", None)
 
     def check_there(self) -> None:
         """Raises UserError if the folder was moved since the command began: another one would split

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Annotated, Any
 
 from core.config.section import Typed, one_of
-from core.errors import UserError, counted, nearest
+from core.errors import UserError
 
 # the papers'; a scale's own stands for bert-base
 ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
 OF_METRIC = ("task", "quantity", "checkpoint", "title")  # fields of a row that are a metric's
+ONCE = ("method", "encoder", *OF_METRIC)  # what one axis alone may state of a cell
 
 
 @dataclass(frozen=True, slots=True)
 class Row(Typed):
-    """What one label of an axis stands for, in every cell that has the label.
-
-    `changes`, `by_profile`, `method`, `encoder` and `copied` are those of a `Cell`. `task`,
-    `quantity`, `checkpoint` and `title` take the place of those of the study's metric.
+    """What one label of an axis stands for, in every cell that has the label: what it changes, and
+    the method and encoder in the place of the study's. `task`, `quantity`, `checkpoint` and `title`
+    take the place of those of the study's metric.
     """
 
     changes: Mapping[str, object] = field(default_factory=dict)
@@ -33,113 +32,69 @@ class Row(Typed):
     title: str | None = None
     copied: bool = False
 
+    def paths(self) -> set[str]:
+        """The fields that the row states, and the paths that it changes under some profile."""
+        stated = {name for name in ONCE if getattr(self, name)}
+        return stated.union(self.changes, *self.by_profile.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Axis(Typed):
-    """What a table varies: `name` for CSV headers, `title` and `labels` as the paper has them.
-
-    `values` say what each label stands for; `labels` are then theirs.
-    """
+    """What a table varies: `name` for CSV headers, `title` and `labels` as the paper has them. In
+    the file of a study `labels` may say what each label stands for."""
 
     name: str
     title: str
-    values: Mapping[str, Row] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
-
-    def check(self):
-        if not self.values:
-            return
-        if self.labels not in ((), tuple(self.values)):
-            raise UserError(
-                f"The labels of {self.name} are not those of its values; leave labels out."
-            )
-        object.__setattr__(self, "labels", tuple(self.values))
+    labels: Mapping[str, Row] | tuple[str, ...]
 
 
-def joined(axes: Sequence[Axis], labels: Sequence[str]) -> Row:
-    """What the labels of a cell, one of each axis, stand for together. Raises UserError where two
-    axes state one field."""
-    rows = []
+def joined(
+    axes: Sequence[Axis], labels: Sequence[str], cell: Callable[..., Row] | None = None
+) -> Row:
+    """What the labels of a cell, one of each axis, stand for together, and what `cell` says of
+    them. Raises UserError where two of these state one field, or a path within the other's."""
+    rows = {}
     for axis, label in zip(axes, labels, strict=True):
-        rows.append((axis.name, axis.values.get(label, Row())))
-    stated: dict[str, Any] = {}
-    for (name, row), (other_name, other) in combinations(rows, 2):
-        for path in _shared(row, other):
-            raise UserError(
-                f"Axes {name} and {other_name} both change {path}; leave it to one of them, or "
-                "state the cells."
-            )
-    for _, row in rows:
-        for attribute in ("method", "encoder", "copied", *OF_METRIC):
-            stated[attribute] = stated.get(attribute) or getattr(row, attribute)
-    changes: dict[str, object] = {}
-    by_profile: dict[str, dict[str, object]] = {}
-    for _, row in rows:
-        changes |= row.changes
+        if isinstance(axis.labels, Mapping):
+            rows[axis.name] = axis.labels[label]
+    if cell is not None:
+        rows["cell"] = cell(*labels)
+    whole = Row()
+    for name, row in rows.items():
+        for path in sorted(row.paths()):
+            for other in whole.paths():
+                if f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}."):
+                    raise UserError(
+                        f"{name} and another axis both change {path}; leave it to one of them."
+                    )
+        by_profile: dict[str, Mapping[str, object]] = dict(whole.by_profile)
         for profile, more in row.by_profile.items():
             by_profile[profile] = {**by_profile.get(profile, {}), **more}
-    return Row(changes, by_profile, **stated)
+        once: dict[str, Any] = {
+            name: getattr(row, name) or getattr(whole, name) for name in (*ONCE, "copied")
+        }
+        whole = Row({**whole.changes, **row.changes}, by_profile, **once)
+    return whole
 
 
-def _shared(row: Row, other: Row) -> Iterator[str]:
-    """The fields that two rows both state, and paths within a section that the other replaces."""
-    for attribute in ("method", "encoder", *OF_METRIC):
-        if getattr(row, attribute) and getattr(other, attribute):
-            yield attribute
-    paths = [
-        *row.changes,
-        *dict.fromkeys(path for more in row.by_profile.values() for path in more),
-    ]
-    others = [*other.changes]
-    for more in other.by_profile.values():
-        others += more
-    for path in paths:
-        for second in others:
-            if f"{path}.".startswith(f"{second}.") or f"{second}.".startswith(f"{path}."):
-                yield max(path, second, key=len)
-
-
-def check_printed(name: str, printed: object, axes: Sequence[Axis], every: bool) -> None:
-    """Refuse printed numbers that do not follow the axes: by label, or a tuple in the order of the
-    labels, axis within axis. `every`: each label must be there."""
+def by_labels(
+    name: str, printed: Any, axes: Sequence[Axis], every: bool, labels: tuple[str, ...] = ()
+) -> dict[tuple[str, ...], Any]:
+    """What is printed by the labels of a cell: stated by label, axis within axis, or as a tuple in
+    the order of the labels. `every`: each label must be there. Raises UserError for anything else;
+    None stands for all that is below it."""
     if printed is None or not axes:
-        return
-    axis = axes[0]
-    if isinstance(printed, Mapping):
-        for label in printed:
-            if label not in axis.labels:
-                hint = nearest(label, axis.labels, f"choose one of {', '.join(axis.labels)}.")
-                raise UserError(f"{name} has {label}, which is no label of {axis.name}; {hint}")
-        for label in axis.labels:
-            if every and label not in printed:
-                raise UserError(
-                    f"{name} lacks {label} of {axis.name}; give its number, or None if the paper "
-                    "prints none."
-                )
-        parts = list(printed.values())
-    elif isinstance(printed, tuple):
-        if len(printed) != len(axis.labels):
-            raise UserError(
-                f"{name} has {counted(len(printed), 'number')} along {axis.name}, which has "
-                f"{counted(len(axis.labels), 'label')}; give one for each, or None."
-            )
-        parts = list(printed)
-    else:
+        return {labels: printed}
+    axis, *further = axes
+    if isinstance(printed, tuple) and len(printed) == len(axis.labels):
+        printed = dict(zip(axis.labels, printed, strict=True))
+    known = isinstance(printed, Mapping) and printed.keys() <= set(axis.labels)
+    if not known or (every and len(printed) < len(axis.labels)):
         raise UserError(
-            f"{name} is {repr(printed)[:80]} along {axis.name}; give a number by label, or a tuple "
-            "in the order of its labels."
+            f"{name} is {repr(printed)[:80]} along {axis.name}; give a number or None for each of "
+            f"its labels: {', '.join(axis.labels)}."
         )
-    for part in parts:
-        check_printed(name, part, axes[1:], every)
-
-
-def entry(printed: Any, axes: Sequence[Axis], labels: Sequence[str]) -> Any:
-    """What is printed for the cell with these labels; None if nothing is."""
-    for axis, label in zip(axes, labels, strict=True):
-        if printed is None:
-            return None
-        if isinstance(printed, Mapping):
-            printed = printed.get(label)
-        else:
-            printed = printed[axis.labels.index(label)]
-    return printed
+    numbers: dict[tuple[str, ...], Any] = {}
+    for label, part in printed.items():
+        numbers |= by_labels(name, part, further, every, (*labels, label))
+    return numbers

@@ -20,6 +20,11 @@ from core.errors import UserError, fault, nearest, place
 from core.study.check import check_runs, check_study
 from core.study.study import Paper, Study
 
+WRITE = {
+    "PAPER": "write PAPER = Paper(…)",
+    "STUDY": "write STUDY = study(…), or begin the file's name with an underscore",
+}
+
 
 class Catalogue:
     """Every paper and study of some folders, in order; and by file what is wrong with it, in a
@@ -42,19 +47,17 @@ class Catalogue:
         """The study of that name; without the paper, the first that has it: `table7` is
         `mocose-table7`. Raises UserError: the study's fault, or the nearest name."""
         studies: dict[str, Study] = {}
-        for file, study in reversed(list(self.files.items())):
-            studies[study.name.removeprefix(f"{file.parent.name}-")] = study
+        for file, study in self.files.items():
+            studies.setdefault(study.name.removeprefix(f"{file.parent.name}-"), study)
         studies |= {study.name: study for study in self.studies}
         if name in studies:
             return studies[name]
-        faults = self.faults_of(name)
-        if faults:
-            raise UserError(faults[0])
+        for sentence in self.faults_of(name):
+            raise UserError(sentence)
+        unread = "".join(f" A file cannot be read: {other}" for other in self.faults.values())
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        unread = "".join(f" A file cannot be read: {fault}" for fault in self.faults.values())
-        if unread:
-            raise UserError(f"There is no study {name[:80]!r}.{unread} Or {hint}")
-        raise UserError(f"There is no study {name[:80]!r}; {hint}")
+        joint = f".{unread} Or" if unread else ";"
+        raise UserError(f"There is no study {name[:80]!r}{joint} {hint}")
 
     def faults_of(self, name: str) -> list[str]:
         """What is wrong with the study of that name, or with its paper."""
@@ -130,8 +133,7 @@ def _stated(file: Path, name: str, kind: type) -> Any:
     spec.loader.exec_module(module)
     value = getattr(module, name, None)
     if not isinstance(value, kind):
-        hint = ", or begin the file's name with an underscore" if name == "STUDY" else ""
-        raise UserError(f"It states no {name}; write {name} = {kind.__name__}(…){hint}.")
+        raise UserError(f"It states no {name}; {WRITE[name]}.")
     return value
 
 

@@ -6,18 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import product
-from operator import contains
 
 from core.config import methods
-from core.config.methods import PROFILES, SETTLED
+from core.config.methods import PROFILES, refuse_settled
 from core.config.quantities import in_points
 from core.config.result import TASKS, unit
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
-from core.study.claim import POINT, Claim, Contrast, Labels, labels_of
+from core.study.claim import POINT, Claim, Contrast, Labels
 from core.study.columns import COLUMNS
-from core.study.study import Cell, Study
+from core.study.study import Cell, FigureSpec, Study
 
 # a run under each profile, by the cell's labels
 RunsOfCells = dict[tuple[str, ...], list[RunConfig]]
@@ -38,25 +37,25 @@ def check_study(study: Study) -> None:
             f"A study cannot be called {study.name[:80]!r}, since files and links are named after "
             "it; give it a name of letters, digits and hyphens that no other file has."
         )
-    laid_out = [str(name) for name in (study.rows, study.columns) if name is not None]
-    _check_distinct(study, laid_out)
-    _check_axis_names(study, laid_out)
+    _check_distinct(study)
     _check_known(study)
-    _check_cells(study)
-    _check_table(study, laid_out)
+    _check_table(study)
     _check_changes(study)
-    _check_axis_labels(study)
     _check_references(study)
 
 
-def _check_distinct(study: Study, laid_out: list[str]) -> None:
-    """Refuse two axes, labels, cells or claims of one name."""
-    names_by_kind = {"axes": [axis.name for axis in study.axes]}
+def _check_distinct(study: Study) -> None:
+    """Refuse two axes, labels or claims of one name, and an axis of a column's name."""
+    names_by_kind = {
+        "axes": [axis.name for axis in study.axes],
+        "claims": [claim.key for claim in study.claims],
+    }
     for axis in study.axes:
         names_by_kind[f"labels of {axis.name}"] = list(axis.labels)
-    names_by_kind["axes of rows and columns"] = laid_out
-    names_by_kind["cells"] = [_in_words(cell.labels) for cell in study.cells]
-    names_by_kind["claims"] = [claim.key for claim in study.claims]
+        if axis.name in COLUMNS:
+            raise UserError(
+                f"The axis {axis.name} has the name of a column of CSV files; give it another name."
+            )
     for kind, names in names_by_kind.items():
         for name in names:
             if names.count(name) > 1:
@@ -65,26 +64,11 @@ def _check_distinct(study: Study, laid_out: list[str]) -> None:
                 )
 
 
-def _check_axis_names(study: Study, laid_out: list[str]) -> None:
-    """Refuse an axis of a column's name, and a layout, a figure and tasks along axes that the study
-    has not."""
-    for axis in study.axes:
-        if axis.name in COLUMNS:
-            raise UserError(
-                f"The axis {axis.name} has the name of a column of CSV files; give it another name."
-            )
-    used = [*laid_out]
-    if study.figure is not None:
-        used += filter(None, (study.figure.x, study.figure.series))
-    if study.tasks is not None:
-        used.append("task")
-    _check_names("axis", used, [axis.name for axis in study.axes])
-
-
 def _check_known(study: Study) -> None:
-    """Refuse methods, profiles and tasks that are not there."""
+    """Refuse axes, methods, profiles and tasks that are not there."""
+    figure = study.figure or FigureSpec()
+    laid_out = [study.rows, study.columns, figure.x, figure.series, study.tasks and "task"]
     used = [cell.method or study.method for cell in study.cells]
-    _check_names("method", used, methods.names())
     profiles = [*study.by_profile]
     metrics = [study.metric]
     for cell in study.cells:
@@ -93,6 +77,8 @@ def _check_known(study: Study) -> None:
     for claim in study.claims:
         metrics += [contrast.metric or study.metric for contrast in claim.contrasts()]
     tasks = [re.sub(" (train|dev)$", "", metric.task) for metric in metrics]
+    _check_names("axis", filter(None, laid_out), [axis.name for axis in study.axes])
+    _check_names("method", used, methods.names())
     _check_names("profile", profiles, PROFILES)
     _check_names("task", tasks, (*TASKS, *sorted(SETS)))
 
@@ -106,16 +92,9 @@ def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None
 
 def _check_references(study: Study) -> None:
     """Refuse labels of the reference, the figure or a claim that are no cell which is run."""
-    named: list[tuple[str, Labels | None]] = []
-    if study.reference is not None:
-        named.append(("reference", labels_of(study.reference)))
+    named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
     if study.figure is not None:
         named.append(("figure", study.figure.base))
-        if study.figure.against:
-            compared = [*study.figure.against, *study.figure.against.values()]
-            _check_names("label", compared, study.axis(study.figure.series or "").labels)
-        every_label = [label for axis in study.axes for label in axis.labels]
-        _check_names("label", study.figure.names, every_label)
     named += [("must_learn", labels) for labels in study.must_learn]
     for claim in study.claims:
         named += [(f"Claim {claim.key}", labels) for labels in claim.cells()]
@@ -127,19 +106,9 @@ def _check_references(study: Study) -> None:
             )
 
 
-def _check_cells(study: Study) -> None:
-    """Refuse cells beside the axes."""
-    axes = [axis.labels for axis in study.axes]
-    for cell in study.cells:
-        if len(cell.labels) != len(axes) or not all(map(contains, axes, cell.labels)):
-            raise UserError(
-                f"The cell {_in_words(cell.labels)} does not lie on the axes of {study.name}; "
-                "give it one label of each, in their order."
-            )
-
-
-def _check_table(study: Study, laid_out: list[str]) -> None:
+def _check_table(study: Study) -> None:
     """Refuse two runs at one place of the table; several numbers of one run may share a place."""
+    laid_out = (study.rows, study.columns)
     places = [place for place, axis in enumerate(study.axes) if axis.name in laid_out] or [0]
     table: dict[tuple[str, ...], Cell] = {}
     for cell in study.cells:
@@ -159,28 +128,10 @@ def _run_of(cell: Cell) -> tuple:
 
 def _check_changes(study: Study) -> None:
     """Refuse changes that an option settles."""
-    settled = {**SETTLED, "train.steps": "--scale", "method": "method="}
     changes = [study.base, *study.by_profile.values()]
     for cell in study.cells:
         changes += [cell.changes, *cell.by_profile.values()]
-    for path in set().union(*changes):
-        for field, option in settled.items():
-            if f"{field}.".startswith(f"{path}."):
-                raise UserError(
-                    f"{study.name} changes {path}, which {option} settles; leave it out."
-                )
-
-
-def _check_axis_labels(study: Study) -> None:
-    """Refuse a label without a cell."""
-    for place, axis in enumerate(study.axes):
-        used = {cell.labels[place] for cell in study.cells}
-        for label in axis.labels:
-            if label not in used:
-                raise UserError(
-                    f"No cell of {study.name} has the label {label} along {axis.name}; add one or "
-                    "drop it."
-                )
+    refuse_settled(study.name, set().union(*changes))
 
 
 def check_runs(study: Study) -> None:

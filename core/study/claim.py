@@ -9,9 +9,9 @@ is false).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from core.config.result import Metric
 from core.config.section import ABOVE_0, Typed
@@ -27,6 +27,13 @@ COLLAPSED = Metric(
 HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
 
 
+class Said(NamedTuple):
+    """How a study states a predicate: a form with a place for each group of cells."""
+
+    form: str
+    groups: tuple[tuple[Labels, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Term(Typed):
     """A cell in a contrast, with its weight."""
@@ -40,15 +47,15 @@ class Contrast(Typed):
     """The sum of weight * cell over `terms` is greater than `above`, in the cells' unit.
 
     `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says
-    what is compared: the value; its scatter over seeds, the absolute deviation from the cell's
-    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single
+    what is compared: the value, or, of a number that is 0 or 1 for each run, its share of a single
     cell's runs.
     """
 
     terms: tuple[Term, ...]
     above: float = 0.0
     metric: Metric | None = None
-    of: Literal["value", "scatter", "share"] = "value"
+    of: Literal["value", "share"] = "value"
+    said: Said | None = field(default=None, compare=False)
 
     def check(self) -> None:
         cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
@@ -62,10 +69,13 @@ class Contrast(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Joined(Typed):
-    """Several predicates of which at least `needed` are true."""
+    """Several predicates of which at least `needed` are true. With `two_sided` each two of them are
+    the sides of one comparison: a above b, and b above a."""
 
     parts: tuple[Predicate, ...]
     needed: int
+    two_sided: bool = field(default=False, compare=False)
+    said: Said | None = field(default=None, compare=False)
 
     def check(self) -> None:
         if not 1 <= self.needed <= len(self.parts):
@@ -80,6 +90,14 @@ class Joined(Typed):
         for part in self.parts:
             contrasts += part.contrasts()
         return contrasts
+
+    def groups(self) -> list[Joined]:
+        """Itself and every predicate with parts below, the outermost first."""
+        groups = [self]
+        for part in self.parts:
+            if isinstance(part, Joined):
+                groups += part.groups()
+        return groups
 
 
 Predicate = Contrast | Joined
@@ -126,6 +144,19 @@ class Claim(Typed):
         return tuple(cells)
 
 
+def said(predicate: Joined | Contrast, form: str, *groups: Iterable[Labels | str]) -> Predicate:
+    """The same predicate, in words."""
+    cells = tuple(tuple(map(labels_of, group)) for group in groups)
+    return replace(predicate, said=Said(form, cells))
+
+
+def _by(amount: float) -> str:
+    """That something lies above something else, by an amount."""
+    if amount > 0:
+        return f" more than {amount:.3g} above "
+    return f" at most {-amount:.3g} below " if amount else " above "
+
+
 def weighted(
     cells: Sequence[Labels | str], weights: Sequence[float], above: float = 0.0
 ) -> Contrast:
@@ -136,42 +167,18 @@ def weighted(
 
 def greater(a: Labels | str, b: Labels | str, by: float = 0.0) -> Contrast:
     """a > b + by. With a negative `by`: a is not worse than b by that margin."""
-    return weighted([a, b], [1, -1], by)
+    return said(weighted([a, b], [1, -1], by), f"{{}}{_by(by)}{{}}", [a], [b])
 
 
 def above(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
-    return replace(weighted([a], [1], value), metric=metric)
+    return said(replace(weighted([a], [1], value), metric=metric), f"{{}} above {value:.3g}", [a])
 
 
 def below(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
-    return replace(weighted([a], [-1], -value), metric=metric)
-
-
-def mean_scatters_more(
-    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
-) -> Contrast:
-    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
-    mean absolute deviation from the median (Brown and Forsythe)."""
-    return replace(mean_above(cells, others, by), of="scatter")
-
-
-def slope(cells: Sequence[Labels | str], x: Sequence[float], above: float = 0.0) -> Contrast:
-    """The least-squares slope of the cells over x, which varies, is greater than `above`, in
-    their unit per unit of x; `rises` has the cells' unit."""
-    mean = sum(x) / len(x)
-    square = sum((value - mean) ** 2 for value in x)
-    return weighted(cells, [(value - mean) / square for value in x], above)
-
-
-def rises(cells: Sequence[Labels | str], x: Sequence[float], by: float = 0.0) -> Contrast:
-    """The least-squares line through the cells over x rises by more than `by`, in their unit, from
-    the least x to the largest."""
-    width = max(x) - min(x)
-    line = slope(cells, x)
-    weights = [term.weight * width for term in line.terms]
-    return weighted(cells, weights, by)
+    contrast = replace(weighted([a], [-1], -value), metric=metric)
+    return said(contrast, f"{{}} below {value:.3g}", [a])
 
 
 def mean_above(
@@ -179,7 +186,8 @@ def mean_above(
 ) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
     weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
-    return weighted([*cells, *others], weights, by)
+    mean = weighted([*cells, *others], weights, by)
+    return said(mean, f"the mean of {{}}{_by(by)}the mean of {{}}", cells, others)
 
 
 def any_of(*parts: Predicate) -> Predicate:
@@ -201,38 +209,61 @@ def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
     return Joined(tuple(parts), needed)
 
 
+def each_above(
+    cells: Sequence[Labels | str], others: Iterable[Labels | str], by: float = 0.0
+) -> Predicate:
+    """Each of the cells is greater than each of the others + by; the cells themselves among the
+    others are passed over."""
+    own = [labels_of(cell) for cell in cells]
+    others = [other for other in others if labels_of(other) not in own]
+    parts = [greater(cell, other, by) for cell in cells for other in others]
+    first = "each of {}" if len(cells) > 1 else "{}"
+    second = "each of {}" if len(others) > 1 else "{}"
+    return said(all_of(*parts), f"{first}{_by(by)}{second}", cells, others)
+
+
 def best(a: Labels | str, others: Iterable[Labels | str], by: float = 0.0) -> Predicate:
     """a is greater than each of the others; a itself among them is passed over."""
-    return all_of(*(greater(a, other, by) for other in others if labels_of(other) != labels_of(a)))
+    return each_above([a], others, by)
 
 
-def _both_ways(cells: Iterable[Labels | str], by: float) -> list[Contrast]:
-    """Of each two cells, that the first is greater than the second, and the other way round."""
+def _both_ways(cells: Sequence[Labels | str], by: float, one: bool = False) -> Joined:
+    """Of each two cells, that the first is greater than the second, and the other way round; all of
+    it, or one."""
     contrasts = []
     for a, b in combinations(cells, 2):
         contrasts += [greater(a, b, by), greater(b, a, by)]
-    return contrasts
+    return Joined(tuple(contrasts), 1 if one else len(contrasts), two_sided=True)
 
 
 def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
-    return all_of(*_both_ways(cells, -margin))
+    cells = list(cells)
+    return said(_both_ways(cells, -margin), f"{{}} less than {margin:.3g} apart", cells)
 
 
 def differ(cells: Iterable[Labels | str], by: float = 0.0) -> Predicate:
     """Some two of the cells differ by more than `by`, in either direction; give the claim a
     margin."""
-    return any_of(*_both_ways(cells, by))
+    cells = list(cells)
+    far = f"more than {by:.3g} " if by else ""
+    form = f"some two of {{}} {far}apart, in either direction"
+    return said(_both_ways(cells, by, one=True), form, cells)
+
+
+def between(a: Labels | str, others: Sequence[Labels | str], low: float, high: float) -> Predicate:
+    """a exceeds each of the others by more than `low` and by less than `high`."""
+    sides = []
+    for other in others:
+        sides += [greater(a, other, low), greater(other, a, -high)]
+    each = "each of " if len(others) > 1 else ""
+    form = f"{{}} minus {each}{{}} between {low:.3g} and {high:.3g}"
+    return said(Joined(tuple(sides), len(sides), two_sided=True), form, [a], others)
 
 
 def gains(a: Labels | str, b: Labels | str, printed: float, margin: float) -> Predicate:
     """a exceeds b by the printed gain, to within the margin."""
-    return all_of(greater(a, b, printed - margin), greater(b, a, -printed - margin))
-
-
-def interacts(gain: tuple[Labels, Labels], less: tuple[Labels, Labels]) -> Contrast:
-    """The step from gain[0] to gain[1] is greater than that from less[0] to less[1]."""
-    return weighted([gain[1], gain[0], less[1], less[0]], [1, -1, -1, 1])
+    return between(a, [b], printed - margin, printed + margin)
 
 
 def collapsed(a: Labels | str, checkpoint: str = "last") -> Contrast:
@@ -243,12 +274,14 @@ def collapsed(a: Labels | str, checkpoint: str = "last") -> Contrast:
     BERT's [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before
     training.
     """
-    return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
+    contrast = replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
+    return said(contrast, "more than half of the runs of {} collapsed", [a])
 
 
 def sound(a: Labels | str) -> Contrast:
     """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
-    return replace(below(a, HALF, COLLAPSED), of="share")
+    contrast = replace(below(a, HALF, COLLAPSED), of="share")
+    return said(contrast, "fewer than half of the runs of {} collapsed", [a])
 
 
 def of_metric(predicate: Predicate, metric: Metric) -> Predicate:

@@ -28,19 +28,20 @@ from core.study.study import Cell, Study
 class GridCell:
     """A cell with its runs in the order of their seeds, or why it has none.
 
-    `paper` is its run in the papers' units, `base` the run at the scale; both without a seed.
+    `paper` is its run in the papers' units, `base` the run at the scale; both without a seed, and
+    None for scores that a user brings.
     `names_data_seed` says that profile, study or cell name the seed of the data. `configs` and
     `run_ids` are empty where `unavailable` says why.
     """
 
     cell: Cell
     metric: Metric
-    unavailable: Reason | None
-    paper: RunConfig
-    base: RunConfig | None
-    names_data_seed: bool
-    configs: tuple[RunConfig, ...]
-    run_ids: tuple[str, ...]
+    unavailable: Reason | None = None
+    paper: RunConfig | None = None
+    base: RunConfig | None = None
+    names_data_seed: bool = False
+    configs: tuple[RunConfig, ...] = ()
+    run_ids: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -67,13 +68,13 @@ class Grid:
     """A study at a setup, with the scale's own tasks."""
 
     study: Study
-    setup: Setup
+    setup: Setup | None
     cells: tuple[GridCell, ...]
 
     @property
     def seeds(self) -> int:
         """How many seeds each cell has at least."""
-        return seeds_of(self.study, self.setup)
+        return max(self.setup.seeds, self.study.least_seeds)
 
     @property
     def available(self) -> list[GridCell]:
@@ -122,22 +123,10 @@ class Grid:
 
 def resolve(study: Study, setup: Setup) -> Grid:
     """A study on the scale's own tasks, each cell's runs under the setup's seeds."""
-    return resolve_cells(study.at(setup.scale), setup)
-
-
-def resolve_cells(study: Study, setup: Setup) -> Grid:
-    """Likewise the cells as the study states them, on the paper's tasks."""
-    seeds = range(seeds_of(study, setup))
-    return Grid(
-        study=study,
-        setup=setup,
-        cells=tuple(_resolved(study, cell, setup, seeds) for cell in study.cells),
-    )
-
-
-def seeds_of(study: Study, setup: Setup) -> int:
-    """How many seeds each cell of a study has."""
-    return max(setup.seeds, study.least_seeds)
+    study = study.at(setup.scale)
+    seeds = range(max(setup.seeds, study.least_seeds))
+    cells = tuple(_resolved(study, cell, setup, seeds) for cell in study.cells)
+    return Grid(study=study, setup=setup, cells=cells)
 
 
 def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> GridCell:
@@ -154,15 +143,14 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     unavailable = _without_sources(cell, setup) or _without_scores(printed, metric, setup)
     if unavailable is None:
         base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
-        in_run_units = study.units == "run"
-        kept = {path: value for path, value in named.items() if in_run_units or path in UNSCALED}
+        kept = {path: value for path, value in named.items() if path in UNSCALED}
         base = vary(base, kept)
         unavailable = _without_text(base, setup)
-    naming = (named, profile_changes(paper, setup.profile), _settings(study, cell))
+    naming = (named, profile_changes(paper, setup.profile), cell.settings)
     names_data_seed = any("seed.data" in changes for changes in naming)
     configs: tuple[RunConfig, ...] = ()
     if base is not None and unavailable is None:
-        base = _with_settings(study, cell, setup, base)
+        base = _with_settings(cell, setup, base)
         configs = tuple([_seeded(base, names_data_seed, seed) for seed in seeds])
     return GridCell(
         cell=cell,
@@ -176,19 +164,13 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     )
 
 
-def _with_settings(study: Study, cell: Cell, setup: Setup, run: RunConfig) -> RunConfig:
-    """The run under `--set`'s settings and the cell's values of `--vary`."""
-    settings = _settings(study, cell)
-    if not settings:
+def _with_settings(cell: Cell, setup: Setup, run: RunConfig) -> RunConfig:
+    """The run under what `--set` and `--vary` say of the cell."""
+    if not cell.settings:
         return run
-    run = vary(run, chosen_values(run, settings))
+    run = vary(run, chosen_values(run, cell.settings))
     # of eval.transfer
     return vary(run, {"eval.digest": run_evaluation_digest(run, setup.sources)})
-
-
-def _settings(study: Study, cell: Cell) -> dict[str, str]:
-    """What `--set` and `--vary` say of a cell, by field."""
-    return {**study.settings, **study.varied_values(cell)}
 
 
 @functools.cache  # studies share runs, and a report goes through all of them
@@ -207,7 +189,7 @@ def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
     """Why a cell has no run anywhere, or no encoder here."""
     if cell.copied:
         return Reason("copied", "the paper copied it from elsewhere")
-    if setup.sources.encoder(cell.encoder) is None:
+    if setup.sources.encoder_for(cell.encoder) is None:
         words = f"scale {setup.scale.name} has no encoder in the place of {cell.encoder}"
         return Reason("no encoder", words)
     return None
@@ -268,17 +250,13 @@ def parts(study: Study) -> tuple[Study, ...]:
     if not study.varied:
         return (study,)
     studies = []
-    count = len(study.varied)
-    varied_axes = study.axes[-count:]
-    for place in product(*(axis.labels for axis in varied_axes)):
-        axes = list(study.axes[:-count])
-        for axis, label in zip(varied_axes, place, strict=True):
-            axes.append(replace(axis, labels=(label,)))
-        cells = [cell for cell in study.cells if cell.labels[-count:] == place]
-        claims = [claim for claim in study.claims if claim.cells()[0][-count:] == place]
-        reference = study.reference
-        if reference is not None:
-            reference = (*reference[:-count], *place)
+    count = len(study.axes) - len(study.varied)
+    for place in product(*(axis.labels for axis in study.axes[count:])):
+        fixed = zip(study.axes[count:], place, strict=True)
+        axes = [*study.axes[:count], *(replace(axis, labels=(label,)) for axis, label in fixed)]
+        cells = [cell for cell in study.cells if cell.labels[count:] == place]
+        claims = [claim for claim in study.claims if claim.cells()[0][count:] == place]
+        reference = study.reference and (*study.reference[:count], *place)
         part = replace(
             study, axes=tuple(axes), cells=tuple(cells), claims=tuple(claims), reference=reference
         )
@@ -288,7 +266,7 @@ def parts(study: Study) -> tuple[Study, ...]:
 
 def values(part: Study) -> str:
     """The varied values of one part of a study, as tables name them: "3e-4", "3e-4/64"."""
-    return "/".join(part.varied_values(part.cells[0]).values())
+    return "/".join(part.cells[0].labels[len(part.axes) - len(part.varied) :])
 
 
 def check_distinct(grid: Grid) -> None:

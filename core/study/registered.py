@@ -13,7 +13,6 @@ from core.errors import HOME
 from core.study.claim import Claim, Contrast, Predicate
 
 REGISTERED = HOME / "studies" / "reference" / "registered.csv"
-CHANGED = "rule changed after runs were seen"
 
 
 class Rule(NamedTuple):

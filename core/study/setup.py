@@ -22,6 +22,15 @@ class Setup:
     seeds: int
     data_options: str = ""
 
+    def command(self, *studies: str) -> str:
+        """The command that trains these studies under this setup."""
+        words = ["run_study.py", *studies, "--scale", self.scale.name]
+        if self.profile != "paper":
+            words += ["--profile", self.profile]
+        if self.data_options:
+            words.append(self.data_options)
+        return " ".join(words)
+
 
 def check_device(run: RunConfig, places: int, device: str) -> None:
     """Raise UserError for a precision that the device, `cpu` or `cuda`, does not train in, and for

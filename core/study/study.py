@@ -8,7 +8,7 @@ it does not name is the profile's. Where the code had another value there, `by_p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Annotated, Any, Literal
@@ -18,10 +18,10 @@ from core.config.methods import profile_changes
 from core.config.result import Metric
 from core.config.run import RunConfig
 from core.config.scale import Scale
-from core.config.section import Typed, one_of
+from core.config.section import Typed, fields_of, one_of
 from core.config.vary import over, vary
 from core.errors import UserError
-from core.study.axes import ENCODERS, OF_METRIC, Axis, Row, check_printed, entry, joined
+from core.study.axes import ENCODERS, OF_METRIC, Axis, Row, by_labels, joined
 from core.study.claim import Claim, Contrast, Labels, labels_of, matches
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Paper",
     "Row",
     "Study",
+    "study",
 ]
 
 # what most studies read of a run
@@ -57,25 +58,22 @@ class Paper(Typed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell(Typed):
-    """One entry of a table: its labels along the axes, what it changes in the base (paper units),
-    and what the paper printed.
+class Cell(Row):
+    """One entry of a table: its labels along the axes, what they stand for together, and what the
+    paper printed.
 
-    `by_profile` adds to `changes` under one profile, and wins. `published_runs` are the paper's
-    single runs where they are known (read off its figures). `method` None is the study's; under
-    another one the study's base changes do not apply. `metric` None is the study's. A `copied`
-    entry is what the paper took from elsewhere: shown, never run.
+    `changes` are in paper units; under another method than the study's the study's base changes do
+    not apply. `by_profile` adds to `changes` under one profile, and wins. A `copied` entry is what
+    the paper took from elsewhere: shown, never run. `published_runs` are the paper's single runs
+    where they are known (read off its figures). `settings` are the words that `--set` and `--vary`
+    give its fields.
     """
 
     labels: tuple[str, ...]
-    changes: Mapping[str, object] = field(default_factory=dict)
-    by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     published: float | None = None
     published_runs: tuple[float, ...] = ()
-    method: str | None = None
-    metric: Metric | None = None
-    encoder: Annotated[str, "one of the papers'", one_of(ENCODERS)] = "bert-base"
-    copied: bool = False
+    encoder: Annotated[str, "one of the papers'", one_of(ENCODERS)] = ENCODERS[0]
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,42 +84,26 @@ class FigureSpec(Typed):
     of `series`, and paired differences by row, a panel for each of `series`. curve: the development
     score along training, a line for each of `series`; spectrum: singular values by index, likewise.
     `base` are the labels of the cell that the others are compared with, None standing for a cell's
-    own label; without it, that is the study's reference. `against` has, by label of the series, the
-    label that it is compared with in the place of `base`, and `base_name` says what these are.
+    own label; without it, that is the study's reference.
     `curves` are the paper's own by label of the series: points of the share of the run (or of the
-    width). `names` says in figures what some labels say to a reader of the paper alone, and `note`
-    is a sentence below the figure.
+    width). `note` is a sentence below the figure.
     """
 
     kind: Literal["cells", "curve", "spectrum"] = "cells"
     x: str | None = None
     series: str | None = None
     base: tuple[str | None, ...] | None = None
-    against: Mapping[str, str] = field(default_factory=dict)
-    base_name: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study(Typed):
-    """One table: axes, base, cells, and how it is laid out.
+    """One table: axes, base, cells, and how it is laid out. `study` makes it of what a file states.
 
-    `rows` and `columns` are axes or the names of two of `axes`; either may be None. Without `cells`
-    these are the combinations of the axes' labels but those of `without` (None: any label), each
-    with the changes of its labels. `printed` has the paper's numbers by label, axis within axis, or
-    as a tuple in the order of the labels; `printed_runs` the single runs. A study that is made has
-    them in its cells, names for `rows` and `columns`, and labels alone in `axes`. What `name`,
-    `paper` and `title` leave out follows from the path of the file.
-
-    `tasks` says that the axis named `task` runs over a scale's own test sets (tests) or transfer
-    tasks (probes): `at` puts in those of the scale. `least_seeds` is how many seeds the study takes
-    whatever the scale has. With `equal_updates` batches of every size have as many steps.
-    With `units="run"` values are those that runs train with, and not the paper's, which a scale
-    changes.
-    `must_learn` are the cells (None: any label) that show whether their method learns, where that
-    is not the reference's method.
+    `rows` and `columns` are names of axes; either may be None. The labels of `reference` are those
+    of the cell that the others are compared with. `source` has the paper's facts, which whoever
+    finds the study puts in. `varied` are the fields of `--vary`, whose values are the last axes.
     """
 
     name: str = ""  # unique, e.g. mocose-table7
@@ -132,52 +114,22 @@ class Study(Typed):
     base: Mapping[str, object] = field(default_factory=dict)
     # more, under one profile
     by_profile: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    rows: Axis | str | None = None
-    columns: Axis | str | None = None
-    axes: tuple[Axis, ...] = ()
-    without: tuple[Labels, ...] = ()
-    cells: tuple[Cell, ...] = ()
-    printed: Mapping[str, object] = field(default_factory=dict)
-    printed_runs: Mapping[str, object] = field(default_factory=dict)
+    rows: str | None = None
+    columns: str | None = None
+    axes: tuple[Axis, ...]
+    cells: tuple[Cell, ...]
     metric: Metric = AVERAGE
     figure: FigureSpec | None
-    # labels of the cell that the others are compared with (the paper's best)
-    reference: Labels | str | None = None
+    reference: Labels | None = None
     must_learn: tuple[Labels, ...] = ()
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
     least_seeds: int = 1
     equal_updates: bool = False
-    units: Literal["paper", "run"] = "paper"  # of what base and cells change
     footnotes: tuple[str, ...] = ()
     order: int = 0  # among its paper's studies; equal ones: tables, figures, others, each by number
-    source: Paper | None = None  # the paper's facts, which whoever finds the study puts in
-    # what `--set` changed, as it was written
-    settings: Mapping[str, str] = field(default_factory=dict)
-    # fields of `--vary`, whose values are the last axes (`core.study.variants`)
+    source: Paper | None = None
     varied: tuple[str, ...] = ()
-
-    def check(self):
-        axes = [axis for axis in (self.rows, self.columns) if isinstance(axis, Axis)]
-        axes += self.axes
-        for name in (self.rows, self.columns):
-            if isinstance(name, str) and not axes:
-                raise UserError(f"A study has no axis {name}; state it, or name another.")
-        cells = self.cells or _combined(axes, self.without, self.metric)
-        if self.printed or self.printed_runs:
-            cells = _printed(cells, axes, self.printed, self.printed_runs)
-        settled = {
-            "rows": _name(self.rows),
-            "columns": _name(self.columns),
-            "axes": tuple(replace(axis, values={}) for axis in axes),
-            "cells": cells,
-            "reference": self.reference and labels_of(self.reference),
-            "without": (),
-            "printed": {},
-            "printed_runs": {},
-        }
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
 
     @property
     def row_axis(self) -> Axis | None:
@@ -216,11 +168,8 @@ class Study(Typed):
 
     def metric_of(self, cell: Cell) -> Metric:
         """What the entry of a cell is."""
-        return cell.metric or self.metric
-
-    def varied_values(self, cell: Cell) -> dict[str, str]:
-        """The labels of a cell along the varied axes, which are the last, by field."""
-        return dict(zip(self.varied, cell.labels[-len(self.varied) :], strict=False))
+        stated = {name: getattr(cell, name) for name in OF_METRIC if getattr(cell, name)}
+        return replace(self.metric, **stated)
 
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or
@@ -237,21 +186,21 @@ class Study(Typed):
         place = self.axes.index(axis)
 
         # The paper's cells where they are, else a cell made from the first of its row.
-        cells: dict[tuple[str, ...], Cell] = {}
-        for cell, task in product(self.cells, tasks):
-            labels = (*cell.labels[:place], task, *cell.labels[place + 1 :])
-            if labels in cells:
-                continue
-            metric = self.metric_of(cell)
-            metric = replace(metric, task=self.metric.task if task == "avg" else task)
-            cells[labels] = replace(
-                cell, labels=labels, published=None, published_runs=(), metric=metric
-            )
-        cells |= {cell.labels: cell for cell in self.cells if cell.labels in cells}
+        rows: dict[tuple[str, ...], dict[str, Cell]] = {}
+        for cell in self.cells:
+            others = (*cell.labels[:place], *cell.labels[place + 1 :])
+            rows.setdefault(others, {})[cell.labels[place]] = cell
+        cells = []
+        for labels, row in rows.items():
+            first = replace(next(iter(row.values())), published=None, published_runs=())
+            for task in tasks:
+                read = self.metric.task if task == "avg" else task
+                labelled = (*labels[:place], task, *labels[place:])
+                cells.append(row.get(task) or replace(first, labels=labelled, task=read))
 
         axes = list(self.axes)
         axes[place] = replace(axis, labels=tasks)
-        study = replace(self, axes=tuple(axes), cells=tuple(cells.values()), claims=())
+        study = replace(self, axes=tuple(axes), cells=tuple(cells), claims=())
         claims = [claim for claim in self.claims if all(map(study.matching, claim.cells()))]
         return replace(study, claims=tuple(claims))
 
@@ -303,51 +252,59 @@ class Study(Typed):
         return replace(self, axes=tuple(axes), cells=tuple(cells))
 
 
-def _name(axis: Axis | str | None) -> str | None:
-    return axis.name if isinstance(axis, Axis) else axis
+def study(
+    *,
+    rows: Axis | str | None = None,
+    columns: Axis | str | None = None,
+    axes: tuple[Axis, ...] = (),
+    without: Collection[Labels] = (),
+    cell: Callable[..., Row] | None = None,
+    printed: object = None,
+    printed_runs: object = None,
+    metric: Metric = AVERAGE,
+    reference: Labels | str | None = None,
+    **facts: Any,
+) -> Study:
+    """The study that a file states.
 
+    `rows` and `columns` are axes, or the names of two of `axes`; either may be None. The cells are
+    the combinations of the axes' labels but those of `without` (None: any label), each with the
+    changes of its labels, and with those that `cell` makes of the labels. `printed` has the paper's
+    numbers by label, axis within axis, or as a tuple in the order of the labels; `printed_runs` the
+    single runs. What `name`, `paper` and `title` leave out follows from the path of the file.
 
-def _combined(axes: list[Axis], without: tuple[Labels, ...], metric: Metric) -> tuple[Cell, ...]:
-    """A cell for each combination of labels that is not left out."""
+    Of the further facts, `tasks` says that the axis named `task` runs over a scale's own test sets
+    (tests) or transfer tasks (probes): `at` puts in those of the scale. `least_seeds` is how many
+    seeds the study takes whatever the scale has. With `equal_updates` batches of every size have as
+    many steps. `must_learn` are the cells (None: any label) that show whether their method learns,
+    where that is not the reference's method.
+    """
+    axes = (*(axis for axis in (rows, columns) if isinstance(axis, Axis)), *axes)
+    numbers = by_labels("printed", printed, axes, every=True)
+    runs = by_labels("printed_runs", printed_runs, axes, every=False)
     cells = []
     for labels in product(*(axis.labels for axis in axes)):
+        number = numbers.get(labels)
         if any(matches(some, labels) for some in without):
+            if number is not None:
+                raise UserError(
+                    f"A number is printed for {'/'.join(labels)}, which is no cell; leave it out."
+                )
             continue
-        row = joined(axes, labels)
-        read = {name: getattr(row, name) for name in OF_METRIC if getattr(row, name)}
-        cell = Cell(
-            labels=labels,
-            changes=row.changes,
-            by_profile=row.by_profile,
-            method=row.method,
-            encoder=row.encoder or "bert-base",
-            metric=replace(metric, **read) if read else None,
-            copied=row.copied,
-        )
-        cells.append(cell)
-    return tuple(cells)
-
-
-def _printed(
-    cells: tuple[Cell, ...], axes: list[Axis], numbers: object, runs: object
-) -> tuple[Cell, ...]:
-    """The cells with the paper's numbers. Raises UserError for numbers of no cell."""
-    check_printed("printed", numbers or None, axes, every=True)
-    check_printed("printed_runs", runs or None, axes, every=False)
-    by_labels = {cell.labels: cell for cell in cells}
-    for labels in product(*(axis.labels for axis in axes)):
-        published: dict[str, Any] = {}
-        if numbers:
-            published["published"] = entry(numbers, axes, labels)
-        if runs:
-            published["published_runs"] = entry(runs, axes, labels) or ()
-        if labels in by_labels:
-            by_labels[labels] = replace(by_labels[labels], **published)
-        elif any(value not in (None, ()) for value in published.values()):
-            raise UserError(
-                f"A number is printed for {'/'.join(labels)}, which is no cell; leave it out."
-            )
-    return tuple(by_labels.values())
+        row = joined(axes, labels, cell)
+        stated = {name: getattr(row, name) for name in fields_of(Row)}
+        stated["encoder"] = row.encoder or ENCODERS[0]
+        single = runs.get(labels) or ()
+        cells.append(Cell(labels=labels, published=number, published_runs=single, **stated))
+    return Study(
+        rows=rows.name if isinstance(rows, Axis) else rows,
+        columns=columns.name if isinstance(columns, Axis) else columns,
+        axes=tuple(replace(axis, labels=tuple(axis.labels)) for axis in axes),
+        cells=tuple(cells),
+        metric=metric,
+        reference=None if reference is None else labels_of(reference),
+        **facts,
+    )
 
 
 def short(suffix: str) -> str:
@@ -360,19 +317,15 @@ def short(suffix: str) -> str:
 
 
 # the baseline of both papers: what it gains over the untrained encoder is the bar for other methods
-SIMCSE = Study(
+SIMCSE = study(
     name="simcse-alone",
     paper="ours",
     title="SimCSE alone",
     method="simcse",
     caption="The baseline of both papers, whose gain is the bar for other methods",
-    axes=(Axis(name="method", title="Method", labels=("SimCSE",)),),
-    rows="method",
-    columns=None,
+    rows=Axis("method", "Method", ("SimCSE",)),
     figure=None,
-    cells=(Cell(labels=("SimCSE",)),),
     metric=Metric(task="avg", title="Average"),
-    reference=None,
     footnotes=(
         "A method counts as learning if it gains more than a third of what SimCSE gains here.",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +11,7 @@ from core.config.run import RunConfig
 from core.config.vary import has, parsed, reads, vary, written
 from core.errors import UserError
 from core.study.claim import Claim, Contrast, Term, changed
-from core.study.grid import chosen_values, resolve_cells
+from core.study.grid import chosen_values, resolve
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Study, short
 
@@ -22,113 +22,104 @@ RunsByLabels = Mapping[tuple[str, ...], RunConfig]
 def varied(
     study: Study, setup: Setup, settings: Sequence[str], fields: Sequence[str] = ()
 ) -> Study:
-    """The study under `--set`'s settings, with `--vary`'s fields as axes. Raises UserError."""
-    for make, texts in ((with_settings, settings), (with_axes, fields)):
-        if not texts:
-            continue
-        cells = resolve_cells(study, replace(setup, seeds=1)).available
-        if not cells:
-            raise UserError(
-                f"{study.name} has no cell for scale {setup.scale.name}; choose another --scale."
-            )
-        study = make(study, texts, {cell.cell.labels: cell.config(0) for cell in cells})
-    return study
+    """The study under `--set`'s settings, with an axis for each `FIELD=a,b,c` of `--vary`, under a
+    name of its own; several fields make a grid. A field that has one value is set.
 
-
-def with_settings(study: Study, settings: Sequence[str], runs: RunsByLabels) -> Study:
-    """The study under `--set`'s settings, under a name of its own and without the paper's numbers.
-
-    A setting changes the runs that have its field; a footnote names the rows of the others. Raises
-    UserError for a field that no run has, or that the study itself varies.
+    A setting changes the runs that have its field, and a footnote names the rows of the others.
+    `--set` leaves out the paper's numbers; with `--vary` alone a cell keeps its number where it has
+    the study's own value. Raises UserError for a wrong field or value.
     """
-    words = _chosen_words(study, "--set", settings, runs)
-    suffix = short(",".join(sorted(f"{path}={word}" for path, (word,) in words.items())))
+    study = study.at(setup.scale)
+    cells = resolve(study, replace(setup, seeds=1)).available
+    if not cells:
+        raise UserError(
+            f"{study.name} has no cell for scale {setup.scale.name}; choose another --scale."
+        )
+    runs = {cell.cell.labels: cell.config(0) for cell in cells}
+    words: dict[str, tuple[str, ...]] = {}  # values by field
+    for text in settings:
+        words |= _given(study, runs, words, text, [text.partition("=")[2]])
+    for text in fields:
+        words |= _given(study, runs, words, text, text.partition("=")[2].split(","))
+    footnotes = (*study.footnotes, *_unchanged(words, runs))
+    chosen = {path: values[0] for path, values in words.items() if len(values) == 1}
+    several = {path: values for path, values in words.items() if len(values) > 1}
+    if chosen:
+        study = _set(study, chosen)
+    if several:
+        study = _with_axes(study, several, runs)
+    return replace(study, footnotes=footnotes)
+
+
+def _set(study: Study, settings: Mapping[str, str]) -> Study:
+    """The study under settings."""
+    suffix = short(",".join(sorted(f"{path}={word}" for path, word in settings.items())))
+    study = study.without_paper()
     return replace(
-        study.without_paper(),
+        study,
         name=f"{study.name}@{suffix}",
         title=f"{study.title} with {suffix}",
-        settings={path: word for path, (word,) in words.items()},
-        footnotes=(*study.footnotes, *_unchanged(words, runs)),
+        cells=tuple(replace(cell, settings=settings) for cell in study.cells),
     )
 
 
-def with_axes(study: Study, fields: Sequence[str], runs: RunsByLabels) -> Study:
-    """The study with an axis for each `FIELD=a,b,c`, under a name of its own; several fields make a
-    grid.
-
-    A cell without the field has the same run at each value. A paper's number stays where a cell has
-    the study's own value. Raises UserError for a wrong field or value.
-    """
-    words = _chosen_words(study, "--vary", fields, runs)
-    for path, values in words.items():
-        if len(values) == 1:
-            raise UserError(f"--vary {path}={values[0]} gives one value; use --set for one value.")
-    fields = [f"{path}={','.join(values)}" for path, values in words.items()]
-    places = list(product(*words.values()))  # the values at each place of the grid
+def _with_axes(study: Study, fields: Mapping[str, tuple[str, ...]], runs: RunsByLabels) -> Study:
+    """The study at each combination of these values, which are its last axes. A cell without the
+    field has the same run at each value."""
     cells = []
     claims: list[Claim] = []
-    for place in places:
-        settings = dict(zip(words, place, strict=True))
+    for place in product(*fields.values()):
+        settings = dict(zip(fields, place, strict=True))
         for cell in study.cells:
             run = runs.get(cell.labels)
             if run is not None and vary(run, chosen_values(run, settings)) != run:
                 cell = replace(cell, published=None, published_runs=())
-            cells.append(replace(cell, labels=cell.labels + place))
+            labels = cell.labels + place
+            cells.append(replace(cell, labels=labels, settings={**cell.settings, **settings}))
         claims += [_claim_at(claim, place) for claim in study.claims]
-    new_axes = [Axis(name=path, title=path, labels=values) for path, values in words.items()]
-    any_value = (None,) * len(words)
+    texts = [f"{path}={','.join(words)}" for path, words in fields.items()]
+    any_value = (None,) * len(fields)
     return replace(
         study,
-        name=f"{study.name}@by-{short(','.join(fields))}",
-        title=f"{study.title} by {', '.join(words)}",
-        varied=tuple(words),
+        name=f"{study.name}@by-{short(','.join(texts))}",
+        title=f"{study.title} by {', '.join(fields)}",
+        varied=tuple(fields),
         cells=tuple(cells),
-        axes=(*study.axes, *new_axes),
-        figure=study.figure and _figure(study, study.figure, list(words)),
+        axes=(*study.axes, *(Axis(path, path, words) for path, words in fields.items())),
+        figure=study.figure and _figure(study, study.figure, list(fields)),
         claims=tuple(claims),
         reference=study.reference and (*study.reference, *any_value),
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),
-        footnotes=(*study.footnotes, *_unchanged(words, runs)),
     )
 
 
-def _chosen_words(
-    study: Study, option: str, texts: Sequence[str], runs: RunsByLabels
+def _given(
+    study: Study, runs: RunsByLabels, before: Collection[str], text: str, values: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """By field, the values that a user wrote. Raises UserError for a field that no run has, that
-    the study varies, or that comes twice."""
-    words: dict[str, tuple[str, ...]] = {}
-    for text in texts:
-        path, _, typed = text.partition("=")
-        path = path.strip()
-        if option == "--vary":
-            example = "a,b,c, such as train.learning_rate=3e-4,1e-3"
-            values = [word.strip() for word in typed.split(",")]
-        else:
-            example = "VALUE, such as loss.temperature=0.1"
-            values = [typed.strip()]
-        if not path or not all(values):
-            raise UserError(f"{option} takes FIELD={example}, not {text[:80]!r}.")
-        if path in words:
-            raise UserError(f"{option} gives {path} twice; give it once.")
-        if path in study.settings:
-            raise UserError(f"--set and --vary both give {path}; leave one of them out.")
-        if _varies(study, path):
-            raise UserError(
-                f"{path} is what {study.name} varies; set another field, or run another study."
-            )
-        if path in SETTLED:
-            raise UserError(f"{path} cannot be set: {SETTLED[path]} settles it; change that.")
-        # A run that has the field, else one that has the section; `parsed` refuses other fields.
-        section = path.partition(".")[0]
-        run = max(
-            runs.values(),
-            key=lambda run: (reads(run, path), has(run, path), has(run, section)),
+    """The values, each once, of the field in `FIELD=…`. Raises UserError for a field that no run
+    reads, that the study varies, or that is among those given `before`."""
+    path = text.partition("=")[0].strip()
+    values = [value.strip() for value in values]
+    if not path or not all(values):
+        raise UserError(
+            f"{text[:80]!r} names no field and value; write --set loss.temperature=0.1, or --vary "
+            "train.learning_rate=3e-4,1e-3."
         )
-        if has(run, path) and not reads(run, path):
-            raise UserError(f"No row of {study.name} reads {path}; set another field.")
-        words[path] = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
-    return words
+    if path in before:
+        raise UserError(f"{path} is given twice; give it once.")
+    if _varies(study, path):
+        raise UserError(
+            f"{path} is what {study.name} varies; set another field, or run another study."
+        )
+    if path in SETTLED:
+        raise UserError(f"{path} cannot be set: {SETTLED[path]} settles it; change that.")
+    # A run that reads the field, else one that has the section; `parsed` refuses other fields.
+    section = path.partition(".")[0]
+    run = max(runs.values(), key=lambda run: (reads(run, path), has(run, section)))
+    words = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
+    if not reads(run, path):
+        raise UserError(f"No row of {study.name} reads {path}; set another field.")
+    return {path: words}
 
 
 def _varies(study: Study, path: str) -> bool:
@@ -173,7 +164,7 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
     """The study's figure with a panel for each value of the first field; curves have a line for
     each cell."""
     base = figure.base and (*figure.base, *(None for _ in varied))
-    figure = replace(figure, base=base, against={}, base_name="")
+    figure = replace(figure, base=base)
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={})
     if figure.series is not None or figure.x == "task" or len(varied) > 1:

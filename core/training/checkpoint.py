@@ -15,7 +15,6 @@ import mmap
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -23,15 +22,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from core.config.identity import NUMERICS, run_id
+from core.config.identity import NUMERICS
 from core.config.method_code import code_digest
 from core.config.result import Row
-from core.config.run import Execution, RunConfig
 from core.errors import UserError
 from core.evaluation.scoring import Candidate
 from core.store.files import regular, whole
-from core.store.store import Store
 from core.training.provenance import CODE
+from core.training.run import Run
 
 SEAL_BYTES = 64
 
@@ -87,15 +85,13 @@ class CheckpointFile:
     restores the model of an earlier attempt.
 
     A file that is damaged, or belongs to another run, kind of device or code of the method, is set
-    aside, and `note` gets a sentence. Without `checkpoint_minutes` an earlier attempt's file is
+    aside, which the run notes. Without `checkpoint_minutes` an earlier attempt's file is
     used, and none is written.
     """
 
-    def __init__(
-        self, config: RunConfig, execution: Execution, model: nn.Module, note: Callable[[str], None]
-    ):
-        self.device = torch.device(execution.device)
-        self._note = note
+    def __init__(self, run: Run, model: nn.Module):
+        self.device = run.device
+        self._note = run.note
         self.rows: list[Row] = []  # of the run so far; the job adds to them
         # of earlier attempts
         self.step = 0
@@ -104,15 +100,15 @@ class CheckpointFile:
         self.codes = {CODE}  # of this and earlier attempts
         self.asked = False  # whether the process was asked to end
         self._owner = {
-            "run_id": run_id(config),
+            "run_id": run.id,
             "numerics": NUMERICS,
             "device": self.device.type,
-            "code of the method": code_digest(config.method),
+            "code of the method": code_digest(run.config.method),
         }
-        self._every = (execution.checkpoint_minutes or math.inf) * 60  # seconds
+        self._every = (run.execution.checkpoint_minutes or math.inf) * 60  # seconds
         self._began = self._wrote = time.monotonic()
-        self._store = Store(execution.results_dir, None)
-        self._path = self._store.path("checkpoints", run_id(config))
+        self._store = run.store
+        self._path = run.store.path("checkpoints", run.id)
         self._left: dict | None = None
         if self._path.exists():
             before = copy.deepcopy(model.state_dict())
@@ -120,7 +116,7 @@ class CheckpointFile:
                 self._take_over(model)
             except Exception as error:  # torch and the unpickler have errors of many kinds
                 model.load_state_dict(before)
-                note(f"starts from nothing, since {self._unfit(error)}")
+                run.note(f"starts from nothing, since {self._unfit(error)}")
 
     def _take_over(self, model: nn.Module) -> None:
         """Restore the model of the earlier attempt, and then what is known of it."""
@@ -174,8 +170,8 @@ class CheckpointFile:
         return self.asked or time.monotonic() - self._wrote >= self._every
 
     def write(self, at: TrainingState, model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-        """Write the state of the run. A full disk costs no more than the checkpoint, and `note`
-        gets a sentence. If the process was asked to end, it ends here."""
+        """Write the state of the run. A full disk costs no more than the checkpoint, which the
+        run notes. If the process was asked to end, it ends here."""
         content = {
             **self._owner,
             **at._asdict(),

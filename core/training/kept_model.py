@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 
-from core.config.identity import canonical_json, run_id
-from core.config.run import Execution, RunConfig
+from core.config.identity import canonical_json
 from core.data.encoders import ENCODER_FILES
 from core.encoder.any import encoder_over
 from core.encoder.packing import Packed
@@ -20,7 +18,7 @@ from core.errors import printable, refusing
 from core.evaluation.encoding import load_checkpoint
 from core.methods.contrastive import Contrastive
 from core.store.files import AGAIN, whole
-from core.store.store import Store
+from core.training.run import Run
 
 CARD = """# Run {run}
 
@@ -41,23 +39,11 @@ VECTORS = {"cls": "[CLS]", "mean": "the mean of the tokens"}
 CLOSE = 1e-4  # of a vector's largest number: two ways of pooling that differ less are the same
 
 
-def keep_model(
-    config: RunConfig,
-    execution: Execution,
-    model: Contrastive,
-    source: Path,
-    step: int,
-    pooling: str = "cls",
-) -> None:
-    """Write the model's encoder with its present weights, unless the run scores a head behind it.
-
-    `source` is the folder of the encoder that the run started from, `pooling` a name of VECTORS.
-    Raises UserError if it cannot be written.
-    """
-    if not config.keepable:
-        return
-    kept = load_checkpoint(source, pooling="cls")
-    run = run_id(config)
+def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
+    """Write the model's encoder with its weights, those after `step`. `pooling` is a name of
+    VECTORS. Raises UserError if it cannot be written."""
+    config = run.config
+    kept = load_checkpoint(run.encoder_folder, pooling="cls")
     encoder = encoder_over(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
 
@@ -78,25 +64,27 @@ def keep_model(
     if config.disturbed:
         warning = WARNING
     card = CARD.format(
-        run=run,
+        run=run.id,
         vector=VECTORS[pooling],
         method=config.method,
         scale=config.scale,
         step=step,
         steps=config.train.steps,
-        encoder=printable(execution.encoder_name) or "its encoder",
+        encoder=printable(run.encoder_name) or "its encoder",
         warning=warning,
     )
 
     # the folder
-    store = Store(execution.results_dir, None)
-    store.check_there()
-    with whole(store.path("models", run), folder=True) as folder:
+    run.store.check_there()
+    with whole(run.store.path("models", run.id), folder=True) as folder:
         with refusing(f"{folder} could not be written", f"make space and {AGAIN}", SafetensorError):
             kept.model.save_pretrained(folder)  # which wraps the system's errors
         for name in ENCODER_FILES:
-            if name not in ("config.json", "model.safetensors") and (source / name).is_file():
-                shutil.copyfile(source / name, folder / name)
+            if (
+                name not in ("config.json", "model.safetensors")
+                and (run.encoder_folder / name).is_file()
+            ):
+                shutil.copyfile(run.encoder_folder / name, folder / name)
         (folder / "run.json").write_text(canonical_json(config) + "\n")
         (folder / "README.md").write_text(card, encoding="utf-8")
         (folder / "1_Pooling").mkdir()

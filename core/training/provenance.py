@@ -13,18 +13,17 @@ from importlib import metadata
 import torch
 
 from core.config.method_code import code_digest
-from core.config.run import Execution, RunConfig
 from core.encoder.processor import processor
 from core.encoder.tokens import TokenTable
 from core.store import code
+from core.training.run import Run
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 CODE = code.digest()  # of the files that this process imports, which may change while it trains
 
 
 def run_provenance(
-    config: RunConfig,
-    execution: Execution,
+    run: Run,
     seconds: dict[str, float],
     rewritten: TokenTable | None,
     codes: Collection[str],
@@ -32,13 +31,13 @@ def run_provenance(
     """Provenance of the run that just ended in this process. `rewritten` is the target view's own
     text, if any: a model may write another text on another device. `codes` are digests of the code
     of this and earlier attempts."""
+    execution = run.execution
     if execution.device == "cuda":
         name = torch.cuda.get_device_name()
         peak = torch.cuda.max_memory_allocated()
     else:
         name = platform.machine()
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    others = {digest: other for digest, _, other in execution.other_encoders}
     provenance: dict[str, object] = {}
     if execution.device == "cuda":
         provenance["gpu_runs"] = execution.gpu_runs
@@ -55,8 +54,8 @@ def run_provenance(
         "host": socket.gethostname(),
         "commit": code.current_commit(),
         "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
-        "method_code": code_digest(config.method),
-        "encoder": others.get(config.encoder.digest, execution.encoder_name),
+        "method_code": code_digest(run.config.method),
+        "encoder": run.encoder_name,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
         "peak_memory_bytes": peak,
     }

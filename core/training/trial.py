@@ -1,326 +1,390 @@
-"""A trial of a method before its first run: a few steps on a few sentences, and a sentence for each
-mistake that would give wrong numbers without a word.
+"""A trial of a method before its first run: short runs on a few sentences that are to agree, and a
+sentence for the first mistake that would give wrong numbers without a word.
 
     python -m core.training.trial < request    # as core.runner.trials starts it
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import difflib
 import inspect
+import io
 import json
 import math
 import os
+import re
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, repeat
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from core.config import methods
 from core.config.identity import from_canonical_json
+from core.config.methods import own_sections
 from core.config.run import Execution, RunConfig
-from core.encoder.packing import pack
+from core.config.vary import vary
+from core.encoder.bert import Encoder
+from core.encoder.packing import Packed, pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
-from core.errors import UserError, counted, fault, place, say
-from core.methods.contrastive import Contrastive
-from core.training.attributes import attributes_of, unregistered
-from core.training.rehearsal import STEPS, TRIAL_RATE, Material, Training, WatchedStep
-from core.training.step import own_stream
+from core.encoder.tokens import TokenTable
+from core.errors import UserError, fault, place, say
+from core.methods.contrastive import Contrastive, Terms, TrainingText
+from core.methods.simcse.model import Views
+from core.training.job import load_encoder, new_model, training_text_of
+from core.training.optimiser import adamw
+from core.training.run import Run
+from core.training.step import Step, own_stream, step_for
 from core.training.trainer import training_batches
 
-SCORED_PARTS = 8  # sentences whose vectors are compared
+STEPS = 3
+SENTENCES = 16  # of a step
+SCORED = 8  # sentences whose vectors are compared
+RATE = 1e-4  # of the steps: enough to move every weight, and too little to diverge
 NEAR = 1e-3  # of a vector's largest number: other batches round otherwise
+SAME = 1e-4  # of a loss: less is no difference
 REPLAY = 1e-2  # of a loss: a replayed step in bf16 rounds otherwise
-COPY = "register_buffer and change it in place, such as self.x.copy_(…)"
+LINES = {  # that a method's files should not have
+    r"manual_seed|random\.seed|default_rng\(\d|RandomState\(\d": "sets a seed of its own, which all "
+    "seeds of a run share; leave it out, or use torch_stream",
+    r"core\.data\.(sts|transfer|own_data)|core\.evaluation": "reads what runs are scored with; train "
+    "on the text alone",
+    r"os\.environ|getenv": "reads a variable that the run's name does not hold; make it a field of "
+    "a section",
+}
+
+
+class Check(NamedTuple):
+    """Whether something is wrong, the hooks of which the first one that the method states is named,
+    and what to say."""
+
+    wrong: object
+    hooks: str
+    words: str
+
+
+class Material(NamedTuple):
+    """What a trial is made of: a run of few sentences a step, its encoder and text."""
+
+    config: RunConfig
+    encoder: Encoder
+    text: TrainingText
+    device: torch.device
+
+    @classmethod
+    def of(cls, config: RunConfig, execution: Execution) -> Material:
+        """Load what a run needs. Raises UserError for data that is not what the run names."""
+        run = Run(config, execution)
+        torch.set_num_threads(execution.threads)
+        encoder, tokenizer = load_encoder(run)
+        text = training_text_of(run, tokenizer)
+        columns = list(text.columns)
+        for number in range(len(columns) + 1, config.columns):  # made up of other sentences
+            columns.append(moved(text.table, number))
+        steps = max(config.train.steps, 2 * STEPS)
+        size = min(config.train.batch_size, SENTENCES)
+        with contextlib.suppress(UserError):  # its method may need larger batches
+            config = vary(config, {"train.batch_size": size})
+        config = vary(config, {"train.steps": steps})
+        return cls(config, encoder, text._replace(columns=tuple(columns)), run.device)
+
+    def batches(self, done: int = 0, steps: int = STEPS) -> Iterator[tuple]:
+        """The arguments of `loss` for the steps after the first `done`, up to `steps`."""
+        made = training_batches(self.config, self.text, self.device, done)
+        return islice(made, steps - done)
+
+    def model(self, seed: int = 0) -> Contrastive:
+        """A new model, under a further seed of new weights."""
+        config = vary(self.config, {"seed.model": self.config.seed.model + seed})
+        return new_model(config, copy.deepcopy(self.encoder), self.device).train()
+
+    def tokens(self) -> list[int]:
+        """A checksum of the token ids of the text and of each of its columns."""
+        return [zlib.crc32(table.ids.data) for table in (self.text.table, *self.text.columns)]
+
+
+def moved(table: TokenTable, by: int) -> TokenTable:
+    """The same sentences, each so many places earlier; the first ones come last."""
+    by %= len(table)
+    lengths = np.roll(np.diff(table.offsets), -by)
+    ids = np.roll(table.ids, -int(table.offsets[by]))
+    return TokenTable(ids, np.concatenate([[0], np.cumsum(lengths)]))
+
+
+class Training:
+    """A model and the losses of a few steps. `captures`: whether a GPU replays steps; None: as in
+    a run."""
+
+    def __init__(self, material: Material, captures: bool | None = None):
+        self.material = material
+        self.captures = captures
+        self.losses: list[float] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        train = self.material.config.train
+        self.model = self.material.model()
+        self.optimiser = adamw(train, self.model, self.model.new_layers())
+        self.step = step_for(train, self.model, self.optimiser, self.material.device)
+        if self.captures is not None:
+            self.step = Step(train, self.model, self.optimiser, None, self.captures)
+
+    def advance(self, batches: Iterable[tuple], scored: list[np.ndarray] | None = None) -> Training:
+        """Train on these batches; before each, score some sentences."""
+        for batch in batches:
+            if scored:
+                vectors(self.model, scored)
+            self.losses.append(float(self.step(batch, RATE)))
+        return self
+
+    def resume(self) -> None:
+        """Go on as a run that reads its state from a file."""
+        file = io.BytesIO()
+        torch.save([self.model.state_dict(), self.optimiser.state_dict()], file)
+        file.seek(0)
+        self._begin()
+        for part, state in zip(
+            (self.model, self.optimiser), torch.load(file, weights_only=True), strict=True
+        ):
+            part.load_state_dict(state)
 
 
 def trial(config: RunConfig, execution: Execution) -> list[str]:
-    """What is wrong with the method of a run, in sentences with file and line. Raises UserError for
-    data that is not what the run names, and MemoryError."""
+    """What is wrong with the method of a run, in a sentence with file and line. Raises UserError
+    for data that is not what the run names, and MemoryError."""
     if not config.trains:
         return []
     material = Material.of(config, execution)
-    content = _token_digests(material)
     try:
+        kind = methods.model(config.method).Model
         with own_stream(material.device):
-            sentences = _sentences(material)
-        if _token_digests(material) != content:
-            where = _place_in_file(methods.model(config.method).Model, r"\s*def (views|batch)\b")
-            sentences.append(
-                f"{where}: the tokens of the text are not what they were before the steps; write "
-                "into a copy, such as tokens.copy()."
-            )
-        return sentences
+            for wrong, hooks, words in chain(_lines(config.method), _checks(material)):
+                if wrong:
+                    return [f"{_place(kind, hooks)}: {words}."]
     except UserError as error:
         return [str(error)]
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except (Exception, SystemExit) as error:  # whatever a method's code does
         return [_fault(config.method, error)]
-
-
-def _sentences(material: Material) -> list[str]:
-    """The checks, in an order in which a mistake is named before what follows from it."""
-    first = Training(material)
-    model = first.model
-    loose = [
-        f"{_attribute(model, name)}: self.{name} holds layers or weights that the model does not "
-        "know, so they are not trained; use nn.ModuleList, nn.ModuleDict or nn.Parameter."
-        for name in unregistered(model)
-    ]
-    modes = {name: module.training for name, module in model.named_modules()}
-    first.advance(1)
-    if not math.isfinite(first.losses[0]):
-        return [*loose, _not_finite(model, first.losses[0])]
-    left = _modes(model, modes)
-    if left:
-        return [*loose, *left]
-    first.advance(1)
-    middle = first.state()
-    first.advance(STEPS - 2)
-    second = Training(material)
-    second.advance(STEPS)
-    if first.losses != second.losses:
-        where = _place_in_file(
-            model, r".*(default_rng|Random\(|urandom|secrets|time\(|Generator\()"
-        )
-        sentence = (
-            f"{where}: two trainings of one seed differ; draw from rng in views, and elsewhere "
-            "from torch, numpy or random without a generator of your own, or from torch_stream."
-        )
-        return [*loose, sentence]
-    sentences = [*loose, *_untrained(material, model)]
-    sentences += _unread_views(material, model)
-    sentences += _resumed(material, first, middle)
-    sentences += _scored(material, model, second)
-    if material.device.type == "cuda" and model.capturable:
-        sentences += replayed(model, lambda captures: losses_of(material, captures))
-    return sentences
-
-
-def _not_finite(model: Contrastive, loss: float) -> str:
-    """What to say of the first step's loss that is no finite number."""
-    for name, value in model.term_means().items():
-        if not math.isfinite(value):
-            where = _place_in_file(model, r"\s*def extra\b")
-            return f"{where}: the term {name} of the first step is {value}; correct it."
-    where = _place_in_file(model, r"\s*def (contrast|loss)\b")
-    return f"{where}: the loss of the first step is {loss}; correct it."
-
-
-def _token_digests(material: Material) -> list[int]:
-    """The content of the text's tables, which no step may change."""
-    tables = (material.text.table, *material.text.columns)
-    return [zlib.crc32(table.ids.data) for table in tables]
-
-
-def _untrained(material: Material, model: Contrastive) -> list[str]:
-    """Whether no step moved the encoder."""
-    before = material.encoder.to(material.device).parameters()
-    for old, new in zip(before, model.encoder.parameters(), strict=True):
-        if not torch.equal(old, new):
-            return []
-    where = _place_in_file(model, r"\s*def (contrast|loss|pooled|pool)\b")
-    sentence = (
-        f"{where}: {STEPS} steps move no weight of the encoder; let the loss depend on it, without "
-        "detach() or no_grad()."
-    )
-    return [sentence]
-
-
-def _modes(model: Contrastive, before: Mapping[str, bool]) -> list[str]:
-    """Whether a step left the model, or a part of it, in another mode."""
-    for name, module in model.named_modules():
-        if before.get(name, module.training) != module.training:
-            where = _place_in_file(model, r".*\.(eval|train)\(")
-            sentence = (
-                f"{where}: a step leaves {name or 'the model'} in another mode, so later steps "
-                "have other dropout; put it back as it was."
-            )
-            return [sentence]
     return []
 
 
-def _unread_views(material: Material, model: Contrastive) -> list[str]:
-    """Views that `contrast` gets and does not read: the loss is the same whatever they are."""
-    contrast = getattr(model, "contrast", None)
-    if contrast is None or "extra" in vars(type(model)) or material.device.type != "cpu":
-        return []
-    calls: list[tuple[Tensor, ...]] = []
-    state = copy.deepcopy(model.state_dict())
-
-    def recorded(*pooled: Tensor) -> Tensor:
-        calls.append(tuple(view.detach() for view in pooled))
-        return contrast(*pooled)
-
-    model.contrast = recorded  # type: ignore[assignment]
-    batch = next(training_batches(material.config, material.text, material.device))
-    with torch.no_grad():
-        model.loss(*batch)
-    del model.contrast
-    noise = torch.Generator().manual_seed(0)
-    where = _place_in_file(model, r"\s*def contrast\b")
-    sentences = []
-
-    def loss(views: tuple[Tensor, ...]) -> float:
-        model.load_state_dict(state)
-        seed_libraries(0, "views")
-        with torch.no_grad():
-            return float(contrast(*views))
-
-    for views in calls[:1]:
-        usual = loss(views)
-        for number, view in enumerate(views):
-            drawn = torch.randn(view.shape, generator=noise).to(view)
-            if loss((*views[:number], drawn, *views[number + 1 :])) == usual:
-                sentences.append(
-                    f"{where}: the loss is the same whatever view {number + 1} of {len(views)} is; "
-                    "read it, or make fewer views."
-                )
-    model.load_state_dict(state)
-    return sentences
+def _lines(name: str) -> Iterator[Check]:
+    """Lines of the method's own files that would go unnoticed in a short run."""
+    for file in sorted(methods.folder(name).glob("[!.]*.py")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            for pattern, words in LINES.items():
+                found = re.search(pattern, line.partition("#")[0])
+                yield Check(found, f"{file.name}:{line.strip()}", words)
 
 
-def _resumed(material: Material, whole: Training, content: dict[str, Any]) -> list[str]:
-    """What a run that goes on from a checkpoint would lose, and what a CUDA graph would freeze."""
+def _checks(material: Material) -> Iterator[Check]:
+    """What may be wrong, in an order in which a mistake is named before what follows from it."""
+    before = material.tokens()
+    whole = Training(material)
     model = whole.model
-    resumed = Training(material, done=STEPS - 1)
-    try:
-        resumed.resume(content)
-    except Exception as error:  # torch's readers have errors of many kinds
-        where = _place_in_file(model, r"\s*def (get|set)_extra_state\b")
-        reason = " ".join(str(error).split())[:150]
-        return [f"{where}: a checkpoint's state cannot be read back ({reason}); keep tensors."]
-    resumed.advance(1)
-    left = attributes_of(resumed.model)
-    lost = {name for name, value in attributes_of(model).items() if left.get(name) != value}
-    sentences = []
-    for name in sorted(lost):
-        sentences.append(
-            f"{_attribute(model, name)}: self.{name} is no part of the state, so a resumed run "
-            f"loses it; use {COPY}."
-        )
-    if not lost and resumed.losses != whole.losses[-1:]:
-        where = _place_in_file(model, r"\s*def (loss|contrast|views|batch)\b")
-        sentences.append(
-            f"{where}: a resumed run has other losses than an undisturbed one; keep in buffers "
-            "what one step leaves for the next."
-        )
-    if model.capturable and isinstance(whole.step, WatchedStep):
-        for name in sorted(whole.step.frozen - lost):
-            sentences.append(
-                f"{_attribute(model, name)}: self.{name} changes in a step, and a GPU's replayed "
-                f"steps would freeze it; use {COPY}, or set capturable = False."
-            )
-    return sentences
+    if isinstance(model, Views):
+        yield from _names(type(model))
+    for name, value in vars(model).items():
+        layers = isinstance(value, (list, tuple)) and any(isinstance(x, nn.Module) for x in value)
+        words = f"self.{name} holds layers that the model does not know, so they are not trained"
+        yield Check(layers, "build", f"{words}; use nn.ModuleList")
+    whole.advance(material.batches())
+    counts = getattr(model, "terms", Terms()).counts.values()
+    names = "extra gives other terms in one step than in the next; give each step the same names"
+    yield Check(any(count < STEPS for count in counts), "extra", names)
+    for name, number in {"contrast": whole.losses[0], **model.term_means()}.items():
+        hook = name if name == "contrast" else "extra"
+        finite = math.isfinite(number)
+        yield Check(not finite, hook, f"{name} is {number} in the first step; correct it")
+    yield Check(
+        Training(material).advance(material.batches()).losses != whole.losses,
+        "views pooled contrast",
+        "two trainings of one seed differ; draw from rng in views, and elsewhere from torch, numpy "
+        "or random without a generator of your own, or from torch_stream",
+    )
+    written = "the tokens were written into; write into a copy"
+    yield Check(material.tokens() != before, "views batch", written)
+    old = material.encoder.to(material.device).parameters()
+    yield Check(
+        all(map(torch.equal, old, model.encoder.parameters())),
+        "contrast",
+        f"{STEPS} steps move no weight of the encoder; let the loss depend on it, without detach() "
+        "or no_grad()",
+    )
+    scored = Training(material).advance(material.batches(), _sentences(material))
+    disturbed = "checks disturb the training; change nothing while scoring"
+    yield Check(scored.losses != whole.losses, "sentence_vectors pool", disturbed)
+    resumed = Training(material).advance(material.batches(steps=STEPS - 1))
+    resumed.resume()
+    yield Check(
+        resumed.advance(material.batches(STEPS - 1)).losses != whole.losses,
+        "contrast build",
+        "a resumed run has other losses than an undisturbed one; keep in buffers (register_buffer) "
+        "what one step leaves for the next, and leave each part in its mode",
+    )
+    yield from _seeded(material)
+    yield from _scored(material, model)
+    yield from _compared(material)
+    yield from _replayed(material, model)
 
 
-def _scored(material: Material, model: Contrastive, later: Training) -> list[str]:
-    """What is wrong with the vectors that are scored. `later` has trained as many steps."""
-    if model.draws_when_scored or model.scored_by_slot:
-        return []
-    where = _place_in_file(model, r"\s*def (sentence_vectors|pool)\b")
-    texts = [material.text.table[i] for i in range(min(SCORED_PARTS, len(material.text.table)))]
-    batch = pack(texts, material.device)
-    before = attributes_of(model)
+def _names(kind: type) -> Iterator[Check]:
+    """Functions whose name is nearly a hook's."""
+    hooks = [name for name in vars(Views) if not name.startswith("_")]
+    for name, value in vars(kind).items():
+        near = difflib.get_close_matches(name.strip("_"), hooks, n=1, cutoff=0.7)
+        if inspect.isfunction(value) and near and name not in hooks and near[0] not in vars(kind):
+            yield Check(True, name, f"{name} is no hook; did you mean {near[0]}?")
+
+
+def _seeded(material: Material) -> Iterator[Check]:
+    """New layers that are the same under two seeds of new weights."""
+    pretrained = [*material.encoder.parameters()]
+    layers = [material.model(seed).new_layers() for seed in (0, 1)]
+    for weight, other in zip(*(nn.ModuleList(new).parameters() for new in layers), strict=True):
+        drawn = weight.numel() > 1 and float(weight.detach().float().std()) > 0
+        same = drawn and torch.equal(weight, other)
+        taken = same and any(torch.equal(weight, known) for known in pretrained)
+        words = "a new layer starts the same under every seed; draw it without a seed of your own"
+        yield Check(same and not taken, "build", words)
+
+
+def _sentences(material: Material) -> list[np.ndarray]:
+    """The sentences whose vectors are compared."""
+    return [material.text.table[i] for i in range(min(SCORED, len(material.text.table)))]
+
+
+@torch.inference_mode()
+def vectors(model: Contrastive, texts: list[np.ndarray], padding: int = 0) -> Tensor:
+    """The scored vectors of these sentences; the model is in its mode afterwards."""
+    mode = model.training
+    device = next(model.parameters()).device
+    batch = pack(texts, device)
+    if padding:
+        batch = padded(token_matrix(texts, max(map(len, texts)) + padding).to(device))
     model.eval()
-    with torch.inference_mode():
-        vectors = model.sentence_vectors(batch)
-        again = model.sentence_vectors(batch)
-        halves = [model.sentence_vectors(pack(part, material.device)) for part in _halves(texts)]
-    if len(vectors) != len(texts):
-        rows = counted(len(vectors), "row")
-        return [
-            f"{where}: sentence_vectors gave {rows} for {len(texts)} sentences; give a row each."
-        ]
-    if not torch.isfinite(vectors).all():
-        return [f"{where}: sentence_vectors has numbers that are not finite; correct them."]
-    sentences = []
-    if not torch.equal(vectors, again):
-        sentences.append(
-            f"{where}: sentence_vectors gives other vectors each time; draw nothing there, or set "
-            "draws_when_scored = True."
-        )
-    elif not torch.allclose(vectors, torch.cat(halves), atol=NEAR * float(vectors.abs().max())):
-        sentences.append(
-            f"{where}: a sentence's vector depends on the other sentences of its batch; make each "
-            "of its own sentence alone."
-        )
-    changed = {name for name, value in attributes_of(model).items() if before[name] != value}
-    for name in sorted(changed):
-        sentences.append(
-            f"{_attribute(model, name)}: scoring changes self.{name}, so checks disturb the "
-            "training; change it in steps alone."
-        )
-    saved = copy.deepcopy(model.scored_parts().state_dict())
-    later.advance(2)
-    later.model.scored_parts().load_state_dict(saved)
-    later.model.eval()
-    with torch.inference_mode():
-        selected = later.model.sentence_vectors(batch)
-    if not sentences and not torch.equal(selected, vectors):
-        sentences.append(
-            f"{where}: sentence_vectors reads more than scored_parts holds, so a selected "
-            "checkpoint would be scored with later weights; add what it reads to scored_parts."
-        )
-    return sentences
+    scored = model.sentence_vectors(batch)
+    model.train(mode)
+    return scored
 
 
-def _halves(texts: list) -> tuple[list, list]:
+def _scored(material: Material, model: Contrastive) -> Iterator[Check]:
+    """What is wrong with the vectors that are scored."""
+    if model.draws_when_scored or model.scored_by_slot:
+        return
+    texts = _sentences(material)
     half = len(texts) // 2 or 1
-    return texts[:half], texts[half:] or texts[:0]
+    scored = vectors(model, texts)
+    near = NEAR * float(scored.abs().max())
+    halves = torch.cat([vectors(model, part) for part in (texts[:half], texts[half:])])
+    selected = material.model()
+    selected.scored_parts().load_state_dict(model.scored_parts().state_dict())
+    finite = len(scored) == len(texts) and bool(torch.isfinite(scored).all())
+    holds = {
+        "are not finite, or not one a sentence; correct them": finite,
+        "are others each time; draw nothing, or set draws_when_scored = True": torch.equal(
+            scored, vectors(model, texts)
+        ),
+        "depend on the other sentences of the batch; make each of its own sentence": torch.allclose(
+            scored, halves, atol=near
+        ),
+        "depend on padding, which a GPU has; leave out what encoded.packed.mask leaves out": (
+            torch.allclose(scored, vectors(model, texts, padding=8), atol=near)
+        ),
+        "need more than scored_parts holds; add what they read": torch.equal(
+            scored, vectors(selected, texts)
+        ),
+    }
+    for words, sound in holds.items():
+        yield Check(not sound, "sentence_vectors pool", f"vectors {words}")
 
 
-def losses_of(material: Material, captures: bool) -> list[float]:
-    """Losses of steps of one batch on a GPU: as usual, or the second captured and replayed."""
-    training = Training(material, captures=captures)
-    batch = next(training.batches)
-    return [float(training.step(batch, TRIAL_RATE)) for _ in range(STEPS + 1)]
+def _compared(material: Material) -> Iterator[Check]:
+    """What is wrong with the views of a first batch, and with what `contrast` and `extra` make of
+    them."""
+    model = material.model()
+    batch = next(material.batches())[0]
+    if not isinstance(model, Views) or not isinstance(batch, Packed):
+        return
+    config = material.config
+    state = copy.deepcopy(model.state_dict())
+    views = model.pooled(batch).float().chunk(batch.parts or 2)
+
+    @torch.no_grad()
+    def loss(*given: Tensor) -> float:
+        seed_libraries(0, "views")
+        value = float(model.contrast(*given))
+        model.load_state_dict(state)
+        return value
+
+    if model.starts_from_cls():
+        first = batch.ids[batch.first] == int(material.text.table[0][0])
+        words = "a view does not begin with [CLS], whose vector is pooled; keep the first token"
+        yield Check(not first.all(), "views", words)
+    if config.encoder.hidden_dropout + config.encoder.attention_dropout > 0:
+        equal = [torch.allclose(views[0], view, atol=1e-5) for view in views[1:]]
+        words = "two views of each sentence are the same vectors; leave dropout on"
+        yield Check(any(equal), "pooled build", words)
+    own = loss(*views)
+
+    # a setting of the method's own sections may leave a view out
+    usual = own_sections(config) == own_sections(methods.method(config.method).paper)
+    if usual and type(model).extra is Views.extra:
+        noise = torch.Generator().manual_seed(0)
+        for place in range(len(views)):
+            given = list(views)
+            given[place] = torch.randn(views[0].shape, generator=noise).to(views[0])
+            words = f"the loss is the same whatever view {place + 1} of {len(views)} is"
+            unread = loss(*given) == own
+            yield Check(unread, "contrast", f"{words}; read it, or make fewer views")
+    if len(views) == 2 and config.columns == 1:
+        other = min(loss(views[0], views[1].roll(by, 0)) for by in (1, -1))
+        words = f"the loss is {own:.4g} of each sentence's own views, and {other:.4g} of another's"
+        near = other <= own + SAME * abs(own)
+        yield Check(near, "contrast", f"{words}; look at its sign and its labels")
+    model.pooled_views = views
+    for name, term in model.extra(batch).items():
+        words = f"the term {name} has no gradient, so it trains nothing; leave out detach()"
+        yield Check(not term.requires_grad, "extra", words)
 
 
-def replayed(model: nn.Module, losses: Callable[[bool], list[float]]) -> list[str]:
-    """Whether steps that a GPU replays have other losses than usual ones. `losses` gives those of a
-    training with or without replays."""
-    usual = losses(False)
-    where = _place_in_file(model, r"\s*def (contrast|loss)\b")
+def _replayed(material: Material, model: Contrastive) -> Iterator[Check]:
+    """Whether steps that a GPU replays have other losses than usual ones."""
+    if material.device.type != "cuda" or not model.capturable:
+        return
+    first = next(material.batches())
+    usual = Training(material, False).advance(repeat(first, STEPS + 1)).losses
+    replayed = [math.nan]
     try:
-        captured = losses(True)
+        replayed = Training(material, True).advance(repeat(first, STEPS + 1)).losses
     except RuntimeError as error:
-        reason = " ".join(str(error).split())[:150]
-        return [f"{where}: a GPU cannot capture a step ({reason}); set capturable = False."]
-    for step, (a, b) in enumerate(zip(usual, captured, strict=True), start=1):
-        if not math.isclose(a, b, rel_tol=REPLAY):
-            sentence = (
-                f"{where}: step {step} has the loss {b:.6g} where a GPU replays it, and {a:.6g} "
-                "as usual; set capturable = False."
-            )
-            return [sentence]
-    return []
+        say(" ".join(str(error).split())[:150], out=sys.stderr)
+    words = "replayed on a GPU, steps have other losses; change tensors in place, or set capturable"
+    yield Check(not np.allclose(usual, replayed, rtol=REPLAY), "contrast", f"{words} = False")
 
 
-def _place_in_file(model: nn.Module | type, pattern: str) -> str:
-    """The first line of the method's classes that a pattern matches, else that of its Model."""
-    files = []
-    model_class = model if isinstance(model, type) else type(model)
-    for kind in model_class.__mro__:
-        if kind.__module__.startswith(methods.PACKAGE):
-            files.append(Path(inspect.getfile(kind)))
-    for file in files:
-        where = place(file, pattern)
-        if not where.endswith(", line 1"):
-            return where
-    return place(files[0], f"class {model_class.__name__}")
-
-
-def _attribute(model: nn.Module, name: str) -> str:
-    """Where an attribute is set, by its path in the model."""
-    last = name.rpartition(".")[2]
-    return _place_in_file(model, rf".*(self\.{last}\b.*=|register_buffer\(.{last}\b)")
+def _place(kind: type, hooks: str) -> str:
+    """Where the first of these hooks that the method states itself is written; or FILE:LINE."""
+    name, colon, line = hooks.partition(":")
+    if colon:
+        file = methods.folder(kind.__module__.split(".")[-2]) / name
+        return place(file, rf"\s*{re.escape(line)}")
+    for base in kind.__mro__:
+        if base.__module__.startswith(methods.PACKAGE):
+            for name in hooks.split():
+                if name in vars(base):
+                    return place(Path(inspect.getfile(base)), rf"\s*def {name}\b")
+    return place(Path(inspect.getfile(kind)), f"class {kind.__name__}")
 
 
 def _fault(name: str, error: BaseException) -> str:

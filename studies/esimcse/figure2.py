@@ -1,11 +1,11 @@
 """ESimCSE Figure 2: batch size of unsupervised SimCSE."""
 
 from core.study.claim import Claim, best
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 SIZES = ("32", "64", "128", "256", "512")
 
-STUDY = Study(
+STUDY = study(
     caption="Batch size of unsupervised SimCSE",
     method="simcse",
     columns=Axis(

@@ -1,8 +1,8 @@
 """ESimCSE Table 10: ways of making a sentence longer."""
 
 from core.config.methods import as_coded
-from core.study.claim import Claim, all_of, best, greater, of_metric
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, Row, Study
+from core.study.claim import Claim, all_of, best, between, greater, of_metric
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, Row, study
 
 NONE = "none"
 STOPWORDS = "stop-words"
@@ -20,7 +20,7 @@ ROWS = {
 PRINTED = {NONE: 82.45, STOPWORDS: 81.72, MASK: 83.08, WORD: 84.40, SUBWORD: 84.85}
 GAP = Metric(task="avg", title="Loss on pairs of unlike length", quantity="length_gap")
 
-STUDY = Study(
+STUDY = study(
     caption="Ways of making a sentence longer",
     method="esimcse",
     rows=Axis("lengthening", "Lengthening", ROWS),
@@ -50,7 +50,7 @@ STUDY = Study(
         Claim(
             key="E10.3",
             text="Inserting [MASK] helps a little.",
-            predicate=all_of(greater(MASK, NONE), greater(NONE, MASK, -1.0)),
+            predicate=between(MASK, [NONE], 0.0, 1.0),
             quote="Inserting [MASK] can also bring a small improvement",
             place="Section 5.3",
             margin=None,
@@ -59,7 +59,7 @@ STUDY = Study(
         Claim(
             key="E10.4",
             text="Inserting stop-words hurts slightly.",
-            predicate=all_of(greater(NONE, STOPWORDS), greater(STOPWORDS, NONE, -1.0)),
+            predicate=between(NONE, [STOPWORDS], 0.0, 1.0),
             quote="inserting stop words will slightly decrease effect.",
             place="Section 5.3",
             margin=None,

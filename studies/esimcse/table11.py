@@ -1,12 +1,12 @@
 """ESimCSE Table 11: size of the momentum queue as a multiple of the batch."""
 
 from core.study.claim import Claim, all_of, best, greater, mean_above
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 PRINTED = {"1": 83.83, "1.5": 83.81, "2": 83.03, "2.5": 84.85, "3": 82.66}
 BATCH = 64
 
-STUDY = Study(
+STUDY = study(
     caption="Size of the momentum queue",
     method="esimcse",
     base={"train.batch_size": BATCH},

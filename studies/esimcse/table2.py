@@ -1,7 +1,7 @@
 """ESimCSE Table 2: how far small edits move a sentence, to unsupervised SimCSE."""
 
-from core.study.claim import Claim, all_of, greater
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.claim import Claim, each_above
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 
 QUANTITIES = {
     "none": "cosine_itself",
@@ -24,7 +24,7 @@ ROWS = {edit: Row(quantity=quantity) for edit, quantity in QUANTITIES.items()} |
     label: Row(method="untrained", quantity=QUANTITIES[edit]) for edit, label in UNTRAINED.items()
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Cosine between a sentence and its edited copy",
     method="simcse",
     rows=Axis("edit", "Edit", ROWS),
@@ -37,11 +37,9 @@ STUDY = Study(
             text=(
                 "Repeating a word changes the similarity less than inserting or deleting one does."
             ),
-            predicate=all_of(
-                *(greater(kept, lost) for kept in KEPT for lost in LOST),
-            ),
-            untrained=all_of(
-                *(greater(UNTRAINED[kept], UNTRAINED[lost]) for kept in KEPT for lost in LOST),
+            predicate=each_above(KEPT, LOST),
+            untrained=each_above(
+                [UNTRAINED[kept] for kept in KEPT], [UNTRAINED[lost] for lost in LOST]
             ),
             quote=(
                 "Both deviate far from the meaning of the original sentence. […] Both keep the "

@@ -2,7 +2,7 @@
 
 from core.config.methods import as_coded
 from core.study.claim import Claim, all_of, gains, greater
-from core.study.study import DEVELOPMENT, Axis, Cell, FigureSpec, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
@@ -23,22 +23,20 @@ SENTENCE = (
     "+1.19% on RoBERTa_base, +0.26% on RoBERTa_large"
 )
 
-STUDY = Study(
+
+def cell(name: str, backbone: str) -> Row:
+    """A method with the settings of a backbone."""
+    encoder = backbone.lower()
+    method, changes, coded = METHODS[name]
+    return Row(changes[encoder], as_coded(coded[encoder]), method=method, encoder=encoder)
+
+
+STUDY = study(
     caption="SimCSE and ESimCSE on four backbones, development set",
     method="esimcse",
     rows=Axis("method", "Method", labels=tuple(PRINTED)),
     columns=Axis("backbone", "Backbone", labels=BACKBONES),
-    cells=tuple(
-        Cell(
-            labels=(name, backbone),
-            method=method,
-            encoder=backbone.lower(),
-            changes=changes[backbone.lower()],
-            by_profile=as_coded(coded[backbone.lower()]),
-        )
-        for name, (method, changes, coded) in METHODS.items()
-        for backbone in BACKBONES
-    ),
+    cell=cell,
     printed=PRINTED,
     metric=DEVELOPMENT,
     figure=FigureSpec(x="backbone", series="method", base=("unsup-SimCSE", None)),

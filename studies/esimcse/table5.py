@@ -3,7 +3,7 @@
 from core.config.methods import as_coded
 from core.config.scale import STS_TESTS
 from core.study.claim import Claim, all_of, gains, greater
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.esimcse._backbones import ESIMCSE, ESIMCSE_SCRIPT, SIMCSE
 
 BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
@@ -42,7 +42,7 @@ SENTENCE = (
     "+0.87% on RoBERTa_base, +0.55% on RoBERTa_large"
 )
 
-STUDY = Study(
+STUDY = study(
     caption="SimCSE and ESimCSE on four backbones, test sets",
     method="esimcse",
     rows=Axis("model", "Model", ROWS),

@@ -1,7 +1,7 @@
 """ESimCSE Table 6: repetition and momentum queue alone and together, development set."""
 
-from core.study.claim import Claim, all_of, gains, greater, of_metric, weighted
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, Row, Study
+from core.study.claim import Claim, all_of, best, each_above, gains, of_metric, weighted
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, Row, study
 
 BASELINE = "unsup-SimCSE"
 REPETITION = "+word repetition"
@@ -23,7 +23,7 @@ ENCODED = (
 )  # a step of SimCSE with the queue's sentences encoded without gradient, in steps of SimCSE
 STEP = Metric(task="train", title="Seconds a step", quantity="step_seconds", checkpoint="time")
 
-STUDY = Study(
+STUDY = study(
     caption="Repetition and momentum queue, alone and together, development set",
     method="esimcse",
     rows=Axis("components", "Components", ROWS),
@@ -38,7 +38,7 @@ STUDY = Study(
                 "On the development set repetition alone and the momentum queue alone each "
                 "improve on SimCSE."
             ),
-            predicate=all_of(greater(REPETITION, BASELINE), greater(QUEUE, BASELINE)),
+            predicate=each_above([REPETITION, QUEUE], [BASELINE]),
             quote=(
                 "either word repetition or momentum contrast can bring substantial improvements "
                 "to unsup-SimCSE."
@@ -50,7 +50,7 @@ STUDY = Study(
         Claim(
             key="E6.2",
             text="On the development set both together are better than either alone.",
-            predicate=all_of(greater(BOTH, REPETITION), greater(BOTH, QUEUE)),
+            predicate=best(BOTH, [REPETITION, QUEUE]),
             quote=(
                 "these two modifications can be superimposed (ESimCSE) to get further improvements."
             ),

@@ -1,12 +1,12 @@
 """ESimCSE Table 8: dropout rate."""
 
-from core.study.claim import Claim, all_of, best, gains, greater, within
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.claim import Claim, all_of, best, each_above, gains, greater, within
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 PRINTED = {"0.1": 84.85, "0.15": 84.75, "0.2": 83.37}
 SIMCSE = "SimCSE"
 
-STUDY = Study(
+STUDY = study(
     caption="Dropout rate",
     method="esimcse",
     columns=Axis(
@@ -69,7 +69,7 @@ STUDY = Study(
         Claim(
             key="E8.4",
             text="ESimCSE is better than SimCSE (at 0.1) at every one of the three dropout rates.",
-            predicate=all_of(*(greater(rate, SIMCSE) for rate in PRINTED)),
+            predicate=each_above(list(PRINTED), [SIMCSE]),
             quote=(
                 "The experimental results kind of show the robustness of the superiority of the "
                 "proposed ESimCSE over unsup-SimCSE"

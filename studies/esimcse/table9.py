@@ -1,7 +1,7 @@
 """ESimCSE Table 9: share of a sentence's sub-words that may be repeated."""
 
 from core.study.claim import Claim, all_of, at_least, best, greater, mean_above
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 PRINTED = {
     "0.08": 83.5,
@@ -15,7 +15,7 @@ PRINTED = {
 }
 SIMCSE = "SimCSE"
 
-STUDY = Study(
+STUDY = study(
     caption="Repetition rate",
     method="esimcse",
     columns=Axis(

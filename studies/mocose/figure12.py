@@ -1,7 +1,7 @@
 """MoCoSE Figure 12 at a queue of 4096: the column of Table 7 with a fill of 128 that the table
 lacks."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 SIZE = 4096
 # by initial vectors: Table 7's average, and the three runs read off the figure (± 0.3)
@@ -14,7 +14,7 @@ RUNS = {
     "4096": (40.5, 43.8, 53.0),
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Initial fill of a queue of 4096",
     method="mocose",
     base={"ema.start": 0.85, "train.batch_size": 64, "queue.size": SIZE},

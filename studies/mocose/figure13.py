@@ -1,7 +1,7 @@
 """MoCoSE Figure 13 (12 in the preprint): the maximum traceable distance (MTD) on BERT-large."""
 
 from core.study.claim import Claim, any_of, best, mean_above
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 MTD = {  # 1 / (1 - decay) + queue / 32: decay, queue
     "5": (0.75, 32),
@@ -15,7 +15,7 @@ MTD = {  # 1 / (1 - decay) + queue / 32: decay, queue
 }
 AROUND = ("22", "22.67")
 
-STUDY = Study(
+STUDY = study(
     caption="Maximum traceable distance (MTD) of the negatives on BERT-large",
     method="mocose",
     base={"train.batch_size": 32, "train.learning_rate": 1e-5},

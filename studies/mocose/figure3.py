@@ -1,7 +1,7 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
 from core.study.claim import Claim, all_of, greater, mean_above, within
-from core.study.study import AVERAGE, Axis, Cell, FigureSpec, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 from studies.mocose._mtd import MTD, PRINTED, READ_TO, settings
 
 RUNS = {  # the three runs of each, the middle one inferred
@@ -43,16 +43,12 @@ RUNS = {  # the three runs of each, the middle one inferred
 BATCHES = tuple(str(batch) for batch in PRINTED)
 LIKE = ("7.67", "8", "8.67")  # nearly one MTD, of other decays and queues
 
-STUDY = Study(
+STUDY = study(
     caption="Maximum traceable distance (MTD) of the negatives by batch size",
     method="mocose",
     rows=Axis("batch_size", "Batch size", labels=BATCHES),
     columns=Axis("mtd", "MTD", labels=tuple(MTD)),
-    cells=tuple(
-        Cell(labels=(batch, mtd), changes=settings(mtd, int(batch)))
-        for batch in BATCHES
-        for mtd in MTD
-    ),
+    cell=lambda batch, mtd: Row(settings(mtd, int(batch))),
     printed={str(batch): scores for batch, scores in PRINTED.items()},
     printed_runs={str(batch): runs for batch, runs in RUNS.items()},
     metric=AVERAGE,

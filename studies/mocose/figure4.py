@@ -1,7 +1,7 @@
 """MoCoSE Figure 4: alignment and uniformity by maximum traceable distance (MTD)."""
 
 from core.study.claim import Claim, all_of, differ, mean_above, of_metric
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.mocose._mtd import MTD, decay_and_queue
 
 RANGE = ("8", "8.67", "10.67", "12", "14.67")  # a proper MTD, as in Figure 2
@@ -22,7 +22,7 @@ PRINTED = {  # the notebook's
     "uniformity, by batches": NOTHING | {"5": -2.0205, "6": -1.5858, "7.67": -1.6391},
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Alignment and uniformity by maximum traceable distance (MTD); less is better",
     method="mocose",
     base={"train.batch_size": 256},

@@ -2,7 +2,7 @@
 
 from core.methods.mocose.settings import constant, wrapping
 from core.study.claim import Claim, above, all_of, below, collapsed, greater, sound
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 
 # named, so the same under every profile
 CONSTANT = constant(0.0)
@@ -53,7 +53,7 @@ CURVES = {  # test averages read off the figures (± 0.2), by share of the run
     KEPT: tuple((300 * n / STEPS, score) for n, score in enumerate(FIGURE_6, start=1)),
 }
 
-STUDY = Study(
+STUDY = study(
     caption=(
         "Collapse along training with a decay of 0, without and with the predictor (Figures 5 and "
         "6)"

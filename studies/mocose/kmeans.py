@@ -1,6 +1,6 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 CENTRES = {  # what stands for the queue
@@ -20,7 +20,7 @@ PRINTED = {
     "20 clusters": 75.82,
 }
 
-STUDY = Study(
+STUDY = study(
     title="K-means",
     caption="Centres of the queue in the place of its entries (slide deck)",
     method="mocose",

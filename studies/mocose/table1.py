@@ -4,7 +4,7 @@ from core.config.methods import as_coded
 from core.config.scale import STS_TESTS
 from core.methods.mocose.settings import wrapping
 from core.study.claim import Claim, Contrast, Term, all_of, at_least, best, gains, greater
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.mocose._models import COPIED, MAIN, MODELS
 
 PRINTED = {
@@ -45,7 +45,7 @@ SIMCSE_LARGE = "SimCSE-BERT-large"
 MAINLY = ("STS12", "STS13", "STS14")
 OTHERS = ("STS15", "STS16", "STS-B", "SICK-R")
 
-STUDY = Study(
+STUDY = study(
     caption="Sentence similarity by test set",
     method="mocose",
     base=MAIN,

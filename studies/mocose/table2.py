@@ -4,7 +4,7 @@ accuracies."""
 from core.config.methods import as_coded
 from core.methods.mocose.settings import wrapping
 from core.study.claim import Claim, at_least, greater, within
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.mocose._models import COPIED, MAIN, MODELS
 
 TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
@@ -40,7 +40,7 @@ ROWS = {
 }
 EARLIER = (*UNTRAINED, "SimCSE-BERT-base")
 
-STUDY = Study(
+STUDY = study(
     caption="Transfer tasks: accuracy of a logistic regression on frozen sentence vectors",
     method="mocose",
     base=MAIN,

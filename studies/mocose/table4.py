@@ -1,7 +1,7 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
 from core.study.claim import Claim, all_of, best, greater, of_metric
-from core.study.study import AVERAGE, Axis, FigureSpec, Metric, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Metric, Row, study
 from studies.mocose._models import STANDARD
 
 PREDICTOR = ("1", "2", "3")
@@ -14,7 +14,7 @@ PRINTED = {  # projection layers: score by predictor layers
     "3": (None, 31.51, 43.97, 39.13),
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Layers of the projection and of the predictor",
     method="mocose",
     base={**STANDARD, "heads.out_size": 768},

@@ -1,7 +1,7 @@
 """MoCoSE Table 6a and Figure 10: width of the contrastive space."""
 
-from core.study.claim import Claim, all_of, greater, within
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.claim import Claim, each_above, within
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 PRINTED = {"256": 73.91, "512": 76.07, "768": 77.04, "1024": 77.02, "2048": 77.03}
@@ -13,7 +13,7 @@ RUNS = {  # read off Figure 10 (± 0.02)
     "2048": (76.69, 76.95, 77.45),
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Mapping dimension of the predictor",
     method="mocose",
     base=STANDARD,
@@ -32,9 +32,7 @@ STUDY = Study(
             key="T6a.1",
             text="A small dimension hurts badly.",
             margin=None,
-            predicate=all_of(
-                *(greater(width, "256", by=1.0) for width in PRINTED if width != "256")
-            ),
+            predicate=each_above([width for width in PRINTED if width != "256"], ["256"], by=1.0),
             quote=(
                 "the predictor mapping dimension can seriously impair the performance of the "
                 "model when it is small"

@@ -1,7 +1,7 @@
 """MoCoSE Table 9: strength of the FGSM perturbation, with strengths at which it could matter."""
 
 from core.study.claim import Claim, best
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}
@@ -13,7 +13,7 @@ STRENGTHS = {
 }
 NONE = {"none": Row({"fgsm.epsilon": 0.0, "fgsm.gradient": "none"})}
 
-STUDY = Study(
+STUDY = study(
     caption="Strength ε of the FGSM perturbation",
     method="mocose",
     base=STANDARD,

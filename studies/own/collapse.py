@@ -1,7 +1,7 @@
 """What a decay of 0 does, with and without the other keys of the batch as negatives (D1)."""
 
 from core.methods.mocose.settings import constant
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 
 HEALTHY = "standard"
 SETTINGS = {  # as in Figure 5
@@ -14,7 +14,7 @@ NEGATIVES = {
     "queue and batch": Row({"loss.in_batch_negatives": True}),
 }
 
-STUDY = Study(
+STUDY = study(
     name="collapse",
     order=6,
     title="Collapse and negatives",

@@ -3,7 +3,7 @@ configuration."""
 
 from core.config.methods import deviating
 from core.methods.mocose.settings import rising, wrapping
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
 STALE: dict[str, object] = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}
@@ -49,7 +49,7 @@ READINGS = {  # the paper's runs, read otherwise
     "D80 weighted mean over subsets": Row(quantity="spearman_wmean"),
 }
 
-STUDY = Study(
+STUDY = study(
     name="deviations",
     order=3,
     caption="MoCoSE's deviations, one at a time",
@@ -61,7 +61,7 @@ STUDY = Study(
         {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
     metric=AVERAGE,
-    figure=FigureSpec(x="deviation", base_name="MoCoSE as its paper has it"),
+    figure=FigureSpec(x="deviation"),
     reference="paper",
     footnotes=(
         (

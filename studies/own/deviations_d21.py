@@ -2,7 +2,7 @@
 draw."""
 
 from core.config.methods import deviating
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS: dict[str, dict[str, object]] = {
@@ -50,7 +50,7 @@ PRINTED = {  # Table 5, made with the code that augments in evaluation
     "feature cut-off 0.1": 71.62,
 }
 
-STUDY = Study(
+STUDY = study(
     name="deviations-d21",
     order=4,
     title="Deviation D21",

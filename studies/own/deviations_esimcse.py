@@ -2,7 +2,7 @@
 configuration."""
 
 from core.config.methods import deviating
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 
@@ -32,7 +32,7 @@ READINGS = {  # the paper's runs, read otherwise
     "D80 weighted mean over subsets": Row(quantity="spearman_wmean"),
 }
 
-STUDY = Study(
+STUDY = study(
     name="deviations-esimcse",
     order=5,
     title="Deviations of ESimCSE",
@@ -45,7 +45,7 @@ STUDY = Study(
         {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
     metric=AVERAGE,
-    figure=FigureSpec(x="deviation", base_name="ESimCSE as its paper has it"),
+    figure=FigureSpec(x="deviation"),
     reference="paper",
     footnotes=(
         (

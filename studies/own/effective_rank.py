@@ -1,7 +1,7 @@
 """Effective rank of the vectors beside the score: what RankMe (Garrido et al., 2023) asks of these
 papers."""
 
-from core.study.study import AVERAGE, Axis, Row, Study
+from core.study.study import AVERAGE, Axis, Row, study
 
 MOCOSE = {"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64}
 ROWS = {
@@ -22,7 +22,7 @@ MEASURES = {
     "uniformity": Row(task="STS-B", title="Uniformity", quantity="uniformity_global"),
 }
 
-STUDY = Study(
+STUDY = study(
     name="effective-rank",
     order=11,
     caption="Score, effective rank of the vectors, alignment and uniformity",

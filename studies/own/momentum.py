@@ -1,11 +1,11 @@
 """ESimCSE's momentum: how far its slow encoder lags, with and without word repetition."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 LAMBDAS = ("0.9", "0.98", "0.995")
 PARTS = {"+momentum contrast": Row({"dup": None}), "ESimCSE": Row()}
 
-STUDY = Study(
+STUDY = study(
     name="momentum",
     order=9,
     title="ESimCSE's momentum",

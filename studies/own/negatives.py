@@ -1,7 +1,7 @@
 """Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE
 (D1)."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 BASELINE = "SimCSE: batch alone"
 SETTINGS = {
@@ -14,7 +14,7 @@ SETTINGS = {
     ),
 }
 
-STUDY = Study(
+STUDY = study(
     name="negatives",
     order=8,
     title="Negatives and predictor",

@@ -1,12 +1,12 @@
 """Noise: one configuration of MoCoSE under many seeds, beside which the spread of every table can
 be read."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, study
 
 # slides, Tables 3, 9, 4, 5 and 6a, 6b, 7 (D48)
 SEVEN = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.30)
 
-STUDY = Study(
+STUDY = study(
     name="noise",
     order=1,
     caption="One configuration under many seeds",

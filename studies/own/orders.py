@@ -1,7 +1,7 @@
 """Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data
 (D35)."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
 PARTS = {
@@ -11,7 +11,7 @@ PARTS = {
     "ESimCSE": Row(),
 }
 
-STUDY = Study(
+STUDY = study(
     name="orders",
     order=7,
     title="Orders of the text",

@@ -1,10 +1,10 @@
 """Batch size with equal numbers of updates; the cells of Table 6b have equal epochs."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, Study
+from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
 
 SIZES = ("32", "64", "128", "256")
 
-STUDY = Study(
+STUDY = study(
     name="updates",
     order=2,
     title="Equal updates",

@@ -1,10 +1,10 @@
 """How far FGSM alone moves the two views of a sentence apart, MoCoSE's reason for it (D18, D19)."""
 
-from core.study.study import Axis, FigureSpec, Metric, Row, Study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 
 STRENGTHS = ("1e-9", "5e-9", "1e-8", "5e-8", "1e-4", "1e-3", "1e-2")  # Table 9's, and its controls
 
-STUDY = Study(
+STUDY = study(
     name="views",
     order=10,
     title="FGSM and the two views",

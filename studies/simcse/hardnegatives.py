@@ -1,11 +1,11 @@
 """Supervised SimCSE: hard negatives and their weight (equation 5)."""
 
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 WEIGHTS = {"without": None, "weight 0.5": 0.5, "weight 1": 1.0, "weight 2": 2.0}
 ROWS = {name: Row({"hard.weight": weight}) for name, weight in WEIGHTS.items()}
 
-STUDY = Study(
+STUDY = study(
     order=9,
     title="Hard negatives",
     caption="Supervised SimCSE with hard negatives, by the weight of a sentence's own",

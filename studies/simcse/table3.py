@@ -1,7 +1,7 @@
 """SimCSE Table 3: the dropout rate that tells the two views of a sentence apart."""
 
 from core.study.claim import Claim, best, greater
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 PRINTED = {
     "0": 71.1,
@@ -13,7 +13,7 @@ PRINTED = {
     "0.5": 71.0,
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Dropout rate",
     method="simcse",
     columns=Axis(

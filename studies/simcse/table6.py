@@ -1,7 +1,7 @@
 """SimCSE Table 6: the layer on [CLS], in training and in testing."""
 
 from core.study.claim import Claim, best
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 TRAIN_ALONE = "[CLS] with layer in training alone"
 POOLING = {
@@ -10,7 +10,7 @@ POOLING = {
     "[CLS] without layer": Row({"eval.head": "never"}),
 }
 
-STUDY = Study(
+STUDY = study(
     caption="Pooling: [CLS] with and without the layer on it",
     method="simcse",
     rows=Axis("pooling", "Pooling", POOLING),

@@ -1,11 +1,11 @@
 """SimCSE Table D.1: the temperature of the loss."""
 
 from core.study.claim import Claim, best
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, Study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 TEMPERATURES = ("0.001", "0.01", "0.05", "0.1", "1")
 
-STUDY = Study(
+STUDY = study(
     title="Table D.1",
     caption="Temperature of the loss",
     method="simcse",

@@ -129,10 +129,9 @@ REFUSED = {
         "train.learning_rate=3e-4,fast",
     ): "train.learning_rate is 'fast', but it must be a finite number",
     ("queue.size=512,1.5",): "queue.size is",
-    ("train.learning_rate=3e-4",): "gives one value; use --set for one value",
-    ("train.learning_rate=3e-4,",): "--vary takes FIELD=a,b,c",
-    ("=1,2",): "--vary takes FIELD=a,b,c",
-    (RATES, RATES): "gives train.learning_rate twice",
+    ("train.learning_rate=3e-4,",): "names no field and value",
+    ("=1,2",): "names no field and value",
+    (RATES, RATES): "train.learning_rate is given twice",
     ("seed.model=1,2",): "--seeds settles it",
 }
 

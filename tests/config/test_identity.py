@@ -18,7 +18,7 @@ from core.config.identity import canonical_json, from_canonical_json, run_id
 from core.config.methods import PROFILES, base
 from core.config.run import TextView
 from core.config.scale import MINI, PAPER
-from core.config.section import Section, alternatives, field_types
+from core.config.section import Section, alternatives, fields_of
 from core.config.vary import value_at, vary
 from core.data.sources import recorded
 from core.errors import UserError
@@ -97,7 +97,7 @@ def leaves():
         for field in dataclasses.fields(run):
             section = getattr(run, field.name)
             if isinstance(section, Section):
-                hints = field_types(type(section))
+                hints = {field.name: field.hint for field in fields_of(type(section)).values()}
                 yield from (
                     (name, field.name, inner.name, hints[inner.name])
                     for inner in dataclasses.fields(section)
@@ -105,7 +105,7 @@ def leaves():
             elif (
                 section is not None and field.name != "method"
             ):  # a method's runs are of a class of their own
-                yield name, None, field.name, field_types(type(run))[field.name]
+                yield name, None, field.name, fields_of(type(run))[field.name.rstrip("_")].hint
 
 
 def test_perturbing_any_leaf_changes_the_id():
@@ -324,7 +324,7 @@ def test_no_run_of_a_paper_study_has_moved():
 def test_published_runs_are_runs_of_cells(tmp_path):
     """Of scale mini, trained over many versions."""
     store = Store(tmp_path, ROOT / "results" / "published")
-    sources = recorded(store)["mini"].sources
+    sources = recorded(store)["mini"]
     setups = [Setup(profile=profile, scale=MINI, sources=sources, seeds=3) for profile in PROFILES]
     cells = {
         run_id(run)

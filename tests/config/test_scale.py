@@ -16,7 +16,7 @@ from core.config.vary import vary
 from core.errors import UserError
 from core.methods.mocose.settings import rising, wrapping
 from core.study.check import check_study
-from core.study.grid import check_distinct, resolve_cells
+from core.study.grid import check_distinct, resolve
 from core.study.setup import Setup, check_device
 from core.study.study import Cell, Metric
 
@@ -227,10 +227,10 @@ def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_th
         for label, size in (("a", 600), ("b", 601), ("b", 600))
     )
     with pytest.raises(UserError, match="a and b of mocose-x are one run at scale small; give"):
-        check_distinct(resolve_cells(printed(cells=(wide, wider)), setup))
-    check_distinct(resolve_cells(printed(cells=(wide, same)), setup))
+        check_distinct(resolve(printed(cells=(wide, wider)), setup))
+    check_distinct(resolve(printed(cells=(wide, same)), setup))
     full = replace(setup, scale=FULL, sources=PAPER_SOURCES)
-    check_distinct(resolve_cells(printed(cells=(wide, wider)), full))
+    check_distinct(resolve(printed(cells=(wide, wider)), full))
 
 
 def test_a_batch_that_leaves_no_step_is_refused_and_a_run_without_training_has_none():

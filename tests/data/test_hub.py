@@ -17,10 +17,11 @@ import tiny_checkpoint
 
 from core.config.methods import base
 from core.config.run import TextView
+from core.config.scale import EncoderSource
 from core.config.vary import vary
 from core.data import hub, own_data, sources
 from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
-from core.data.sources import Places
+from core.data.sources import NOT_FETCHED
 from core.data.sts import load_sts
 from core.errors import UserError
 
@@ -171,27 +172,27 @@ def tiny_default(monkeypatch):
 
 
 def test_everything_once_then_offline(served, tiny_default, tmp_path):
-    places = hub.fetch_parts(Places(), tmp_path)
+    places = hub.fetch_parts(NOT_FETCHED, tmp_path)
     assert places.corpus.read_bytes() == TEXT and len(load_sts(places.evaluation)) == 8
     assert places.encoder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
     assert places.corpus.name == "wiki1m_for_simcse.txt"
-    assert sources._encoder_in("bert-base", places.encoder).name == "bert"
+    assert sources.encoder_in("bert-base", places.encoder).name == "bert"
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     # nothing is asked again
-    assert hub.fetch_parts(Places(), tmp_path) == places and len(served.asked) == asked
+    assert hub.fetch_parts(NOT_FETCHED, tmp_path) == places and len(served.asked) == asked
     score = places.evaluation / "STS" / "STSBenchmark" / "sts-dev.csv"
     content = score.read_bytes()
     score.write_bytes(content.replace(b"1", b"2", 1))
     # unpacked anew
-    assert hub.fetch_parts(Places(), tmp_path) == places and score.read_bytes() == content
+    assert hub.fetch_parts(NOT_FETCHED, tmp_path) == places and score.read_bytes() == content
     config = places.encoder / "config.json"
     content = config.read_bytes()
     config.resolve().write_bytes(content.replace(b"2", b"3", 1))
     # fetched anew
-    assert hub.fetch_parts(Places(), tmp_path) == places and config.read_bytes() == content
+    assert hub.fetch_parts(NOT_FETCHED, tmp_path) == places and config.read_bytes() == content
     served.stop()
-    assert hub.fetch_parts(Places(), tmp_path) == places
+    assert hub.fetch_parts(NOT_FETCHED, tmp_path) == places
 
 
 def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_path):
@@ -204,21 +205,25 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
         )
     ):
         served.asked.clear()
-        assert hub.missing_parts(Places(**given)) == fetched
-        whole = hub.fetch_parts(Places(**given), tmp_path / str(number))
+        assert hub.missing_parts(dataclasses.replace(NOT_FETCHED, **given)) == fetched
+        whole = hub.fetch_parts(dataclasses.replace(NOT_FETCHED, **given), tmp_path / str(number))
         asked = {path.rpartition("/")[2] for _, path in served.asked}
         parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
     monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-large", TINY)
-    at_hand = Places(
+    at_hand = dataclasses.replace(
+        NOT_FETCHED,
         corpus=Path("t"),
         evaluation=Path("s"),
         encoder=Path("e"),
-        others={"roberta-base": Path("r")},
+        others=(EncoderSource("roberta-base", "r", 768, "r", Path("r")),),
     )
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
-    assert places.others["roberta-base"] == Path("r") and places.others["bert-large"].name == COMMIT
+    assert [(other.stands_for, other.folder.name) for other in places.others] == [
+        ("roberta-base", "r"),
+        ("bert-large", COMMIT),
+    ]
 
 
 def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(

@@ -89,7 +89,6 @@ def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
         (["table3", "--pairs", "a/b=c.tsv"], "NAME=FILE"),
         (["table3", "--resolve", "--budget", "1h", "--text", "a"], "--resolve"),
         (["table3", "--pairs", "x="], "names no set or no file"),
-        (["table3", "--text", "a", "--publish"], "--publish does not go with it"),
     ):
         with pytest.raises(UserError, match=sentence):
             cli.parse(arguments)
@@ -137,7 +136,7 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     found = inputs.sources(options, MINI, chosen, store)
     scale, (study,) = inputs.on_data(options, MINI, chosen, found, store.root)
     made = plan(
-        [resolve(study, Setup(profile="paper", scale=scale, sources=found.sources, seeds=1))],
+        [resolve(study, Setup(profile="paper", scale=scale, sources=found, seeds=1))],
         store,
         labels=("0.85",),
     )
@@ -196,7 +195,7 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
         ("dev", written(tmp_path / "dev.tsv", PAIRS + "w11\tw12\t1\n")),
     ]
     found = local_sources(local_places(None, folder, (), text, pairs), tmp_path / "cache")
-    config = at_scale(base("simcse", "paper"), MINI, found.sources)
+    config = at_scale(base("simcse", "paper"), MINI, found)
     config = vary(
         config, {"train.steps": 3, "train.batch_size": 8, "eval.every": 1, "data.max_length": 12}
     )
@@ -217,7 +216,7 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     )
     assert not any(task.startswith("STS") for _, task in values)
     written(pairs[1][1], "w1 w2\tW1 w2\t1\nw3\tW3\t2\n")  # one sentence twice, for this tokenizer
-    digest = local_sources(found.places, tmp_path / "cache").sources.evaluation_digest
+    digest = local_sources(found, tmp_path / "cache").evaluation_digest
     told: list = []
     result = job.run(vary(config, {"eval.digest": digest}), execution, told.append)
     assert {row.step for row in result.rows if row.checkpoint == "selected"} == {3}
@@ -333,9 +332,9 @@ def test_a_row_without_a_value_is_named_and_becomes_no_word(tmp_path):
         ("hf:mteb/sts12-sts#test", "commit's 40 digits"),
         ("hf:mteb/sts12-sts@main#test", "commit's 40 digits"),
         ("hf:./nowhere#test", "is no folder and no file that ends in .csv"),
-        ("missing.json", "missing.json is no file"),
-        ("hf:./a.csv#train?column=a", "names no data set and its columns"),
-        ("hf:./a.csv#train?columns=a,b", "names no data set and its"),
+        ("missing.json", "missing.json' names no file or data set"),
+        ("hf:./a.csv#train?column=a", "names no file or data set with its columns"),
+        ("hf:./a.csv#train?columns=a,b", "names no file or data set with its"),
         ("hf:./a.csv#train?columns=a,,b,c", "has a column without a name"),
     ):
         with pytest.raises(UserError, match=sentence):
@@ -403,7 +402,8 @@ def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut
 
 def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     desk.commit()
-    assert "Published 1 run in" in desk.do(*ONE_RUN, "--publish").stdout
+    assert desk.do(*ONE_RUN).returncode == 0
+    assert "Published 1 run in" in desk.do("publish", ONE_RUN[0]).stdout
     shutil.rmtree(desk.results / "runs")
     shutil.rmtree(desk.results / "first")
     published = sources.recorded_sources(MINI, desk.store)
@@ -412,11 +412,8 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     again = desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
     assert "1 run: 1 done, none to train." in again.stdout and len(desk.store.runs()) == 2
-    assert (
-        sources.recorded_sources(MINI, desk.store).sources
-        == desk.found().sources
-        != published.sources
-    )
+    own = sources.digests(sources.recorded_sources(MINI, desk.store))
+    assert own == sources.digests(desk.found()) != sources.digests(published)
     noted = desk.store.first("mini")
     # as in a folder of before: another encoder takes no plain names
     shutil.rmtree(desk.results / "first")
@@ -439,11 +436,11 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
         ["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)]
     )
     found = inputs.sources(options, PAPER, [], desk.store)
-    assert found.sources.encoder_digest == sources.NO_DIGEST and found.sources.corpus_rows == 16_384
-    assert found.sources.evaluation_digest == own_digest(
-        own_sets([("news", pairs)]), sources.NO_DIGEST
-    )
-    assert found.own_data().startswith("text=mine.txt~") and "pairs=news~" in found.own_data()
+    assert found.encoder_digest == sources.NO_DIGEST and found.corpus_rows == 16_384
+    assert found.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NO_DIGEST)
+    assert sources.own_data(found).startswith(
+        "text=mine.txt~"
+    ) and "pairs=news~" in sources.own_data(found)
     alone = cli.parse(
         [
             "mocose-table3",
@@ -456,5 +453,5 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
             f"dev={pairs}",
         ]
     )
-    scored = inputs.sources(alone, PAPER, [], desk.store).sources.evaluation_digest
+    scored = inputs.sources(alone, PAPER, [], desk.store).evaluation_digest
     assert scored == own_digest(own_sets([("a", pairs), ("dev", pairs)]), None)

@@ -17,9 +17,9 @@ import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
 
-from core.data.encoders import ACTIVATIONS, check_encoder, check_files
+from core.data.encoders import check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
-from core.data.sources import NOT_FETCHED, Found, Places
+from core.data.sources import NOT_FETCHED
 from core.data.text import sentences, text_bytes
 from core.errors import UserError
 from core.runner import inputs
@@ -101,10 +101,10 @@ def test_options_that_are_empty_twice_or_without_effect_are_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes(CSV)
     columns = "columns=sentence1,sentence2,score"
     for options, sentence in (
-        ("config=", "names no data set"),
-        ("columns=", "names no data set"),
-        (f"{columns}&config=", "names no data set"),
-        (f"{columns}&{columns}", "names no data set"),
+        ("config=", "names no file or data set"),
+        ("columns=", "names no file or data set"),
+        (f"{columns}&config=", "names no file or data set"),
+        (f"{columns}&{columns}", "names no file or data set"),
         ("config=de", "one file, which has no configuration"),
     ):
         with pytest.raises(UserError, match=sentence):
@@ -117,10 +117,8 @@ def test_a_text_of_a_data_folder_with_an_unusual_name_is_told(tmp_path, capsys):
         ("LICENSE.txt", "Training text LICENSE.txt: 9 sentences.\n"),
         ("wiki_sentences.txt", ""),
     ):
-        found = Found(
-            sources=replace(NOT_FETCHED, corpus_name=name, corpus_rows=9),
-            places=Places(corpus=tmp_path / name),
-        )
+        corpus = tmp_path / name
+        found = replace(NOT_FETCHED, corpus_name=name, corpus_rows=9, corpus=corpus)
         inputs._announced(found)
         assert capsys.readouterr().out == told
 
@@ -134,7 +132,7 @@ def test_a_name_that_begins_with_a_tilde_is_a_file(tmp_path, monkeypatch):
         "hf:~nobody-here.tsv#train?columns=a man runs,a man walks,4.5",
     ):
         assert data_file(place, "pairs", tmp_path / "cache").is_file()
-    with pytest.raises(UserError, match="is no file"):
+    with pytest.raises(UserError, match="names no file"):
         data_file("~nobody/x.tsv", "pairs", tmp_path / "cache")
 
 
@@ -327,7 +325,7 @@ def test_pairs_that_choose_and_test_and_pairs_without_alignment_are_told(tmp_pat
     (tmp_path / "dev.tsv").write_text("a man runs\ta man walks\t0.9\na dog\ta cat\t0.2\n")
     (tmp_path / "test.tsv").write_text("a man walks\ta man runs\t4\na bird\ta fish\t0\n")
     pairs = tuple((name, tmp_path / f"{name}.tsv") for name in ("dev", "test"))
-    inputs._announced(Found(sources=NOT_FETCHED, places=Places(pairs=pairs)))
+    inputs._announced(replace(NOT_FETCHED, pairs=pairs))
     none, dev, test = capsys.readouterr().out.splitlines()
     assert "has a score above 4 of 5, so runs have no alignment" in none
     assert dev.endswith("dev.tsv.") and test.endswith("1 of them in the development set, too.")

@@ -3,6 +3,7 @@ gradients; equal masks come again, and a resumed training is the undisturbed one
 
 import copy
 import io
+from types import SimpleNamespace
 
 import pytest
 import tiny
@@ -11,12 +12,12 @@ import torch.nn.functional as F
 from transformers import AutoConfig, AutoModel
 
 from core.config import methods
-from core.data import encoders
 from core.encoder.any import AnyEncoder
 from core.encoder.bert import Encoder
 from core.encoder.packing import pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.errors import UserError
+from core.training.job import check_augmentation
 from core.training.optimiser import adamw
 from core.training.step import step_for
 
@@ -386,27 +387,14 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(kind, method):
             assert torch.equal(value, resumed[name]), name
 
 
-def test_augmentations_that_an_encoder_cannot_have_are_refused(tmp_path):
-    for kind in KINDS:
-        model = model_of(kind)
-        encoder = AnyEncoder(model, 0.0, 0.0)
-        folder = tmp_path / kind
-        model.config.save_pretrained(folder)
-        # a plan, which loads no model, knows the same
-        assert encoders.shuffles_positions(folder) == encoder.shuffles_positions, kind
-        assert encoders.word_width(folder) == encoder.word_width, kind
+def test_augmentations_that_an_encoder_cannot_have_are_refused():
+    def encoder(shuffles, width):
+        return SimpleNamespace(shuffles_positions=shuffles, word_width=width, hidden=16)
+
     shuffled = run_of("mocose", **tiny.SHUFFLED)
-    encoders.check_augmentation(shuffled, True, 16, 16)
+    check_augmentation(shuffled, encoder(True, 16))
     with pytest.raises(UserError, match="Positions cannot be shuffled"):
-        encoders.check_augmentation(shuffled, False, 16, 16)
+        check_augmentation(shuffled, encoder(False, 16))
     cut = run_of("mocose", aug__feature_cutoff=0.1)
     with pytest.raises(UserError, match="Features cannot be cut off"):
-        encoders.check_augmentation(cut, True, 8, 16)
-
-
-@pytest.mark.parametrize("kind, sentence", [("fnet", "other vectors"), ("gpt2", "sees no later")])
-def test_models_that_are_no_such_encoders_are_refused(kind, sentence):
-    config = AutoConfig.for_model(kind, **SIZES, n_embd=tiny.HIDDEN, n_head=2, n_layer=2)
-    model = AutoModel.from_config(config).eval()
-    with pytest.raises(UserError, match=sentence):
-        AnyEncoder(model, 0.0, 0.0)
+        check_augmentation(cut, encoder(True, 8))

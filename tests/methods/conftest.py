@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import core.methods
-from core.config import methods, source
+from core.config import methods
 
 
 @pytest.fixture
@@ -35,7 +35,6 @@ def added(monkeypatch, tmp_path):
 
     def there(name):
         methods._folders.cache_clear()
-        source.attributes.cache_clear()
         for module in (
             f"core.methods.{name}",
             f"core.methods.{name}.settings",

@@ -17,6 +17,7 @@ from core.config.methods import base
 from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
+from core.data.encoders import DEMO_ENCODER
 from core.data.sources import demo_sources
 from core.encoder.packing import in_parts, pack, padded, token_matrix
 from core.errors import UserError
@@ -96,7 +97,7 @@ def triples(tmp_path):
 
 
 def planned(name, text=None, **changes):
-    sources = dataclasses.replace(demo_sources().sources, **(text or {}))
+    sources = dataclasses.replace(demo_sources(), **(text or {}))
     return vary(at_scale(base(name, "paper"), DEMO, sources), SIZES | changes)
 
 
@@ -161,10 +162,10 @@ def test_a_text_without_columns_is_refused_before_the_first_step(monkeypatch, tm
 
 OLD = """import numpy as np
 from core.methods.losses import info_nce
-from core.methods.simcse.model import TwoViews
+from core.methods.simcse.model import Views
 
 
-class Model(TwoViews):
+class Model(Views):
     @staticmethod
     def views(tokens, {name}):
         kept = [t for t in tokens[1:-1] if {draw}.random() < 0.8]
@@ -229,7 +230,7 @@ def test_mean_pooling_holds_in_scoring_the_kept_folder_and_the_start(
     np.testing.assert_allclose(cosines(kept, "mean"), stored, atol=2e-5)
     # before the first step: the mean of the untrained encoder, not its [CLS]
     start = {row.task: row.value for row in result.rows if row.checkpoint == "start"}
-    untrained = encoding.load_checkpoint(job.DEMO_ENCODER, pooling="mean")
+    untrained = encoding.load_checkpoint(DEMO_ENCODER, pooling="mean")
     from core.evaluation.metrics import aggregates
 
     score = aggregates(pairs, cosines(untrained, "mean").astype(np.float32))["all"]
@@ -240,7 +241,7 @@ def test_mean_pooling_holds_in_scoring_the_kept_folder_and_the_start(
 def model_of(name, tmp_path):
     config = planned(name)
     execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache())
-    encoder, tokenizer = job.load_encoder(config, execution)
+    encoder, tokenizer = job.load_encoder(job.Run(config, execution))
     return methods.model(name).Model(config, encoder, torch.device("cpu")), tokenizer
 
 
@@ -265,7 +266,7 @@ def test_poolings_are_those_of_transformers(tmp_path):
     texts = ["a [MASK] house .", "the river is [MASK] [MASK] old ."]
     rows = [np.array(ids) for ids in tokenizer(texts).input_ids]
     model.eval()
-    loaded = encoding.load_checkpoint(job.DEMO_ENCODER, pooling="cls")
+    loaded = encoding.load_checkpoint(DEMO_ENCODER, pooling="cls")
     given = tokenizer(texts, padding=True, return_tensors="pt")
     with torch.no_grad():
         tokens = loaded.model(**given).last_hidden_state

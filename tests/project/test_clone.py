@@ -132,17 +132,11 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
 
 @pytest.mark.timeout(1500)
 def test_publish_alone_changes_what_is_published(clone):
-    words = (
-        "mocose-table6b",
-        "--scale",
-        "demo",
-        "--seeds",
-        "1",
-        "--jobs",
-        "2",
-        "--publish",
-        "--replace-published",
-    )
+    commit = git(clone, "rev-parse", "HEAD").strip()
+    (clone.parent / "cache" / "run_study" / "commit").write_text(commit)
+    train = ("mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2")
+    do(clone, "tests/support/driver.py", *train)
+    words = ("publish", "mocose-table6b", "--scale", "demo", "--replace")
     assert "Published 4 runs" in do(clone, "tests/support/driver.py", *words)
     changed = {line[3:] for line in git(clone, "status", "--porcelain").splitlines()}
     assert changed == {"results/published/demo/runs.parquet"}  # the driver's report draws nothing

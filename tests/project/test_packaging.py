@@ -9,9 +9,8 @@ from importlib.metadata import packages_distributions
 
 from places import ROOT
 
-from core.report.readme import filled
-from core.runner.draw import times
 from studies import find
+from tools.readme import filled, times
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {  # theirs to choose

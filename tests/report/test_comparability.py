@@ -27,7 +27,6 @@ from core.report.statistics import over_seeds
 from core.report.verdicts import (
     judge,
     judgeable,
-    judged_at,
     reasons,
     study_result,
     why_unmarked,
@@ -172,7 +171,7 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
         SOURCES, encoder_digest=encoder_digest(MINI_ENCODER), corpus_rows=48_118
     )
     words = caution(study_result(resolve(study(), made_setup(1, scale=MINI, sources=sources))))
-    assert "48,118 sentences 21 times" in words and CUT in words
+    assert CUT in words
     # an encoder of the user's
     assert CUT not in caution(study_result(resolve(study(), made_setup(1, scale=MINI))))
     assert not caution(study_result(resolve(study(), made_setup(1, scale=PAPER))))
@@ -345,13 +344,8 @@ def test_rows_without_training_need_not_learn_and_have_no_length():
 
 
 def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():
-    lines = judged_at(
-        [resolve(find(name), made_setup()) for name in ("mocose-figure13", "esimcse-table2")]
-    )
-    assert [line.partition(" claims")[0] for line in lines if not line.startswith(" ")] == [
-        "mocose-figure13: 0 of 2",
-        "esimcse-table2: 1 of 1",
-    ]
+    names = ("mocose-figure13", "esimcse-table2")
+    assert [judgeable(resolve(find(name), made_setup()))[0] for name in names] == [0, 1]
 
 
 def decided(judged):
@@ -390,12 +384,10 @@ def test_other_words_of_every_reason_change_text_alone():
             yield study_result(resolve(find(name), made_setup(1)))
 
     originals = list(every())
-    able = [one.able for one in judgeable([resolve(study, made_setup(1)) for study in STUDIES])]
+    able = [judgeable(resolve(study, made_setup(1)))[0] for study in STUDIES]
     with reworded():
         others = list(every())
-        assert [
-            one.able for one in judgeable([resolve(study, made_setup(1)) for study in STUDIES])
-        ] == able
+        assert [judgeable(resolve(study, made_setup(1)))[0] for study in STUDIES] == able
     for original, other in zip(originals, others, strict=True):
         for first, second in zip(decided(original), decided(other), strict=True):
             assert first.equals(second)

@@ -6,12 +6,13 @@ import pytest
 
 from core.report.criteria import criterion
 from core.study.claim import Claim, all_of, at_least, best, changed, differ, greater, within
-from core.study.study import Axis, FigureSpec, Row, Study
+from core.study.study import Axis, FigureSpec, Row
+from core.study.study import study as study_of
 from studies import STUDIES
 
 CLAIMS = [(study, claim) for study in STUDIES for claim in study.claims]
 LABELS = ("a", "b", "c")
-SMALL = Study(
+SMALL = study_of(
     caption="Small",
     method="mocose",
     rows=Axis("size", "Size", {label: Row() for label in LABELS}),

@@ -5,7 +5,8 @@ from fake_store import filled, made_setup
 from small_study import result, small, stored
 
 from core.errors import UserError
-from core.report import frames, pictures
+from core.report import frames
+from core.report import render as rendering
 from core.report.render import render
 from core.runner.draw import origins
 from core.study.check import check_study
@@ -79,14 +80,14 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
 def test_a_study_that_cannot_be_drawn_is_one_sentence_and_the_others_are_drawn(
     tmp_path, monkeypatch
 ):
-    sound = pictures.figures
+    sound = rendering.figures
 
     def figures(study, *words):
         if study.name == "mocose-table3":
             raise KeyError("no such label")
         return sound(study, *words)
 
-    monkeypatch.setattr(pictures, "figures", figures)
+    monkeypatch.setattr(rendering, "figures", figures)
     store = filled(TABLE3)
     store.runs |= filled(TABLE7).runs
     lines, drawn = draw([TABLE3, TABLE7], store, tmp_path)
@@ -117,13 +118,8 @@ def test_labels_that_state_another_rate_than_is_trained_are_explained(tmp_path):
         return small(cells=tuple(cells), axes=axes, reference=rates[:1], **more)
 
     paper = study()
-    own = study(units="run")
     frame = frames.cell_frame(result(paper, filled(paper)))
     assert frame["trained_rate"].tolist() == pytest.approx([1e-3 / 3, 1e-3], rel=1e-6)
     draw([paper], filled(paper), tmp_path)
     table = (tmp_path / "results/demo/paper/mocose-small.md").read_text()
     assert "Scale demo trains the learning rates 1e-5 as 0.000333, 3e-5 as 0.001" in table
-    assert "trained_rate" not in frames.cell_frame(result(own, filled(own)))
-    setup = made_setup(1)
-    rates = [cell.config(0).train.learning_rate for cell in resolve(own, setup).cells]
-    assert rates == [1e-5, 3e-5]

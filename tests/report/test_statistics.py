@@ -142,57 +142,6 @@ def test_a_verdict_on_a_share_takes_more_than_three_runs_that_agree(predicate, k
         assert decision == (expected, 60 if expected == "undecided" else 12)
 
 
-# Scatter
-
-
-def test_the_correction_is_that_of_order_statistics():
-    highest = 1.5 / np.sqrt(np.pi)  # of three normal values, on the average
-    assert s.correction(3) == pytest.approx(s.NORMAL_MEAN / (2 * highest / 3))
-    assert s.correction(2) == pytest.approx(s.NORMAL_MEAN * np.sqrt(np.pi))
-    assert s.correction(1) == 1.0 and s.correction(1000) == pytest.approx(1.0, abs=1e-3)
-    z = np.random.default_rng(5).standard_normal((100_000, 1, 5))
-    mean = s.scatter_by_seed(z, np.array([1.0]), 0.0).mean()
-    assert mean == pytest.approx(
-        s.NORMAL_MEAN, rel=4 * s.NORMAL_SD / s.NORMAL_MEAN / np.sqrt(z.size)
-    )
-
-
-def test_scatter_by_hand():
-    cells = np.array([[50.0, 54.0, 46.0], [50.0, 50.5, 49.5]])
-    weights = np.array([1.0, -1.0])
-    by_seed = s.scatter_by_seed(cells, weights, 0.0)
-    own = s.correction(3) * np.std([0, 3.5, 3.5], ddof=1)
-    # b gets what it lacks, too
-    least = s.NORMAL_SD / s.NORMAL_MEAN * np.sqrt(2) * s.correction(3) * 8 / 3
-    assert by_seed.mean() == pytest.approx(s.correction(3) * (8 / 3 - 1 / 3))
-    assert by_seed.std(ddof=1) == pytest.approx(max(own, least))
-    assert s.scatter_by_seed(np.full((2, 3), 50.0), weights, 1.0).tolist() == [-1.0] * 3
-
-
-@pytest.mark.parametrize(("side", "less", "shared"), [(1, 0.1, 0.0), (4, 0.1, 0.0), (4, 1.0, 0.95)])
-def test_a_claim_at_its_limit_is_settled_no_more_often_than_it_may_be(side, less, shared):
-    """By a point, one cell or four a side. With plain deviations 4.6 and 3.2 % of draws contradict
-    it where 0.8 % are its share, and 1.7 % where four cells of a side move together over seeds."""
-    studies = 8_000
-    generator = np.random.default_rng(0)
-    claims = 6
-    sd = np.repeat([less + 1 / s.NORMAL_MEAN, less], side)[:, None]
-    own, common = (
-        generator.standard_normal((studies, cells, LOOKS[-1])) for cells in (2 * side, 2)
-    )
-    runs = sd * (np.sqrt(1 - shared) * own + np.sqrt(shared) * np.repeat(common, side, axis=1))
-    weights = np.repeat([1 / side, -1 / side], side)
-    wrong = np.zeros(studies, dtype=bool)
-    for n in LOOKS:
-        both = tails(GREATER, s.scatter_by_seed(runs[..., :n], weights, 1.0))
-        wrong |= np.minimum(*both) <= alpha_at(n, claims)
-    assert wrong.mean() <= ALPHA / claims
-    # as much scatter: wrong by a point
-    steady = generator.standard_normal((500, 2 * side, LOOKS[-1]))
-    down = tails(GREATER, s.scatter_by_seed(steady[..., :27], weights, 1.0))[1]
-    assert (down <= alpha_at(27, claims)).mean() > 0.5
-
-
 def test_mean_interval_and_sd_over_seeds_as_scipy():
     values = np.random.default_rng(3).normal(70, 2, 7)
     estimate = s.over_seeds(values)

@@ -10,6 +10,7 @@ from places import ROOT
 from core.api import load
 from core.report.frames import cell_frame
 from core.report.numbers import number
+from core.report.sheet import sheet
 from core.report.tables import grid
 from core.report.terminal import english, terminal
 
@@ -34,9 +35,9 @@ def lines_of_table(text):
 
 def test_a_narrow_terminal_shows_the_average_and_its_differences(results):
     result = results.study("esimcse-table7", "mini")
-    text = terminal(result, 80, "FILE")
+    text = terminal(sheet(result), 80, "FILE")
     body = lines_of_table(text)
-    assert max(map(len, body)) <= 80 < max(map(len, lines_of_table(terminal(result))))
+    assert max(map(len, body)) <= 80 < max(map(len, lines_of_table(terminal(sheet(result)))))
     for row in averages("esimcse-table7").itertuples():
         (line,) = (line for line in body if line.startswith(f"{row.components} "))
         assert f" {row.mean:.2f} ±" in line and f" {row.printed:.2f}" in line
@@ -47,7 +48,7 @@ def test_a_narrow_terminal_shows_the_average_and_its_differences(results):
 
 def test_a_narrow_table_without_an_average_is_cut_into_parts_with_every_number(results):
     result = results.study("mocose-table7", "mini")
-    text = terminal(result, 60)
+    text = terminal(sheet(result), 60)
     table = grid(result.study, cell_frame(result))
     for row in table.rows:
         for entry in filter(None, row):
@@ -66,11 +67,8 @@ def test_the_reference_has_no_rows_of_marks(results):
     assert not any(set(row[2:]) == {"†"} for row in table.rows)
 
 
-def test_english_in_a_line_has_the_numbers_of_the_csv_file(results):
+def test_english_in_a_line_has_the_verdicts_of_the_csv_file(results):
     line = english(results.study("esimcse-table7", "mini"))
-    rows = averages("esimcse-table7").set_index("components")["paired_difference"]
-    for name in ("+word repetition", "+momentum contrast", "ESimCSE"):
-        assert f"{name} {number(rows[name], signed=True)}" in line
     claims = pandas.read_csv(ROOT / "results/published/claims.csv")
     claims = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")]
     settled = claims[(claims["study"] == "esimcse-table7") & (claims["verdict"] == "contradicted")]
@@ -83,9 +81,9 @@ def test_a_verdict_on_the_made_up_language_names_it(results):
     judged = claims["verdict"].isin(("supported", "contradicted", "equivalent"))
     rows = claims[judged & (claims["scale"] == "demo") & (claims["profile"] == "paper")]
     row = rows.iloc[0]
-    text = terminal(results.study(row["study"], "demo"))
+    text = terminal(sheet(results.study(row["study"], "demo")))
     (line,) = (line for line in text.splitlines() if f" {row['claim']} {row['verdict']}" in line)
     assert "in the made-up language" in line and "says nothing of English" in re.sub(
         "verdicts say", "says", text
     )
-    assert "made-up" not in terminal(results.study("esimcse-table7", "mini"))
+    assert "made-up" not in terminal(sheet(results.study("esimcse-table7", "mini")))

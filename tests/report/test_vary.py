@@ -10,10 +10,10 @@ from core.config.scale import MINI
 from core.report.drawing import drawing
 from core.report.figures import figures
 from core.report.frames import cell_frame, claim_frame, curve_frame
+from core.report.sheet import sheet
 from core.report.tables import grid, latex, markdown
 from core.report.terminal import terminal
 from core.report.verdicts import study_result
-from core.report.words import by_value
 from core.study import variants
 from core.study.claim import Claim, greater
 from core.study.grid import resolve
@@ -46,9 +46,8 @@ def found():
 def test_each_value_is_judged_like_a_study_of_its_own(found):
     found, single = found
     assert [one.outcome for one in found.verdicts] == ["contradicted", "supported", "not run"]
-    assert by_value(found) == ["K1: contradicted at 2e-5; supported at 3e-5; not run at 6e-5."]
     (alone,), same = single.verdicts, found.verdicts[1]
-    assert (same.outcome, same.tested) == (alone.outcome, alone.tested) and by_value(single) == []
+    assert (same.outcome, same.tested) == (alone.outcome, alone.tested)
     assert list(claim_frame([found])["claim"]) == ["K1 (2e-5)", "K1 (3e-5)", "K1 (6e-5)"]
 
 
@@ -71,10 +70,10 @@ def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):
     assert table.headers[0] == "train.learning_rate"
     assert [row[0] for row in table.rows if row[0]] == list(RATES)
     assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in str(table.rows)
-    for text in (markdown(found), terminal(found)):
-        assert "K1: contradicted at 2e-5; supported at 3e-5; not run at 6e-5." in text
-    assert markdown(found).count("Decided by: b above a") == 1
-    assert latex(found).count(r"\begin{table}") == 1
+    for text in (markdown(sheet(found)), terminal(sheet(found))):
+        assert "K1 (2e-5) contradicted" in text and "K1 (3e-5) supported" in text
+    assert markdown(sheet(found)).count("Decided by: b above a") == 1
+    assert latex(sheet(found)).count(r"\begin{table}") == 1
 
 
 def test_the_figure_has_a_panel_for_each_value(found):

@@ -82,7 +82,7 @@ def test_clear_orders_are_supported_and_their_opposites_contradicted():
     found = verdicts(best(A, (A, B, C, D)), best(B, (A, C)), differ((A, B)), **CLEAR)
     assert [verdict.outcome for verdict in found] == ["supported", "contradicted", "supported"]
     assert [verdict.tested.mean for verdict in found[:2]] == pytest.approx([5.0, -5.0], abs=0.03)
-    assert found[0].contrast == greater(A, B)
+    assert found[0].weakest.contrast == greater(A, B)
     two = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
     gained = outcomes(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None, **two)
     assert gained == ["supported", "contradicted"]
@@ -113,14 +113,14 @@ def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
     (first,) = verdicts(greater(A, B, 1.0), a=a[:2], b=b[:2], published={"a": 55.0, "b": 50.0})
     assert (first.tested.n, first.estimate.n, first.outcome) == (0, 2, "undecided")
     # over the threshold, as all effects
-    assert math.isnan(first.tested.low) and first.printed_effect == 4.0
+    assert math.isnan(first.tested.low) and first.weakest.printed == 4.0
 
 
 def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
     parts = greater(B, A), greater(A, D)
     found = verdicts(greater(B, C), all_of(*parts), any_of(*parts), a=CLEAR["a"], b=CLEAR["b"])
     assert [verdict.outcome for verdict in found] == ["not run", "contradicted", "not run"]
-    assert found[1].contrast == greater(B, A) and found[0].estimate.n == 0
+    assert found[1].weakest.contrast == greater(B, A) and found[0].estimate.n == 0
 
 
 @pytest.mark.parametrize("failed", [(math.nan, "collapsed"), (0.0, "diverged")])
@@ -148,7 +148,7 @@ def test_another_metric_is_read_of_the_same_runs():
     one = result(study(above(A, 40.0, LAST), below(A, 40.0, COSINE)), a=CLEAR["a"])
     last, cosine = one.verdicts
     assert last.tested.mean == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
-    assert cosine.outcome == "not run" and last.printed_effect is None
+    assert cosine.outcome == "not run" and last.weakest.printed is None
     # settled at three seeds
     assert judge(give(one)).verdicts[1].tested.mean == pytest.approx(40 - 0.51)
 
@@ -191,6 +191,6 @@ def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_it
     )
     error = lead_c.std(ddof=1) / np.sqrt(5)
     level = alpha_at(5, 1)
-    assert (verdict.contrast, verdict.tested.n) == (greater(A, C), 5)
+    assert (verdict.weakest.contrast, verdict.tested.n) == (greater(A, C), 5)
     assert verdict.tested.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
     assert verdict.tested.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)

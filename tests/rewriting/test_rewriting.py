@@ -36,9 +36,7 @@ def tokenizer():
 
 
 def small(**text):
-    run = vary(
-        at_scale(base("mocose", "repaired"), DEMO, demo_sources().sources), {"data.max_length": 12}
-    )
+    run = vary(at_scale(base("mocose", "repaired"), DEMO, demo_sources()), {"data.max_length": 12})
     return vary(run, {"text": TextView(**text)})
 
 

@@ -28,9 +28,10 @@ from core.store.store import Store
 from core.study import variants
 from core.study.grid import resolve
 from core.study.setup import Setup
+from tools import publish
 
 STUDY = studies.find("table6b")
-SOURCES = demo_sources().sources
+SOURCES = demo_sources()
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def home(tmp_path, monkeypatch):
                 replace(made, rows=(*made.rows, *dev, Row("curve", "train", "loss", 2, 1.5))),
             )
     theirs = Store(tmp_path / "theirs", None)
-    theirs.publish(theirs.runs(), results / "published")
+    publish.pack(theirs, theirs.runs(), results / "published")
     monkeypatch.setattr(api, "HOME", tmp_path)
     return tmp_path
 
@@ -110,8 +111,9 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
 def test_a_variant_is_read_by_its_settings_and_what_is_not_there_is_one_sentence(home):
     store = Store(home / "results", None)
     setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=1)
-    for cell in STUDY.cells:
-        config = config_at(setup, variants.varied(STUDY, setup, ("loss.temperature=0.1",)), cell, 0)
+    own = variants.varied(STUDY, setup, ("loss.temperature=0.1",))
+    for cell in own.cells:
+        config = config_at(setup, own, cell, 0)
         store.save(config, made_result(config))
     mine = load().table("table6b", "demo", seeds=1, settings="loss.temperature=0.1")
     assert set(mine["n"]) == {1} and "printed" not in mine.dropna(axis=1, how="all")
@@ -175,14 +177,13 @@ def test_the_notebook_runs_on_the_published_runs(monkeypatch):
     assert names["figure"].axes and set(names["claims"]["scale"]) == {"mini"}
 
 
-def test_own_runs_have_their_study_and_cell_before_they_are_drawn(home):
-    own = load(published=False).runs()
-    assert STUDY.name in set(own["study"]) and set(own["seed"]) == {1}
-    setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=2)
-    for row in own.itertuples():  # a shared run has the first study that needs it
-        study = studies.find(row.study)
-        (cell,) = (cell for cell in study.cells if "/".join(cell.labels) == row.cell)
-        assert run_id(config_at(setup, study, cell, row.seed)) == row.run
+def test_the_runs_of_a_study_are_named_by_cell_and_seed(home):
+    results = load()
+    by_id = results.runs().set_index("run")
+    seeds = results.seeds("table6b", seeds=2).dropna(subset=["run"])
+    assert set(seeds["run"]) <= set(by_id.index) and set(seeds["seed"]) == {0, 1}
+    sizes = by_id.loc[seeds["run"], "train.batch_size"].astype(str)
+    assert list(sizes) == list(seeds["batch_size"])
 
 
 def test_claims_without_a_study_are_those_of_every_study_with_runs(home):

@@ -2,7 +2,6 @@
 and what a plan says."""
 
 import socket
-import sys
 from argparse import Namespace
 from dataclasses import replace
 
@@ -20,7 +19,6 @@ from core.runner import devices, estimate
 from core.runner.estimate import BERT_BASE, Shape, expectation
 from core.runner.plan import cost
 from core.store.store import Store
-from core.training import speed
 from studies import find
 
 FOUND = demo_sources()
@@ -90,32 +88,6 @@ def test_a_step_s_work_in_forward_passes():
     assert paper("mocose").passes == (1 + 2) + 1 + (1 + 1)
     assert paper("esimcse").passes == pytest.approx((1 + 2) + (1 + 0.32 / 2) * (1 + 2) + 1)
     assert paper("esimcse", queue=None, momentum=None).passes == pytest.approx(6 + 3 * 0.16)
-
-
-@pytest.mark.long
-def test_a_cpu_is_timed_once_in_a_process_of_its_own(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(devices, "cache_folder", lambda: tmp_path)
-    tiny = Shape(1, 32, 64, 2, 50)
-    first = token_seconds(tiny, "fp32", 1, 13)
-    assert 0 < first < 0.01
-    token_seconds.cache_clear()
-    assert token_seconds(tiny, "fp32", 1, 13) == first  # kept in a file
-    token_seconds.cache_clear()
-    (path,) = tmp_path.glob("rates/*.json")
-    path.write_text("1e-12")
-    setting = {"encoder": tiny._asdict(), "precision": "fp32", "threads": 1, "length": 13}
-    batch = max(4, min(64, int(estimate.STEP / (12 * tiny.products * 13))))
-    cache = str(tmp_path / "rates")
-    # in this process, which has torch
-    assert speed.main({**setting, "batch": batch, "cache": cache}) > first / 100  # timed anew
-    assert capsys.readouterr().out == f"{path} is not as it was written, so it is made anew.\n"
-    token_seconds.cache_clear()
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
-    unknown = token_seconds(BERT_BASE, "fp32", 2, 25)
-    # a product and a sum, six passes
-    assert unknown == pytest.approx(2 * 6 * BERT_BASE.products / 5e10 / 2)
-    assert "This CPU could not be timed; times" in capsys.readouterr().out
-    token_seconds.cache_clear()
 
 
 def test_runs_that_share_a_gpu_take_turns_but_for_what_mps_was_measured_to_gain(

@@ -18,7 +18,7 @@ from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop, tail
 from core.runner.plan import PlannedRun
-from core.runner.worker import LESS_MEMORY, Order, Request, failure, train_run
+from core.runner.worker import LESS_MEMORY, Order, failure, train_run
 from core.store import locks
 
 FAKE = "tests.support.fake_jobs:run"
@@ -175,17 +175,9 @@ def test_a_configuration_of_another_version_of_the_code_is_refused():
         text.replace('"steps":', '"strides":'),
     ):
         execution = Execution(results_dir="", cache_dir="")
-        request = Request(
-            order=Order(execution=execution, job=FAKE, provenance={}),
-            run_id="0" * 16,
-            config=config,
-            force=False,
-            log="",
-            slots=(),
-            slot_folder="",
-        )
+        order = Order(execution=execution, job=FAKE, provenance={})
         with pytest.raises(UserError, match="two versions of the code are mixed|cannot be read"):
-            train_run(request, None, None)
+            train_run(order, "0" * 16, config, False, (), devices.slot_folder(), None)
 
 
 def test_memory_that_runs_short_is_named_whoever_says_it():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.runner.names import joined_numbers, typed_command
+from core.runner.train import typed_command
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,3 @@ def test_a_command_is_named_as_it_works_from_the_current_folder(
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(sys, "argv", [script.format(here=tmp_path), "table", "7"])
     assert typed_command() == words
-    assert joined_numbers(["table", "7", "--gpus", "4"]) == ["table7", "--gpus", "4"]

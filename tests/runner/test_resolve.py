@@ -60,6 +60,7 @@ def outcomes(desk: Desk) -> dict[str, str]:
 def alone(tmp_path_factory):
     """One command in quiet, to its end."""
     desk = Desk(tmp_path_factory.mktemp("alone"))
+    desk.commit()
     return desk, resolve(desk)
 
 
@@ -100,12 +101,13 @@ def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
 
 def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(alone, tmp_path):
     desk = Desk(tmp_path)
-    shutil.copytree(alone[0].results, desk.results, dirs_exist_ok=True)
+    shutil.copytree(alone[0].folder / "home", desk.folder / "home", dirs_exist_ok=True)
+    shutil.copy(alone[0].cache / "commit", desk.cache)
     gone = [run for run in desk.store.runs() if desk.store.load(run).config.seed.model >= 58]
     for identity in gone:
         (desk.results / "runs" / f"{identity}.parquet").unlink()
-    desk.commit()
-    done = resolve(desk, "mocose-one", *RESOLVE, "--publish")
+    done = resolve(desk, "mocose-one", *RESOLVE)
+    assert resolve(desk, "publish", "mocose-one").returncode == 0
     assert done.returncode == 0 and sorted(desk.started()) == sorted(gone) and len(gone) == 4
     published = Store(tmp_path / "none", desk.results / "published").runs()
     assert published == desk.store.runs() == alone[0].store.runs()

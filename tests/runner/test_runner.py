@@ -20,6 +20,7 @@ import studies
 from core.config.method_code import code_digest
 from core.runner.plan import cost, plan
 from core.study.grid import resolve
+from tools import publish
 
 
 def planned(desk: Desk, *names: str, **options):
@@ -55,7 +56,7 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     file.write_bytes(file.read_bytes()[:-20])
     assert missing() == 5 and str(file) in capsys.readouterr().out
     assert list((desk.results / "damaged").glob(f"runs-{first.run_id}.*.parquet"))
-    desk.store.publish([second.run_id], desk.results / "published")
+    publish.pack(desk.store, [second.run_id], desk.results / "published")
     other.unlink()
     assert (missing(), missing(use_published=True)) == (6, 5)
 

@@ -1,15 +1,12 @@
 """What a machine has, in a container and behind masks too, and its slots between commands."""
 
 import os
-import subprocess
-import sys
 
 import pytest
-from places import ROOT
 
 import run_study
 from core.errors import UserError
-from core.runner import devices, variables
+from core.runner import devices
 from core.runner.devices import resources, slot_environment, visible_gpus
 from core.store import locks
 
@@ -118,7 +115,7 @@ def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch):
             assert slot_environment(names[0]) == {"CUDA_VISIBLE_DEVICES": names[0][3:-2]}
 
 
-def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch, capsys):
+def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch):
     warning = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"
     for lines, gpus in (
         (("No devices were found",), {}),
@@ -129,7 +126,6 @@ def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch,
     ):
         machine(*lines)
         assert visible_gpus() == gpus == visible_gpus()
-    assert capsys.readouterr().out.count(warning) == 1
     machine("GPU-aa01, Disabled, 80")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-7c")  # no GPU is shared out
     assert visible_gpus() == {}
@@ -162,38 +158,6 @@ def test_a_gpu_that_torch_cannot_use_is_one_sentence_before_anything_is_read(
         devices.check_torch("auto")
     assert (tmp_path / "asked").read_text() == "asked\n" * 2  # once by each command
     devices.check_torch.cache_clear()
-
-
-def test_variables_that_are_no_number_are_named_and_passed_over(monkeypatch, capsys):
-    for name, text in (
-        ("LOKY_MAX_CPU_COUNT", ""),
-        ("JOBLIB_MULTIPROCESSING", "abc"),
-        ("HF_HUB_ETAG_TIMEOUT", "1.5"),
-    ):
-        monkeypatch.setenv(name, text)
-    monkeypatch.setenv("HF_DATASETS_IN_MEMORY_MAX_SIZE", "1e9")
-    variables.pass_over()
-    out = capsys.readouterr().out
-    assert (
-        out.count("which is no number; it is not used.") == 3 and "LOKY_MAX_CPU_COUNT is ''" in out
-    )
-    assert (
-        not {"LOKY_MAX_CPU_COUNT", "JOBLIB_MULTIPROCESSING", "HF_HUB_ETAG_TIMEOUT"}
-        & os.environ.keys()
-    )
-    assert os.environ["HF_DATASETS_IN_MEMORY_MAX_SIZE"] == "1e9"
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run_study.py"), "--fields", "loss"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {name: "abc" for name in (*variables.WHOLE_NUMBERS, *variables.NUMBERS)},
-    )
-    assert (
-        done.returncode == 0
-        and not done.stderr
-        and all(name in done.stdout for name in (*variables.WHOLE_NUMBERS, *variables.NUMBERS))
-    )
 
 
 def test_without_nvidia_smi_gpus_are_counted_and_have_a_slot_each(machine, monkeypatch, tmp_path):

@@ -28,7 +28,11 @@ def test_a_fault_stops_a_command_before_training_and_passing_is_remembered(desk)
     assert sound.returncode == 0 and "Trial: no fault." in sound.stdout
     assert len(tried(desk)) == 4
     columns = desk.do("simcse-hardnegatives", "--plan", "--trial", **TRIED)
-    assert columns.returncode == 0 and tried(desk)[4:] == ["simcse", "supervised"]
+    assert columns.returncode == 0 and tried(desk)[4:] == [
+        "simcse",
+        "supervised",  # without hard negatives
+        "supervised",
+    ]
 
 
 def test_no_trial_and_a_trial_that_is_not_possible_go_on_with_the_training(desk):

@@ -24,8 +24,9 @@ def files(desk: Desk) -> dict[str, bytes]:
 def test_published_runs_are_trained_again_and_compared(desk):
     """Two as they were, one all but for a little on each kind of device, and one with a failure."""
     desk.commit()
-    train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2", "--publish")
+    train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
     assert desk.do(*train, **KNOWN).returncode == 0
+    assert desk.do("publish", "mocose-one", **KNOWN).returncode == 0
     for identity in desk.store.runs():
         (desk.results / "runs" / f"{identity}.parquet").unlink()
     before = files(desk)
@@ -55,7 +56,8 @@ def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
     desk.commit()
     train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
     on_cpu = KNOWN | {"FAKE_JOB": "tests.support.known_jobs:on_cpu"}
-    first = desk.do(*train, "--publish", **on_cpu).stdout
+    first = desk.do(*train, **on_cpu).stdout
+    assert desk.do("publish", "mocose-one", **on_cpu).returncode == 0
     assert "published one" not in first and "and the published" not in first
 
     def again(job: str, *words: str) -> str:
@@ -64,15 +66,16 @@ def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "Your 2 runs equal the published ones within 0.0000 points." in again(
+    assert "Your 2 runs and the published: at most 0.0000 points apart." in again(
         "on_cpu", "--cell", "c"
     )
     shutil.rmtree(desk.results / "runs")
     alone = desk.do("mocose-one", "--cell", "a", "--seeds", "1", **on_cpu).stdout
-    assert "Your run equals the published one within 0.0000 points." in alone
+    assert "Your 1 run and the published: at most 0.0000 points apart." in alone
     off = again("off")
     assert (
-        "Your 2 runs and the published: at most 0.02 points apart." in off and "0.16 points" in off
+        "Your 2 runs and the published: at most 0.0200 points apart." in off
+        and "0.16 points" in off
     )
     assert "as two seeds do" in again("on_gpu")
     assert "the published" not in desk.do(*train, **KNOWN).stdout.replace(

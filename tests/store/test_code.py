@@ -10,24 +10,21 @@ from core.store import code
 from core.store.published import Pack
 
 
-def test_a_commit_is_found_by_content_and_no_other_is_believed(desk):
-    first = desk.commit()[:12]
+def test_a_clean_commit_of_the_repository_is_believed_and_no_other(desk):
+    first = desk.commit()
     home = desk.folder / "home"
-    made = {"commit": "unknown", "code": code.digest()}
-    assert code.commit_of(made, home) == first
-    assert code.commit_of(made | {"commit": f"{first}+"}, home) == first  # it was committed later
     (home / "core" / "api.py").write_text("changed = True\n")
     desk.git("commit", "-qam", "later")
-    second = desk.git("rev-parse", "HEAD")[:12]
-    code._commits.cache_clear()
-    assert code.commit_of(made, home) == first
-    # files that git did not know differed
-    assert code.commit_of(made | {"commit": second}, home) == first
-    assert code.commit_of(made | {"code": "0" * 16}, home) == ""
-    assert code.commit_of({"commit": second}, home) == second  # of code without a digest
-    for named in (f"{second}+", "unknown", "0" * 12, None):
-        assert code.commit_of({"commit": named}, home) == ""
-    assert code.commit_of(made, desk.folder / "data") == ""  # no repository
+    second = desk.git("rev-parse", "HEAD").strip()
+    for commit in (first, second):
+        for named in (commit, commit[:12]):
+            assert code.is_committed(named, home)
+        assert not code.is_committed(f"{commit[:12]}+", home)
+        assert not code.is_committed(commit, desk.folder / "data")  # no repository
+    for named in ("unknown", "0" * 12, None):
+        assert not code.is_committed(named, home)
+    desk.git("reset", "-q", "--hard", first)
+    assert not code.is_committed(second, home)  # no ancestor
 
 
 def test_any_change_of_any_python_file_moves_the_digest(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from fake_store import made_setup
 from resolved import config_at
 
 from core.config.identity import run_id
-from core.data.sources import demo_sources
+from core.data.sources import demo_sources, provenance
 from core.errors import UserError
 from core.runner import contributions
 from core.runner.verify import Retrained, withdraw_differing
@@ -24,9 +24,9 @@ from core.store.store import Store
 from studies import find
 
 STUDY = find("mocose-table3")
-SETUP = made_setup(sources=demo_sources().sources)
+SETUP = made_setup(sources=demo_sources())
 CONFIGS = [config_at(SETUP, STUDY, cell, 0) for cell in STUDY.cells[:4]]
-ABOUT = demo_sources().provenance() | {"device": "cpu: x86_64", "encoder": "demo encoder"}
+ABOUT = provenance(demo_sources()) | {"device": "cpu: x86_64", "encoder": "demo encoder"}
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from core.store.published import Pack
 from core.store.records import CorruptRun
 from core.store.store import Store
 from studies import find
+from tools import publish
 
 STUDY = find("mocose-table3")
 CONFIGS = [
@@ -39,7 +40,7 @@ def own(tmp_path_factory):
     store = Store(folder / "results", folder / "published")
     for config in CONFIGS:
         store.save(config, made_result(config))
-    store.publish(store.runs(), folder / "published")
+    publish.pack(store, store.runs(), folder / "published")
     return store
 
 
@@ -80,7 +81,7 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own, monkeypatch):
 
 
 def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tmp_path):
-    own.publish(own.runs(), tmp_path)
+    publish.pack(own, own.runs(), tmp_path)
     store = Store(tmp_path / "results", tmp_path)
     other = made_result(CONFIGS[3])
     store.save(
@@ -88,23 +89,21 @@ def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tm
     )
     run = next(run for run in store.runs() if store.has(run))
     before = pack(tmp_path).read_bytes()
-    with pytest.raises(
-        UserError, match=f"other numbers than yours: {run}; add --replace-published"
-    ):
-        store.publish([run], tmp_path)
+    with pytest.raises(UserError, match=f"other numbers than yours: {run}; add --replace"):
+        publish.pack(store, [run], tmp_path)
     assert pack(tmp_path).read_bytes() == before
-    store.publish([run], tmp_path, replace=True)
+    publish.pack(store, [run], tmp_path, replace=True)
     clone = alone(store)
     assert clone.load(run).status == "diverged" and clone.load(run).table.num_rows == 2
     assert clone.runs() == own.runs() and all(map(clone.load, clone.runs()))
 
 
 def test_a_published_run_stays_where_a_new_one_has_its_numbers(own, tmp_path):
-    own.publish(own.runs(), tmp_path)
+    publish.pack(own, own.runs(), tmp_path)
     store = Store(tmp_path / "results", tmp_path)
     before = pack(tmp_path).read_bytes()
     store.save(CONFIGS[3], replace(made_result(CONFIGS[3]), provenance={"made": "again"}))
-    store.publish([run_id(CONFIGS[3])], tmp_path)
+    publish.pack(store, [run_id(CONFIGS[3])], tmp_path)
     assert pack(tmp_path).read_bytes() == before
 
 
@@ -134,12 +133,12 @@ def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
 def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(
     own, tmp_path, capsys, content
 ):
-    own.publish(own.runs(), tmp_path)
+    publish.pack(own, own.runs(), tmp_path)
     pack(tmp_path).write_bytes(content)
     assert len(Store(tmp_path / "results", tmp_path).runs()) == len(CONFIGS) // 2
     assert f"{pack(tmp_path)} is damaged (" in capsys.readouterr().out
     with pytest.raises(CorruptRun, match="get the file anew"):
-        own.publish(own.runs(), tmp_path)
+        publish.pack(own, own.runs(), tmp_path)
     assert pack(tmp_path).read_bytes() == content  # nothing is lost by trying
 
 
@@ -148,11 +147,12 @@ import itertools, sys
 sys.path[:0] = sys.argv[1:3]
 from pathlib import Path
 from core.store.store import Store
+from tools import publish
 own, target = Store(Path(sys.argv[3]), None), Path(sys.argv[4])
 runs = own.runs()
 print("ready", flush=True)
 for count in itertools.cycle(range(5, len(runs), 5)):
-    own.publish(runs[:count], target)
+    publish.pack(own, runs[:count], target)
 """
 
 
@@ -170,6 +170,6 @@ def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, t
         for path in target.rglob("runs.parquet"):
             opened = Pack(path)
             assert all(opened.read(run)[0].equals(own.load(run).table) for run in opened.footers)
-    own.publish(own.runs(), target)
+    publish.pack(own, own.runs(), target)
     assert pack(target).read_bytes() == pack(own.published).read_bytes()
     assert {path.name for path in target.rglob("*") if path.is_file()} == {"runs.parquet"}

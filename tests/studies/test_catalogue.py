@@ -26,12 +26,12 @@ PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 202
 STUDY = '''"""My Table 2."""
 
 from core.study.claim import Claim, greater
-from core.study.study import Study
-from core.study.study import Axis, Cell, FigureSpec, Metric
+from core.study.study import study
+from core.study.study import Axis, FigureSpec, Metric, Row
 
 SIZES = (256, 512)
 
-STUDY = Study(
+STUDY = study(
     name="sketched-table2",
     paper="sketched",
     title="Table 2",
@@ -40,10 +40,10 @@ STUDY = Study(
     axes=(Axis(name="size", title="Size", labels=("256", "512")),),
     rows="size",
     columns=None,
-    cells=(
-        Cell(labels=("256",), changes={"queue.size": 256}),
-        Cell(labels=("512",), changes={"queue.size": 512}),
+    cell=lambda size: Row(
+        {"queue.size": int(size)}
     ),
+    printed={"256": None, "512": None},
     metric=Metric(task="avg", title="Average"),
     figure=FigureSpec(),
     reference=("512",),
@@ -81,30 +81,30 @@ WRONG = (  # what is put in the place of what, the line that is named, and the s
         "There is no paper yours in this folder; it holds studies of sketched.",
     ),
     ('method="mocose"', 'method="mococo"', 9, "There is no method mococo; choose one of "),
-    ('{"queue.size": 256}', '{}, by_profile={"tidy": {}}', 9, "There is no profile tidy"),
+    ('{"queue.size": int(size)}', '{}, {"tidy": {}}', 9, "There is no profile tidy"),
     (
         '("512",), ("256",)',
         '("512",), ("1024",)',
         9,
         "Claim M2.1 speaks of 1024, which is no cell of sketched-table2",
     ),
-    ("STUDY = Study(", "TABLE = Study(", 1, "It states no STUDY; write STUDY = Study(…)"),
+    ("STUDY = study(", "TABLE = study(", 1, "It states no STUDY; write STUDY = study(…)"),
     (
-        '"queue.size": 256}',
-        '"queue.size": 256}, published="70"',
-        19,
+        '"256": None',
+        '"256": "70"',
+        9,
         "Cell's published is '70', but it must be a finite number or none.",
     ),
     (
         "import Claim, greater",
         "import Claim, greatest",
         3,
-        "core.study.claim has no greatest; it has weighted, greater, above, below, ",
+        "ImportError: cannot import name 'greatest' from 'core.study.claim' (",
     ),
 )
 UNMADE = {  # what only making the runs shows
-    '"queue.length": 256': "There is no field queue.length",
-    '"queue.size": 0': "queue.size is 0",
+    '"queue.length": int(size)': "There is no field queue.length",
+    '"queue.size": int(size) - 256': "queue.size is 0",
 }
 
 
@@ -128,7 +128,7 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     # the first paper's, and the others by their full names
     assert found.find("table2").name == "mocose-table2"
     study = found.find("sketched-table2")
-    sources = demo_sources().sources
+    sources = demo_sources()
     runs = {
         run_id(cell_run(study, cell, profile=p, scale=DEMO, sources=sources, seed=0))
         for cell in study.cells
@@ -140,7 +140,7 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
 def test_the_study_of_contributing_is_whole(tmp_path):
     pages = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
-    (example,) = [block for block in blocks if "STUDY = Study(" in block]
+    (example,) = [block for block in blocks if "STUDY = study(" in block]
     written(tmp_path, example, "table1.py")
     made = catalogue(tmp_path)
     assert not made.faults
@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_study_is_one_sentence_with_its_line(tmp_path):
 
 def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path):
     for new, sentence in UNMADE.items():
-        file = written(tmp_path, STUDY.replace('"queue.size": 256', new, 1))
+        file = written(tmp_path, STUDY.replace('"queue.size": int(size)', new, 1))
         made = catalogue(tmp_path)
         with pytest.raises(UserError) as refused:
             made.check(made.find("sketched-table2"))
@@ -230,7 +230,7 @@ def command(tmp_path, capsys):
     def do(*words: str) -> tuple[int, str, str]:
         found = catalogue(Path(studies.__file__).parent, tmp_path)
         around = run_study.Surroundings(
-            catalogue=found, job="none", warm=(), home=tmp_path / "home"
+            catalogue=found, job="none", warm=(), home=tmp_path / "home", own=tmp_path / "home"
         )
         status = run_study.main([*words, "--scale", "demo", "--device", "cpu"], around)
         assert not (tmp_path / "home" / "results").exists()

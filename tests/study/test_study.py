@@ -15,21 +15,12 @@ from core.study.check import check_study
 from core.study.claim import Claim, greater
 from core.study.setup import Setup
 from core.study.study import Axis, Cell, FigureSpec, Metric
-from core.study.variants import with_settings
+from core.study.variants import varied
 
 
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        (
-            {"cells": (Cell(labels=("a",), changes={}), Cell(labels=("a",), changes={}))},
-            "mocose-x has two cells called a; give each",
-        ),
-        ({"cells": (Cell(labels=("c",), changes={}),)}, "The cell c does not lie on the axes"),
-        (
-            {"cells": (Cell(labels=("a", "b"), changes={}),)},
-            "The cell a/b does not lie on the axes",
-        ),
         ({"reference": ("c",)}, "reference speaks of c, which is no cell"),
         ({"rows": "depth"}, "no axis depth; choose one of size"),
         ({"tasks": "tests"}, "no axis task"),
@@ -58,7 +49,6 @@ from core.study.variants import with_settings
             {"cells": (Cell(labels=("a",), changes={"train": c.Train(steps=3)}),)},
             "changes train, which --scale settles",
         ),
-        ({"rows": "size"}, "has two axes of rows and columns called size"),
         (
             {"axes": (Axis(name="size", title="Size", labels=("a", "b")),) * 2},
             "has two axes called size; give each a name of its own",
@@ -87,13 +77,16 @@ def sample(one, place=0):
     return cell_run(one, one.cells[place], profile="paper", scale=SMALL, sources=SOURCES, seed=0)
 
 
+SETUP = Setup(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)
+
+
 def runs(one):
     return {cell.labels: sample(one, place) for place, cell in enumerate(one.cells)}
 
 
 def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
     one = study(cells=(Cell(labels=("a",)), Cell(labels=("b",), method="simcse")), base={})
-    own = with_settings(one, ("ema.start=0.5", "loss.temperature=0.1"), runs(one))
+    own = varied(one, SETUP, ("ema.start=0.5", "loss.temperature=0.1"))
     changed, beside = (
         cell_run(own, cell, profile="paper", scale=SMALL, sources=SOURCES, seed=0)
         for cell in own.cells
@@ -131,7 +124,7 @@ def test_a_setting_that_makes_no_variant_is_refused(text, sentence):
         base={},
     )
     with pytest.raises(UserError, match=sentence):
-        runs(with_settings(one, (text,), runs(one)))
+        runs(varied(one, SETUP, (text,)))
 
 
 def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():

@@ -24,8 +24,8 @@ from safetensors.numpy import save_file
 
 import run_study
 import studies
-from core.config.scale import MINI
-from core.data.sources import Found, local_places, local_sources
+from core.config.scale import MINI, Sources
+from core.data.sources import local_places, local_sources
 from core.runner.plan import Plan, plan
 from core.runner.trials import Trials
 from core.store.store import Store
@@ -89,7 +89,8 @@ class Desk:
         return Store(self.results, self.results / "published")
 
     def commit(self) -> str:
-        """Make the home a repository with this code; its commit."""
+        """Make the home a repository with this code, which made the runs that follow; its
+        commit."""
         home = self.folder / "home"
         for path in (ROOT / "core").rglob("*.py"):
             copy = home / path.relative_to(ROOT)
@@ -98,7 +99,9 @@ class Desk:
         self.git("init", "-q")
         self.git("add", "core")
         self.git("commit", "-qm", "as it stands")
-        return self.git("rev-parse", "HEAD").strip()
+        commit = self.git("rev-parse", "HEAD").strip()
+        (self.cache / "commit").write_text(commit)  # fake jobs name it
+        return commit
 
     def git(self, *words: str) -> str:
         """What a command of git prints in the home."""
@@ -113,14 +116,14 @@ class Desk:
         ]
         return subprocess.run([*named, *words], check=True, capture_output=True, text=True).stdout
 
-    def found(self) -> Found:
+    def found(self) -> Sources:
         return local_sources(
             local_places(self.folder / "data", self.folder / "encoder"), self.cache
         )
 
     def setup(self, seeds: int) -> Setup:
         """What the command plans with so many seeds."""
-        return Setup(profile="paper", scale=MINI, sources=self.found().sources, seeds=seeds)
+        return Setup(profile="paper", scale=MINI, sources=self.found(), seeds=seeds)
 
     def six(self) -> Plan:
         """What SIX plans, as the store stands."""
@@ -158,7 +161,7 @@ class Desk:
     ) -> subprocess.Popen | Forked:
         """The command line as a process of its own, at scale mini on made-up data."""
         words = [*arguments, "--scale", scale]
-        if scale == "mini":
+        if scale == "mini" and arguments[:1] != ("publish",):
             words += ["--data-dir", str(self.folder / "data")]
             words += ["--encoder", str(self.folder / "encoder")]
         if preexec_fn is None:
@@ -199,7 +202,7 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
     def forbidden(*_):
         raise AssertionError("it went as far as training")
 
-    monkeypatch.setattr("core.runner.train.launcher", forbidden)
+    monkeypatch.setattr("core.runner.train.Launcher", forbidden)
     monkeypatch.setattr("core.runner.train.tried", lambda *_: Trials([], []))
     return made
 

@@ -52,10 +52,15 @@ def main(argv: list[str]) -> int:
     around = run_study.Surroundings(
         catalogue=found,
         home=Path(os.environ["FAKE_HOME"]),
+        own=Path(os.environ["FAKE_HOME"]),
         job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
         warm=(),
         trial=os.environ.get("FAKE_TRIAL", ""),
     )
+    if argv[:1] == ["publish"]:
+        from tools import publish
+
+        return publish.main(argv[1:], around)
     return run_study.main(argv, around)
 
 

@@ -64,7 +64,6 @@ def fake_gpu(monkeypatch) -> Iterator[FakeGPU]:
             monkeypatch.setenv(name, value)
         for name in ("CUDA_MPS_PIPE_DIRECTORY", "RUN_STUDY_MPS", "SLURM_JOB_ID"):
             monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr("core.runner.mps.DEFAULT_PIPES", gpu.folder / "nobody")
         yield gpu
         ended = {pid for what, pid, *_ in gpu.notes() if what == "quit"}
         for what, pid, *_ in gpu.notes():

@@ -19,7 +19,6 @@ from core.config.identity import run_id
 from core.config.result import PairBlock, Result, Row
 from core.config.scale import SCALES
 from core.errors import UserError
-from core.store import code
 
 
 class OutOfMemoryError(RuntimeError):
@@ -38,7 +37,9 @@ def run(config, execution, progress) -> Result:
     asked = json.loads(file.read_text()) if file.exists() else {}
     behave(*asked.get(identity, asked.get("*", "")).split())
     progress({"phase": "train", "step": 10, "total": 10, "rate": 5.0, "dev": 50.0})
-    return replace(made_result(config), provenance={"made": "up", "code": code.digest()})
+    commit = folder / "commit"
+    about = {"made": "up", "commit": commit.read_text()[:12] if commit.exists() else "unknown"}
+    return replace(made_result(config), provenance=about)
 
 
 def behave(word: str = "", argument: str = "") -> None:

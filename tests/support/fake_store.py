@@ -71,7 +71,7 @@ class FakeStore:
     def has(self, run_id: str, use_published: bool = True) -> bool:
         return run_id in self.runs and (use_published or self.runs[run_id].source == "own")
 
-    def load(self, run_id: str, expected: bool = False) -> FakeRun:
+    def load(self, run_id: str) -> FakeRun:
         return self.runs[run_id]
 
     def add(

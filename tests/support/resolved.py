@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from core.study.grid import resolve_cells
+from core.study.grid import resolve
 
 
 def cell_at(setup, study, cell):
     """The cell with its runs, or why it has none."""
-    return resolve_cells(replace(study, cells=(cell,)), setup).cells[0]
+    return resolve(replace(study, cells=(cell,), tasks=None), setup).cells[0]
 
 
 def config_at(setup, study, cell, seed):

@@ -15,7 +15,7 @@ from core.training import job
 
 
 def small(method="mocose", profile="repaired", **changes):
-    run = at_scale(base(method, profile), DEMO, demo_sources().sources)
+    run = at_scale(base(method, profile), DEMO, demo_sources())
     run = vary(run, {"train.steps": 4, "train.batch_size": 16, "eval.every": 2})
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
 

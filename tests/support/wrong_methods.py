@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from core.methods.losses import info_nce
-from core.methods.simcse.model import TwoViews
+from core.methods.simcse.model import Views
 
 
-class Model(TwoViews):
+class Model(Views):
 """
 LOSS = """
     def contrast(self, first, second):
@@ -213,28 +213,24 @@ CODE_THAT_FAILS = """
 
 WRONG = {
     "OwnGenerator": (OWN_GENERATOR, "two trainings of one seed differ"),
-    "WritesTokens": (WRITES_TOKENS, "views writes into its tokens, which every epoch reads; write"),
-    "WritesByTorch": (WRITES_BY_TORCH, "the tokens of the text are not what they were"),
-    "FloatsAsTokens": (FLOATS_AS_TOKENS, "views made an array of float64 with the shape"),
-    "IdsOfNoWord": (IDS_OF_NO_WORD, "; the tokenizer has"),
-    "NoPooling": (NO_POOLING, "pool gave the shape (32, 1, "),
+    "WritesTokens": (WRITES_TOKENS, "assignment destination is read-only"),
+    "WritesByTorch": (WRITES_BY_TORCH, "the tokens were written into"),
+    "FloatsAsTokens": (FLOATS_AS_TOKENS, "token ids are whole numbers"),
+    "IdsOfNoWord": (IDS_OF_NO_WORD, "index out of range"),
+    "NoPooling": (NO_POOLING, "The size of tensor a"),
     "EndsTheProcess": (ENDS_THE_PROCESS, "SystemExit"),
-    "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
     "Detached": (DETACHED, "move no weight of the encoder"),
-    "LayerBesideTheScored": (LAYER_BESIDE_THE_SCORED, "reads more than scored_parts holds"),
-    "CountedSteps": (COUNTED_STEPS, "self.steps is no part of the state"),
-    "MeanInAnAttribute": (MEAN_IN_AN_ATTRIBUTE, "self.mean is no part of the state"),
-    "QueueOfPython": (QUEUE_OF_PYTHON, "self.queue is no part of the state"),
-    "ReplacedBuffer": (REPLACED_BUFFER, "self.centre changes in a step"),
-    "NotFinite": (NOT_FINITE, "the loss of the first step is nan"),
-    "TermNotFinite": (TERM_NOT_FINITE, "the term spread of the first step is"),
-    "TermWithoutName": (TERM_WITHOUT_NAME, "extra names a term 'a, b'; give a name"),
-    "PlainList": (PLAIN_LIST, "self.towers holds layers or weights that the model does not know"),
+    "LayerBesideTheScored": (LAYER_BESIDE_THE_SCORED, "need more than scored_parts holds"),
+    "CountedSteps": (COUNTED_STEPS, "a resumed run has other losses"),
+    "MeanInAnAttribute": (MEAN_IN_AN_ATTRIBUTE, "a resumed run has other losses"),
+    "QueueOfPython": (QUEUE_OF_PYTHON, "a resumed run has other losses"),
+    "NotFinite": (NOT_FINITE, "contrast is nan in the first step"),
+    "TermNotFinite": (TERM_NOT_FINITE, "is nan in the first step"),
+    "PlainList": (PLAIN_LIST, "self.towers holds layers that the model does not know"),
     "OneViewTwice": (ONE_VIEW_TWICE, "the loss is the same whatever view 2 of 2 is"),
-    "LeftInEvaluation": (LEFT_IN_EVALUATION, "in another mode"),
-    "BatchInTheScore": (BATCH_IN_THE_SCORE, "depends on the other sentences of its batch"),
-    "DropoutInTheScore": (DROPOUT_IN_THE_SCORE, "gives other vectors each time"),
-    "MeanWhileScoring": (MEAN_WHILE_SCORING, "scoring changes self.seen"),
+    "LeftInEvaluation": (LEFT_IN_EVALUATION, "a resumed run has other losses"),
+    "BatchInTheScore": (BATCH_IN_THE_SCORE, "depend on the other sentences of the batch"),
+    "DropoutInTheScore": (DROPOUT_IN_THE_SCORE, "vectors are others each time"),
     "CodeThatFails": (CODE_THAT_FAILS, "RuntimeError: "),
 }
 
@@ -276,3 +272,105 @@ KEPT_MASK = """
         return (logits.logsumexp(1) - logits[self.mask]).mean()
 """
 SOUND = {"OwnLayers": OWN_LAYERS + LOSS, "RunningMean": RUNNING_MEAN, "KeptMask": KEPT_MASK}
+
+# Further mistakes, by what a trial says of each.
+FURTHER = {
+    "SeedInBuild": (
+        LOSS
+        + """
+    def build(self):
+        torch.manual_seed(42)
+        self.own = nn.Linear(self.encoder.hidden, 64)
+
+    def pooled(self, batch):
+        return self.own(super().pooled(batch))
+""",
+        "sets a seed of its own",
+    ),
+    "TermRenamed": (
+        LOSS
+        + """
+    def build(self):
+        self.register_buffer("n", torch.zeros(()))
+
+    def extra(self, batch):
+        self.n += 1
+        return {f"length{int(self.n)}": 0.01 * self.pooled_views[0].pow(2).mean()}
+""",
+        "other terms in one step",
+    ),
+    "LabelsRolled": (
+        """
+    def contrast(self, first, second):
+        logits = F.normalize(first) @ F.normalize(second).T / 0.05
+        return F.cross_entropy(logits, torch.arange(len(logits)).roll(1))
+""",
+        "look at its sign and its labels",
+    ),
+    "OwnDiagonal": (
+        """
+    def contrast(self, first, second):
+        views = F.normalize(torch.cat([first, second]))
+        return F.cross_entropy(views @ views.T / 0.05, torch.arange(len(views)))
+""",
+        "look at its sign and its labels",
+    ),
+    "WrongSign": (
+        LOSS.replace("return info_nce", "return -info_nce"),
+        "look at its sign and its labels",
+    ),
+    "DropoutOff": (
+        LOSS
+        + """
+    def pooled(self, batch):
+        self.eval()
+        return super().pooled(batch)
+""",
+        "the same vectors; leave dropout on",
+    ),
+    "MeanOverPadding": (
+        LOSS
+        + """
+    def pool(self, encoded):
+        packed = encoded.packed
+        sums = torch.zeros(packed.batch, self.encoder.hidden).to(encoded.every)
+        sums = sums.index_add(0, packed.row, encoded.every)
+        return sums / torch.bincount(packed.row, minlength=packed.batch)[:, None]
+""",
+        "depend on padding",
+    ),
+    "TermWithoutGradient": (
+        LOSS
+        + """
+    def extra(self, batch):
+        return {"length": 0.01 * self.pooled_views[0].detach().pow(2).mean()}
+""",
+        "the term length has no gradient",
+    ),
+    "NoFirstToken": (
+        """
+    @staticmethod
+    def views(tokens, rng):
+        return tokens[1:], tokens[1:]
+"""
+        + LOSS,
+        "does not begin with [CLS]",
+    ),
+    "ReadsTheDevelopmentSet": (
+        """
+    from core.data.sts import load_demo
+"""
+        + LOSS,
+        "reads what runs are scored with",
+    ),
+    "ReadsTheEnvironment": (
+        """
+    import os
+
+    strength = float(os.environ.get("STRENGTH", "0.05"))
+"""
+        + LOSS,
+        "reads a variable that the run's name does not hold",
+    ),
+}
+WRONG |= FURTHER

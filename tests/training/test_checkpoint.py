@@ -25,6 +25,7 @@ from core.store.store import Store
 from core.training import checkpoint
 from core.training.checkpoint import CheckpointFile
 from core.training.provenance import CODE, run_provenance
+from core.training.run import Run
 from core.training.trainer import train, training_batches
 
 CPU = torch.device("cpu")
@@ -79,9 +80,9 @@ def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0):
         execution = Execution(
             results_dir=str(folder), cache_dir=str(folder), checkpoint_minutes=minutes
         )
-        keeper = CheckpointFile(
-            config, execution, model, (notes if notes is not None else []).append
-        )
+        told = notes if notes is not None else []
+        run = Run(config, execution, lambda message: told.append(message["note"]))
+        keeper = CheckpointFile(run, model)
         rows = keeper.rows
         done = keeper.step
         due = itertools.cycle([False] * (every - 1) + [True])
@@ -323,7 +324,7 @@ def test_a_run_that_other_code_began_says_so(calm, sixth, tmp_path):
     assert keeper.codes == {CODE, "0" * 16}
     execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
     recorded = [
-        run_provenance(config, execution, {}, None, codes)["code"]
+        run_provenance(Run(config, execution), {}, None, codes)["code"]
         for codes in ({CODE}, keeper.codes)
     ]
     assert recorded == [CODE, "changed during the run"]

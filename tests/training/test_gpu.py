@@ -197,7 +197,7 @@ def run(
 ) -> Result:
     """A short run of the demo."""
     config = vary(
-        at_scale(base(method, profile), DEMO, demo_sources().sources),
+        at_scale(base(method, profile), DEMO, demo_sources()),
         {"train.steps": 12, "eval.every": 5},
     )
     config = vary(config, {key.replace("__", "."): value for key, value in changes.items()})

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from small_runs import run, shared_cache, small
 
 from core.config.run import Execution, TextView
@@ -21,6 +20,7 @@ from core.evaluation.edits import EDITS
 from core.evaluation.metrics import AGGREGATES
 from core.evaluation.scoring import EvaluationResult, Scorer
 from core.training.job import load_encoder, scorer_for
+from core.training.run import Run
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +128,7 @@ def test_a_second_run_with_transfer_tasks_gives_the_same_numbers_and_theirs(
     for grid in ("WIDE_GRID", "HIGH_GRID"):
         # a minute less; tests/evaluation/test_transfer.py tries every C
         monkeypatch.setattr(transfer, grid, (1.0,))
-    found = run(
-        small(eval__digest=demo_sources().sources.transfer_digest, eval__transfer=True), execution
-    )
+    found = run(small(eval__digest=demo_sources().transfer_digest, eval__transfer=True), execution)
     assert set(whole.rows) < set(found.rows)
     assert {row.task for row in set(found.rows) - set(whole.rows)} == {*DEMO.probes, "avg_transfer"}
     for task in (*DEMO.probes, "avg_transfer"):
@@ -259,8 +257,8 @@ def test_pairs_in_another_order_have_their_own_sentences(tmp_path):
         execution = Execution(
             results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), pairs=files
         )
-        encoder, tokenizer = load_encoder(config, execution)
-        scorer = scorer_for(config, execution, tokenizer, encoder, torch.device("cpu"))
+        encoder, tokenizer = load_encoder(Run(config, execution))
+        scorer = scorer_for(Run(config, execution), tokenizer, encoder)
         for sentence, place in scorer.index.items():
             assert scorer.table[place].tolist() == tokenizer(sentence)["input_ids"], (
                 order,

@@ -64,7 +64,7 @@ def launch(launcher: Launcher, run: PlannedRun, stop: Stop | None = None):
 
 
 def planned(method: str) -> PlannedRun:
-    run = at_scale(base(method, "repaired"), DEMO, demo_sources().sources)
+    run = at_scale(base(method, "repaired"), DEMO, demo_sources())
     sizes = {"train.steps": STEPS, "train.batch_size": 16, "eval.every": 5}
     run = vary(run, sizes | {"train.precision": "fp32", "eval.digest": sets_digest(thinned())})
     return PlannedRun(run_id=run_id(run), config=run, cells=("made-up a",), seed=0)

@@ -17,12 +17,10 @@ from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.sources import demo_sources
 from core.training.job import new_model
-from core.training.trial import replayed, trial
+from core.training.trial import trial
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples/methods").iterdir())
-SETTINGS = (
-    "from core.config.methods import derived\n\nMETHOD = derived('simcse', title='A trial')\n"
-)
+SETTINGS = "from core.config.methods import derived\n\nMETHOD = derived('simcse', title='A trial', unread=('loss.temperature',))\n"
 
 
 @pytest.fixture
@@ -40,7 +38,7 @@ def sentences(monkeypatch, tmp_path_factory):
             (place / name / "settings.py").write_text(SETTINGS)
             (place / name / "model.py").write_text(HEAD + body)
         methods._folders.cache_clear()
-        config = at_scale(base(name, profile), DEMO, demo_sources().sources)
+        config = at_scale(base(name, profile), DEMO, demo_sources())
         return trial(config, Execution(results_dir=str(cache), cache_dir=str(cache)))
 
     yield said
@@ -56,7 +54,7 @@ def test_a_silent_mistake_is_one_sentence_with_its_line(sentences, name):
     written = (HEAD + body).splitlines()[line - 1]
     print(sentence, "|", written)
     assert words in sentence and file.endswith(f"{name.lower()}{os.sep}model.py")
-    assert line > len(HEAD.splitlines()), written
+    assert line >= len(HEAD.splitlines()), written
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -71,29 +69,9 @@ def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
     assert sentences(name) == []
 
 
-def test_a_replayed_step_is_compared_with_a_plain_one():
-    class Model(torch.nn.Module):
-        __module__ = "core.methods.simcse.model"
-
-    def losses(captures):
-        return [3.0, 2.0, 2.0 if captures else 1.0, 1.0]
-
-    def uncapturable(captures):
-        if captures:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        return [1.0]
-
-    model = Model()
-    assert replayed(model, lambda captures: [3.0, 2.0]) == []
-    assert (
-        "step 3 has the loss 2 where a GPU replays it, and 1 as usual" in replayed(model, losses)[0]
-    )
-    assert "a GPU cannot capture a step (operation not" in replayed(model, uncapturable)[0]
-
-
 def test_layers_of_torch_s_own_classes_follow_the_run_s_seed(sentences):
     assert sentences("seeded", SOUND["OwnLayers"]) == []
-    run = at_scale(base("seeded", "paper"), DEMO, demo_sources().sources)
+    run = at_scale(base("seeded", "paper"), DEMO, demo_sources())
     encoder = tiny.encoder(tiny.bert())
     weights = []
     for seed in (0, 0, 1):

@@ -3,13 +3,11 @@ alone."""
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,7 +22,7 @@ from core.encoder.packing import Packed, in_parts
 from core.encoder.pooling import Encoded
 from core.encoder.streams import torch_stream
 from core.encoder.tokens import tokenise
-from core.errors import UserError, counted, line_of, place
+from core.errors import UserError
 from core.methods.contrastive import Batcher, Batches, Contrastive, Terms, TrainingText
 from core.methods.losses import in_float32, info_nce
 
@@ -110,16 +108,8 @@ class Views(Contrastive, ABC):
         return self.head(self._vectors(batch))
 
     def _vectors(self, batch: Packed) -> Tensor:
-        """What `pool` gives of a batch, (B, hidden). Raises UserError for another shape."""
-        vectors: Any = self.pool(Encoded(self.encoder, batch))
-        if not isinstance(vectors, Tensor):
-            problem = f"gave {type(vectors).__name__}; give a vector of each sentence, (B, dim)"
-            raise self._refusal("pool", problem)
-        if vectors.ndim != 2 or len(vectors) != batch.batch:
-            shape = ", ".join(map(str, vectors.shape))
-            problem = f"gave the shape ({shape}) for {counted(batch.batch, 'sentence')}"
-            raise self._refusal("pool", f"{problem}; give a vector of each, in their order")
-        return vectors
+        """What `pool` gives of a batch, (B, hidden)."""
+        return self.pool(Encoded(self.encoder, batch))
 
     def extra(self, batch: Packed) -> Mapping[str, Tensor]:
         """Further terms of the loss by name, a scalar each. They are added to it and logged.
@@ -161,51 +151,17 @@ class Views(Contrastive, ABC):
         self._half = torch.is_autocast_enabled("cpu")
         whole = self.pooled(views)
         if len(whole) != views.batch:
-            rows = counted(len(whole), "row")
-            problem = f"gave {rows} for {views.batch} sentences; give one each, in their order"
-            raise self._refusal("pooled", problem)
+            raise UserError(f"pooled gave {len(whole)} rows for {views.batch} sentences.")
         pooled = whole.chunk(views.parts or 2)  # (B, dim) each
         with torch.autocast("cpu", enabled=False):
             self.pooled_views = tuple(map(in_float32, pooled))
-            loss = self._scalar("contrast", self._contrasted())
-            terms = self.extra(views)
-            if not isinstance(terms, Mapping):
-                raise self._refusal("extra", "returned no dict; return a number by name")
-            for name, term in terms.items():
-                if not isinstance(name, str) or not name.isidentifier():
-                    problem = f"names a term {name!r}; give a name of letters, digits and _"
-                    raise self._refusal("extra", problem)
-                loss = loss + self._scalar("extra", term)
+            loss = self.contrast(*self.pooled_views)
+            for name, term in self.extra(views).items():
+                loss = loss + term
                 self.terms.add(name, term)
         self._half = False
         self.pooled_views = ()
         return loss
-
-    def _contrasted(self) -> Any:
-        """What `contrast` makes of the views. Raises UserError if it takes another number."""
-        count = len(self.pooled_views)
-        try:
-            inspect.signature(self.contrast).bind(*self.pooled_views)
-        except TypeError:
-            made = counted(count, "view")
-            problem = f"does not take the {made} of a sentence; write contrast(self, *pooled)"
-            raise self._refusal("contrast", problem) from None
-        return self.contrast(*self.pooled_views)
-
-    def _scalar(self, hook: str, loss: Any) -> Tensor:
-        """A loss that a hook returned. Raises UserError unless it is one number."""
-        if isinstance(loss, Tensor) and loss.numel() == 1:  # the shape alone: a GPU replays this
-            return loss
-        returned = type(loss).__name__
-        if isinstance(loss, Tensor):
-            returned = counted(loss.numel(), "number")
-        raise self._refusal(hook, f"returned {returned}; return one number, such as their mean")
-
-    @classmethod
-    def _refusal(cls, hook: str, problem: str) -> UserError:
-        """A sentence about a hook of the method's file, with its line."""
-        where = place(Path(inspect.getfile(cls)), f"    def {hook}")
-        return UserError(f"{where}: {hook} {problem}.")
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): those of `pool`, or the head's output with
@@ -233,77 +189,10 @@ class Views(Contrastive, ABC):
         cls, config: Any, text: TrainingText, pack: Batcher, rng: Random, places: Sequence[int]
     ) -> Batches:
         """The views of each sentence: all first views, then all second views, and so on."""
-        by_sentence = []
-        for i in places:
-            made = cls._views_of(config, text, rng, i)
-            if not isinstance(made, (tuple, list)) or not made:
-                problem = f"returned {type(made).__name__}; return a tuple of arrays of token ids"
-                raise cls._refusal("views", problem)
-            if cls.views is not Views.views:
-                cls._check_views(made, text.tokenizer)
-            by_sentence.append(made)
-        counts = sorted(set(map(len, by_sentence)))
-        if len(counts) > 1:
-            problem = f"returned {counts[0]} views of one sentence and {counts[-1]} of another"
-            raise cls._refusal("views", f"{problem}; return as many of each")
+        by_sentence = [cls.views(text.table[i], Draw(rng, config, text, i)) for i in places]
         by_view = zip(*by_sentence, strict=True)
-        return (in_parts(pack(list(chain.from_iterable(by_view))), counts[0]),)
-
-    @classmethod
-    def _check_views(cls, made: Sequence[Any], tokenizer: Any) -> None:
-        """Refuse a view that is no line of token ids: others would be cut to whole numbers, or have
-        no embedding."""
-        for view in made:
-            is_array = isinstance(view, np.ndarray) and view.ndim == 1
-            if not is_array or view.dtype.kind not in "iu" or not len(view):
-                kind = type(view).__name__
-                if isinstance(view, np.ndarray):
-                    kind = f"an array of {view.dtype} with the shape {view.shape}"
-                problem = f"made {kind} of a sentence; make an array of its token ids, one at least"
-                raise cls._refusal("views", problem)
-            if tokenizer is not None and not 0 <= view.min() <= view.max() < len(tokenizer):
-                problem = f"made token ids from {view.min()} to {view.max()}; the tokenizer has"
-                raise cls._refusal("views", f"{problem} {len(tokenizer)}, counted from 0")
-
-    @classmethod
-    def _views_of(cls, config: Any, text: TrainingText, rng: Random, index: int) -> Any:
-        """What `views` makes of one sentence. Raises UserError if it writes into the tokens that it
-        gets: every epoch reads them."""
-        try:
-            return cls.views(text.table[index], Draw(rng, config, text, index))
-        except ValueError as error:  # numpy's, of arrays that are read-only, or the method's own
-            if not cls._writes(config, text, rng, index):
-                raise
-            where = _place_of(error, cls, "views")
-            raise UserError(
-                f"{where}: views writes into its tokens, which every epoch reads; write into a "
-                "copy, such as tokens.copy()."
-            ) from error
-
-    @classmethod
-    def _writes(cls, config: Any, text: TrainingText, rng: Random, index: int) -> bool:
-        """Whether `views` can do with arrays that may be written what it could not do without."""
-        copies: Any = [{index: table[index].copy()} for table in (text.table, *text.columns)]
-        written = text._replace(table=copies[0], columns=tuple(copies[1:]))
-        try:
-            cls.views(written.table[index], Draw(rng, config, written, index))
-        except ValueError:
-            pairs = zip(copies, (text.table, *text.columns), strict=True)
-            return any(not np.array_equal(copy[index], table[index]) for copy, table in pairs)
-        return True
-
-
-def _place_of(error: Exception, kind: type, hook: str) -> str:
-    """The innermost line of a method's files in which an error arose, else that of its hook."""
-    for base in kind.__mro__[: kind.__mro__.index(Views)]:
-        file = Path(inspect.getfile(base))
-        line = line_of(error, file)
-        if line is not None:
-            return place(file, "", line)
-    return place(Path(inspect.getfile(kind)), f"    def {hook}")
-
-
-TwoViews = Views  # the name that methods with two views were written with
+        count = len(by_sentence[0])
+        return (in_parts(pack(list(chain.from_iterable(by_view))), count),)
 
 
 class SimCSE(Views):

@@ -6,11 +6,9 @@
   const groups = [...document.querySelectorAll(".claims tbody, .overview tbody, #settled, #tables, #claims")];
   document.querySelector(".tools").hidden = false;
   const filter = () => {
-    let wanted = search.value.toLowerCase().trim(), number = "";
-    wanted = wanted.replace(/\b(table|figure)\s*([a-z]?\d+[a-z]?)\b/, (all, kind, which) => { number = `|${kind} ${which}|`; return ""; });
-    const words = wanted.split(/\s+/).filter(Boolean);
+    const words = search.value.toLowerCase().trim().split(/\s+/).filter(Boolean);
     const has = (text, word) => /\d/.test(word) ? text.split(/[^\p{L}\d.]+/u).includes(word) : text.includes(word);
-    for (const row of rows) row.hidden = !((!number || row.dataset.numbers.includes(number)) && words.every(word => has(texts.get(row), word)));
+    for (const row of rows) row.hidden = !words.every(word => has(texts.get(row), word));
     for (const group of groups) group.hidden = ![...group.querySelectorAll("[data-words]")].some(row => !row.hidden);
     for (const part of document.querySelectorAll(".whole")) part.hidden = Boolean(search.value.trim());
     const count = list => list.filter(row => !row.hidden).length;

@@ -1,9 +1,9 @@
 """Barlow Twins: equations 1 and 2 of Zbontar et al. 2021."""
 
-from core.methods.simcse.model import TwoViews
+from core.methods.simcse.model import Views
 
 
-class Model(TwoViews):
+class Model(Views):
     """Squared distance of the cross-correlation matrix from the identity."""
 
     capturable = True

@@ -14,4 +14,4 @@ class Barlow(Section):
     redundancy: Annotated[float, "weight of the squared correlations off the diagonal"] = 0.0051
 
 
-METHOD = derived("simcse", title="Barlow Twins", section=Barlow)
+METHOD = derived("simcse", title="Barlow Twins", section=Barlow, unread=("loss.temperature",))

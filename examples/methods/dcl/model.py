@@ -3,10 +3,10 @@
 import torch
 import torch.nn.functional as F
 
-from core.methods.simcse.model import TwoViews
+from core.methods.simcse.model import Views
 
 
-class Model(TwoViews):
+class Model(Views):
     """Minus each pair's cosine, plus the log of the sum over all other sentences' views."""
 
     capturable = True

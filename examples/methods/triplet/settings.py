@@ -14,4 +14,6 @@ class Triplet(Section):
     margin: Annotated[float, "how much nearer, in squared distance of unit vectors", ABOVE_0] = 0.2
 
 
-METHOD = derived("simcse", title="Triplets", section=Triplet, columns=3)
+METHOD = derived(
+    "simcse", title="Triplets", section=Triplet, columns=3, unread=("loss.temperature",)
+)

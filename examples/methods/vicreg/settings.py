@@ -14,4 +14,10 @@ class VICReg(Section):
     weight: Annotated[float, "weight of distance and variance"] = 25.0
 
 
-METHOD = derived("simcse", title="VICReg", section=VICReg, changes={"eval.head": "never"})
+METHOD = derived(
+    "simcse",
+    title="VICReg",
+    section=VICReg,
+    changes={"eval.head": "never"},
+    unread=("loss.temperature",),
+)

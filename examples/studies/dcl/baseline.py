@@ -1,9 +1,9 @@
 """DCL beside SimCSE."""
 
 from core.study.claim import Claim, greater
-from core.study.study import Axis, FigureSpec, Row, Study
+from core.study.study import Axis, FigureSpec, Row, study
 
-STUDY = Study(
+STUDY = study(
     title="DCL beside SimCSE",
     caption="Two losses",
     method="dcl",

@@ -1,4 +1,7 @@
-"""README's table of findings and its times, from the published CSV files."""
+"""README's table of findings and its times, from the published CSV files.
+
+python -m tools.readme
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from core.errors import counted
+from core.config.methods import base
+from core.errors import HOME, counted, spoken
 from core.report.claims import comparison_words, lists
 from core.report.numbers import interval, signed
 from core.report.page import slug
 from core.report.tables import md
 from core.report.words import outcome_words
+from core.runner.estimate import SIZES, gpu_seconds
+from core.store.files import write_changed
 
 PAGE_LINK = "results/published/index.html"  # whose anchors are the claims' keys
 TEXTS = ("points", "within_margin", "right")  # columns that may be empty
@@ -79,3 +85,24 @@ def _readme_numbers(row) -> str:
     if row.n:
         here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}"
     return f"{printed} | {here}"
+
+
+def times(published: Path) -> dict[str, str]:
+    """How long a run takes by scale, for README: of an H100 by the measured rates, least and most
+    of three methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
+    runs = [base(method, "paper") for method in ("simcse", "esimcse", "mocose")]
+    ranges = {}
+    for scale in ("mini", "paper"):
+        seconds = [gpu_seconds(run, SIZES[scale]) for run in runs]
+        ranges[scale] = (min(seconds), max(seconds))
+    file = published / "demo" / "paper" / "runs.csv"
+    if file.is_file():
+        ranges["demo"] = tuple(pd.read_csv(file)["seconds"].quantile([0.1, 0.9]))
+    return {scale: f"{spoken(low)} to {spoken(high)}" for scale, (low, high) in ranges.items()}
+
+
+if __name__ == "__main__":
+    published = HOME / "results" / "published"
+    file = HOME / "README.md"
+    text = filled(file.read_text(encoding="utf-8"), published, times(published))
+    write_changed(file, text.encode())

@@ -1,0 +1,81 @@
+"""What every page of a table shows: frames, and the words around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.report.criteria import criterion
+from core.report.frames import cell_frame, claim_frame, comparison_frame
+from core.report.verdicts import Judged
+from core.report.words import (
+    caution,
+    damaged,
+    mark_meanings,
+    of_runs,
+    reading,
+    setting,
+    title,
+)
+from core.study.study import Study
+
+OF_PAPER = "On the paper and its code, at their own scale:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """A table with its verdicts: the frames of its CSV files, and sentences. `notes` are on these
+    runs, `troubles` those of them that a terminal shows, `paper_notes` on the paper, `statements`
+    what claims say and what decides them."""
+
+    study: Study
+    title: str
+    cells: pd.DataFrame
+    claims: pd.DataFrame
+    comparisons: pd.DataFrame
+    name: str = ""
+    setting: str = ""
+    reading: str = ""
+    caution: str = ""
+    made_up: bool = False
+    notes: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
+    paper_notes: tuple[str, ...] = ()
+    statements: tuple[str, ...] = ()
+
+
+def sheet(result: Judged) -> Sheet:
+    """The sheet of a study."""
+    setup = result.setup
+    notes = (*result.study.footnotes, *mark_meanings(result))
+    return Sheet(
+        study=result.study,
+        title=title(result),
+        cells=cell_frame(result),
+        claims=claim_frame([result]),
+        comparisons=comparison_frame([result]),
+        name=f"{result.study.name}-{setup.scale.name}-{setup.profile}",
+        setting=setting(result),
+        reading=reading(result),
+        caution=caution(result),
+        made_up=setup.scale.generated,
+        notes=of_runs(result),
+        troubles=tuple(damaged(result)),
+        paper_notes=(OF_PAPER, *notes) if notes else (),
+        statements=tuple(statements(result.parts[0].study)),
+    )
+
+
+def statements(study: Study) -> list[str]:
+    """Each claim with its quotation and what decides it."""
+    statements = []
+    for claim in study.claims:
+        words = f"{claim.key}: {claim.text}"
+        if claim.quote:
+            place = f" ({claim.place})" if claim.place else ""
+            words += f" “{claim.quote}”{place}."
+        statements.append(f"{words} Decided by: {criterion(claim, study)}.")
+        if claim.note:
+            statements.append(claim.note)
+    return statements

@@ -1,0 +1,229 @@
+"""For maintainers: pack finished runs into `results/published`, and draw what is published.
+
+python tools/publish.py table7 esimcse-table5 --scale mini    pack these studies' runs, and draw
+python tools/publish.py                                        draw alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import functools
+import io
+import itertools
+import json
+import sys
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+HOME = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(HOME))
+
+from core.config.methods import PROFILES, base
+from core.config.scale import SCALES
+from core.data import sources as finding
+from core.errors import UserError, are, counted
+from core.runner.best_scale import stored_setup
+from core.runner.cli import Options
+from core.runner.draw import StudyDrawer
+from core.runner.estimate import SIZES, gpu_seconds
+from core.runner.progress import spoken
+from core.runner.train import Surroundings
+from core.store import code, files, locks
+from core.store.published import PACK_NAME, SCHEMA, Pack, Run
+from core.store.records import seal
+from core.store.store import Store
+from core.study.grid import resolve
+from core.study.study import Study
+
+
+def pack(store: Store, runs: Iterable[str], target: Path, replace: bool = False) -> None:
+    """Pack the user's runs, without pairs, into the folder `target`, by scale, each file whole or
+    not at all. The same runs make the same bytes.
+
+    A published run stays if the new one has its numbers. Raises UserError if the numbers differ,
+    unless `replace`, or if no pack can be written; MissingRun or CorruptRun if a run or a pack
+    cannot be read.
+    """
+    new: dict[str, dict[str, Run]] = {}
+    for stored in map(store.load, runs):
+        new.setdefault(stored.config.scale, {})[stored.run_id] = stored.table, stored.footer
+    with locks.waiting(target.parent / ".locks" / "published.lock", f"publishing in {target}"):
+        packs: dict[Path, dict[str, Run]] = {}
+        differing: list[str] = []
+        for scale, fresh in new.items():
+            path = target / scale / PACK_NAME
+            files.sweep(path)
+            kept: dict[str, Run] = {}
+            if path.exists():
+                old = Pack(path)
+                kept = {run: old.read(run) for run in old.footers}
+            shared = fresh.keys() & kept.keys()
+            differing += [
+                run for run in fresh if run in shared and not _same(fresh[run], kept[run])
+            ]
+            if replace:
+                packs[path] = {**kept, **fresh}
+            else:
+                packs[path] = {**fresh, **kept}
+        if differing and not replace:
+            raise UserError(
+                f"Published runs have other numbers than yours: {', '.join(differing)}; add "
+                "--replace to replace them."
+            )
+        for path, content in packs.items():
+            files.write_changed(path, packed(content))  # git sees no change where there is none
+    store.__dict__.pop("packs", None)
+
+
+def _same(*runs: Run) -> bool:
+    """Whether runs have the same status and the same numbers to the last bit."""
+    seals = {seal(table, {"status": footer["status"]}) for table, footer in runs}
+    return len(seals) == 1
+
+
+def packed(runs: Mapping[str, Run]) -> bytes:
+    """The bytes of a pack."""
+    listed = []
+    tables = []
+    for run, (table, footer) in sorted(runs.items()):
+        listed.append([footer, seal(table, footer), table.num_rows])
+        named = pa.array([run] * table.num_rows, pa.string())
+        tables.append(table.add_column(0, SCHEMA.field("run_id"), named))
+    text = json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink,
+        SCHEMA,
+        compression="zstd",
+        compression_level=9,
+        write_page_checksum=True,
+        store_schema=False,
+        use_dictionary=["run_id", "checkpoint", "task", "metric", "step"],
+        use_byte_stream_split=["value"],
+    ) as writer:
+        writer.write_table(pa.concat_tables(tables), row_group_size=1 << 15)
+        writer.add_key_value_metadata({"runs": base64.b64encode(zlib.compress(text, 9)).decode()})
+    return sink.getvalue()
+
+
+def publish(home: Path, results: Path, studies: Sequence[Study], scale: str, replace: bool) -> None:
+    """Pack all runs that `results` has of these studies. Raises UserError for runs on other data
+    than the published runs of the scale, of code that no commit has, or, unless `replace`, with
+    other numbers than the published runs."""
+    from core.report.results import gather
+
+    # Your own runs, each once
+    published = home / "results" / "published"
+    store = Store(results, published)
+    own: dict[str, None] = {}
+    for study, profile in itertools.product(studies, PROFILES):
+        setup = stored_setup(SCALES[scale], Store(results, None), profile)
+        if setup is not None:
+            runs = gather(resolve(study, setup), store).runs
+            own |= dict.fromkeys(run.run_id for run in runs if run.source == "own")
+    if setup is None or not own:
+        raise UserError(f"{results} has no run of these studies at scale {scale}; train one first.")
+
+    # Refuse what may not be published
+    packs = finding.recorded(Store(published / "none", published), (scale,))
+    if scale in packs:
+        data = finding.other_data(setup.sources, finding.digests(packs[scale]))
+        if data:
+            raise UserError(
+                f"The published runs of scale {scale} are on other data than yours ({data}), so "
+                "nothing is published."
+            )
+    fresh = [run for run in own if replace or store.scale_of_pack(run) is None]
+    committed = functools.cache(code.is_committed)
+    unnamed = []
+    for run in fresh:
+        if not committed(store.load(run).provenance.get("commit"), home):
+            unnamed.append(run)
+    if unnamed:
+        raise UserError(
+            f"No commit of {home} has the code that made these runs: {', '.join(unnamed)}; commit "
+            "that code, and train them again."
+        )
+
+    pack(store, own, published, replace)
+    print(f"Published {counted(len(fresh), 'run')} in {published / scale / 'runs.parquet'}.")
+    if len(fresh) < len(own):
+        print(f"{are(len(own) - len(fresh), 'run')} published already, with the same numbers.")
+
+
+def redraw_published(home: Path, studies: Sequence[Study], folders: Collection[Path] = ()) -> None:
+    """Draw everything that is published and README's findings, and remove the files of studies that
+    nothing published starts any more; where nothing of a scale can be read, all files stay.
+    `folders` as in `StudyDrawer.redraw`."""
+    published = home / "results" / "published"
+    figures = home / "figures" / "published"
+    every = Options(seeds=None, profile=None)
+    lock = home / "results" / ".locks" / "redrawing.lock"
+    with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
+        store = Store(published / "none", published)
+        drawer = StudyDrawer(every, store, published, figures, small=True)
+        drawn = drawer.redraw(studies, folders=folders)
+
+    from core.report import render
+    from tools import readme
+
+    file = home / "README.md"
+    if file.exists() and all((published / f"{name}.csv").exists() for name in readme.CLAIM_FILES):
+        text = readme.filled(file.read_text(encoding="utf-8"), published, times(published))
+        files.write_changed(file, text.encode())
+    for (scale, profile), results in drawn.items():
+        if not any(drawn.get((scale, other)) for other in PROFILES):
+            continue
+        kept = {result.study.name for result in results}
+        for name in {study.name for study in studies} - kept:
+            render.remove(name, published / scale / profile, figures / scale / profile)
+
+
+def times(published: Path) -> dict[str, str]:
+    """How long a run takes by scale, for README: of an H100 by the measured rates, least and most
+    of three methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
+    runs = [base(method, "paper") for method in ("simcse", "esimcse", "mocose")]
+    ranges = {}
+    for scale in ("mini", "paper"):
+        seconds = [gpu_seconds(run, SIZES[scale]) for run in runs]
+        ranges[scale] = (min(seconds), max(seconds))
+    file = published / "demo" / "paper" / "runs.csv"
+    if file.is_file():
+        import pandas  # takes a second
+
+        ranges["demo"] = tuple(pandas.read_csv(file)["seconds"].quantile([0.1, 0.9]))
+    return {scale: f"{spoken(low)} to {spoken(high)}" for scale, (low, high) in ranges.items()}
+
+
+def main(argv: Sequence[str], around: Surroundings) -> int:
+    """Publish and draw; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help="studies whose runs are packed")
+    parser.add_argument("--scale", choices=tuple(SCALES), default="mini")
+    parser.add_argument("--results-dir", type=Path, metavar="DIR", help="default: results")
+    parser.add_argument(
+        "--replace", action="store_true", help="replace published runs with other numbers"
+    )
+    options = parser.parse_args(argv)
+    catalogue = around.catalogue
+    studies = [catalogue.find(name) for name in options.studies]
+    try:
+        if studies:
+            results = options.results_dir or around.own / "results"
+            publish(around.home, results, studies, options.scale, options.replace)
+        redraw_published(around.home, catalogue.studies, catalogue.folders)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    from studies import CATALOGUE
+
+    sys.exit(main(sys.argv[1:], Surroundings(catalogue=CATALOGUE, home=HOME, own=HOME)))
