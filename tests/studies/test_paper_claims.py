@@ -2,6 +2,9 @@
 the papers' texts and in what was read off their figures."""
 
 import csv
+import functools
+import math
+import operator
 import re
 import statistics
 import unicodedata
@@ -15,6 +18,7 @@ from places import ROOT, SHARED, SHIPPED
 
 from core.config.fields import explanations
 from core.config.identity import run_id
+from core.study.catalogue import catalogue
 from core.study.claim import changed, truth
 from core.study.registered import registered, rule_of
 from studies import CATALOGUE, STUDIES, find
@@ -449,6 +453,23 @@ def test_a_rule_that_replaced_another_is_after_runs_where_runs_are_published():
     for key, rules in registered().items():
         assert all(rule.after_runs for rule in rules[1:] if key in begun), key
     assert registered().keys() == {claim.key for study in OURS for claim in study.claims}
+
+
+def test_no_rule_depends_on_how_floats_are_added(monkeypatch):
+    """`sum` adds floats more exactly from Python 3.12 on than before."""
+    rules = [rule_of(claim) for study in STUDIES for claim in study.claims]
+
+    def exact(values, start=0):
+        values = [start, *values]
+        return math.fsum(values) if float in map(type, values) else in_turn(values)
+
+    def in_turn(values, start=0):
+        return functools.reduce(operator.add, values, start)
+
+    for add in (exact, in_turn):
+        monkeypatch.setattr("builtins.sum", add)
+        again = catalogue(*CATALOGUE.folders).studies
+        assert [rule_of(claim) for study in again for claim in study.claims] == rules
 
 
 def test_any_change_of_a_rule_changes_its_digest():
