@@ -108,8 +108,9 @@ def comparison_rows(
         points = comparison.points
         outcome = comparison.outcome
         for other in others:
-            below = -other.above + 0.0
-            worse = max if required >= below else min  # one is enough, or both are needed
+            bounds = [required, -sign * other.above + 0.0]
+            above, below = bounds[::sign]
+            worse = max if above >= below else min  # one is enough, or both are needed
             points = worse(points, by_contrast[other].points, key=POINTS_ORDER.index)
             outcome = worse(outcome, by_contrast[other].outcome, key=OUTCOMES.index)
         left, right = names_of_sides(contrast, study)
@@ -139,11 +140,10 @@ def sides(predicate: Predicate) -> list[Sequence[Contrast]]:
     """The comparisons of a predicate in order: each contrast, or the two sides of one."""
     if isinstance(predicate, Contrast):
         return [(predicate,)]
-    if predicate.two_sided:
-        contrasts = predicate.contrasts()
-        return list(zip(contrasts[::2], contrasts[1::2], strict=True))
-    below = []
-    for part in predicate.parts:
+    paired = 2 * predicate.pairs
+    contrasts = predicate.contrasts()[:paired]
+    below: list[Sequence[Contrast]] = list(zip(contrasts[::2], contrasts[1::2], strict=True))
+    for part in predicate.parts[paired:]:
         below += sides(part)
     return below
 
@@ -153,6 +153,8 @@ def names_of_sides(contrast: Contrast, study: Study) -> tuple[str, str]:
     positive = [term for term in contrast.terms if term.weight > 0]
     negative = [term for term in contrast.terms if term.weight < 0]
     left = _side(positive or negative, study)
+    if contrast.of == "scatter":
+        left = f"scatter over seeds: {left}"
     if contrast.metric is not None:
         left = f"{contrast.metric.title.lower()}: {left}"
     return left, _side(negative, study) if positive else ""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.report.results import CellResult, StudyResult, in_metric
-from core.report.statistics import Labels
+from core.report.statistics import Labels, scatter_by_seed
 from core.study.claim import Contrast
 from core.study.study import Metric
 
@@ -40,7 +40,10 @@ class Reading(NamedTuple):
         return self.of(self.values[:, :n]) if 0 < n <= self.seeds else None
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """The contrast minus its threshold by seed, of values (..., cells, seeds)."""
+        """The contrast minus its threshold by seed, of values (..., cells, seeds). A contrast of
+        scatters reads each cell's absolute deviations from its median over these seeds."""
+        if self.contrast.of == "scatter":
+            return scatter_by_seed(values, self.weights, self.contrast.above)
         total = np.array(-float(self.contrast.above))
         for cell, weight in enumerate(self.weights):  # in order: sums stay to the digit
             total = total + weight * values[..., cell, :]

@@ -72,6 +72,15 @@ def base_pattern(study: Study) -> tuple[str | None, ...] | None:
     return labels_of(study.reference)
 
 
+def base_labels(labels: Labels, study: Study) -> Labels:
+    """The labels of the cell that a cell is compared with; empty without one."""
+    if study.figure is not None and study.figure.against:
+        first, *others = labels
+        return (study.figure.against.get(first, first), *others)
+    pattern = zip(labels, base_pattern(study) or (), strict=False)
+    return tuple(label if fixed is None else fixed for label, fixed in pattern)
+
+
 def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
@@ -81,9 +90,7 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     bases: dict[Labels, Labels] = {}
     by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
     for labels, cell in cells.items():
-        pattern = zip(labels, base_pattern(study) or (), strict=False)
-        place = tuple(label if fixed is None else fixed for label, fixed in pattern)
-        bases[labels] = place
+        place = bases[labels] = base_labels(labels, study)
         base = cells.get(place)
         if base is not None and _alike(cell, base) and cell.unavailable is None:
             by_base.setdefault(place, {})[labels] = cell.by_seed

@@ -95,6 +95,8 @@ def _check_references(study: Study) -> None:
     named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
     if study.figure is not None:
         named.append(("figure", study.figure.base))
+        for label in (*study.figure.against, *study.figure.against.values()):
+            named.append(("figure", (label, *[None] * (len(study.axes) - 1))))
     named += [("must_learn", labels) for labels in study.must_learn]
     for claim in study.claims:
         named += [(f"Claim {claim.key}", labels) for labels in claim.cells()]

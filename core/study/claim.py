@@ -47,14 +47,15 @@ class Contrast(Typed):
     """The sum of weight * cell over `terms` is greater than `above`, in the cells' unit.
 
     `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says
-    what is compared: the value, or, of a number that is 0 or 1 for each run, its share of a single
+    what is compared: the value; its scatter over seeds, the absolute deviation from the cell's
+    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single
     cell's runs.
     """
 
     terms: tuple[Term, ...]
     above: float = 0.0
     metric: Metric | None = None
-    of: Literal["value", "share"] = "value"
+    of: Literal["value", "scatter", "share"] = "value"
     said: Said | None = field(default=None, compare=False)
 
     def check(self) -> None:
@@ -69,12 +70,12 @@ class Contrast(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Joined(Typed):
-    """Several predicates of which at least `needed` are true. With `two_sided` each two of them are
-    the sides of one comparison: a above b, and b above a."""
+    """Several predicates of which at least `needed` are true. The first `pairs` twos of them are
+    the two sides of one comparison each: a above b, and b above a."""
 
     parts: tuple[Predicate, ...]
     needed: int
-    two_sided: bool = field(default=False, compare=False)
+    pairs: int = field(default=0, compare=False)
     said: Said | None = field(default=None, compare=False)
 
     def check(self) -> None:
@@ -190,6 +191,15 @@ def mean_above(
     return said(mean, f"the mean of {{}}{_by(by)}the mean of {{}}", cells, others)
 
 
+def mean_scatters_more(
+    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
+) -> Contrast:
+    """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
+    mean absolute deviation from the median (Brown and Forsythe)."""
+    scatter = replace(mean_above(cells, others, by), of="scatter")
+    return said(scatter, f"the mean scatter of {{}}{_by(by)}that of {{}}", cells, others)
+
+
 def any_of(*parts: Predicate) -> Predicate:
     """At least one part holds."""
     if len(parts) == 1:
@@ -197,11 +207,11 @@ def any_of(*parts: Predicate) -> Predicate:
     return Joined(parts, 1)
 
 
-def all_of(*parts: Predicate) -> Predicate:
-    """Every part holds."""
+def all_of(*parts: Predicate, pairs: int = 0) -> Predicate:
+    """Every part holds. The first `pairs` twos are the two bounds of one number each."""
     if len(parts) == 1:
         return parts[0]
-    return Joined(parts, len(parts))
+    return Joined(parts, len(parts), pairs)
 
 
 def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
@@ -233,7 +243,7 @@ def _both_ways(cells: Sequence[Labels | str], by: float, one: bool = False) -> J
     contrasts = []
     for a, b in combinations(cells, 2):
         contrasts += [greater(a, b, by), greater(b, a, by)]
-    return Joined(tuple(contrasts), 1 if one else len(contrasts), two_sided=True)
+    return Joined(tuple(contrasts), 1 if one else len(contrasts), len(contrasts) // 2)
 
 
 def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
@@ -258,7 +268,7 @@ def between(a: Labels | str, others: Sequence[Labels | str], low: float, high: f
         sides += [greater(a, other, low), greater(other, a, -high)]
     each = "each of " if len(others) > 1 else ""
     form = f"{{}} minus {each}{{}} between {low:.3g} and {high:.3g}"
-    return said(Joined(tuple(sides), len(sides), two_sided=True), form, [a], others)
+    return said(all_of(*sides, pairs=len(others)), form, [a], others)
 
 
 def gains(a: Labels | str, b: Labels | str, printed: float, margin: float) -> Predicate:

@@ -84,7 +84,8 @@ class FigureSpec(Typed):
     of `series`, and paired differences by row, a panel for each of `series`. curve: the development
     score along training, a line for each of `series`; spectrum: singular values by index, likewise.
     `base` are the labels of the cell that the others are compared with, None standing for a cell's
-    own label; without it, that is the study's reference.
+    own label; without it, that is the study's reference. `against` has, by label of the first axis,
+    the label that it is compared with in the place of `base`.
     `curves` are the paper's own by label of the series: points of the share of the run (or of the
     width). `note` is a sentence below the figure.
     """
@@ -93,6 +94,7 @@ class FigureSpec(Typed):
     x: str | None = None
     series: str | None = None
     base: tuple[str | None, ...] | None = None
+    against: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 

@@ -164,7 +164,7 @@ def _figure(study: Study, figure: FigureSpec, varied: Sequence[str]) -> FigureSp
     """The study's figure with a panel for each value of the first field; curves have a line for
     each cell."""
     base = figure.base and (*figure.base, *(None for _ in varied))
-    figure = replace(figure, base=base)
+    figure = replace(figure, base=base, against={})
     if figure.kind != "cells" or (study.reference is None and figure.base is None):
         return replace(figure, series=None, curves={})
     if figure.series is not None or figure.x == "task" or len(varied) > 1:

@@ -59,6 +59,8 @@ STUDY = study(
     figure=FigureSpec(
         x="task",
         series="length_difference",
+        against={"at most 3": "more than 3"}
+        | {f"{model}, at most 3": f"{model}, more than 3" for model in BESIDE},
     ),
     must_learn=(("at most 3", None), ("ESimCSE, at most 3", None)),
     tasks="tests",

@@ -90,6 +90,7 @@ STUDY = study(
                 below((BARE, "last"), 5.0),
                 above((BARE, "last"), -5.0),
                 greater((BARE, "start"), (BARE, "last")),
+                pairs=1,
             ),
             quote="as the training proceeds, the correlation coefficient of the model approaches 0",
             place="Appendix A.2",
