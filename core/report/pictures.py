@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +55,15 @@ class Pictures:
         parallel = joblib.Parallel(n_jobs=jobs, return_as="generator")
         draw = joblib.delayed(images)
         every = parallel(draw(order.draw, order.frames, order.kinds) for order in self.orders)
-        for done, (order, drawn) in enumerate(zip(self.orders, every, strict=True)):
+        for done, order in enumerate(self.orders):
             note(done, len(self.orders))
+            try:
+                drawn = next(every)
+            except BrokenProcessPool as error:
+                raise UserError(
+                    "A process that draws was killed, perhaps for want of memory; give the command "
+                    "again."
+                ) from error
             if isinstance(drawn, str):
                 self.faults[order.name] = drawn
                 drawn = {}

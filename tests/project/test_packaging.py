@@ -71,7 +71,7 @@ def test_every_import_is_pinned_and_every_pin_imported():
     pinned = {name.replace("_", "-") for name in pins("requirements.txt")}
     optional = {name for extra in OPTIONAL for name in pins(f"requirements-{extra}.txt")}
     assert used - pinned <= {*WITH_ANOTHER, *optional}
-    assert pinned <= used
+    assert pinned - {"psutil"} <= used  # joblib ends its processes by it, else by pgrep
 
 
 def test_ci_runs_the_line_of_the_readme_that_installs_and_tests():

@@ -1,10 +1,16 @@
 """Pictures from processes: the same bytes, and what an error leaves."""
 
+import functools
+import os
+import signal
+
+import joblib
 import pytest
 from claim_study import A, B, around
 from claim_study import result as judged
 from claim_study import study as claim_study
 
+from core.errors import UserError
 from core.report.figures import figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.pictures import FEW, Order, Pictures
@@ -57,3 +63,19 @@ def test_after_an_error_nothing_is_written(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         pictures.finish()
     assert not list(tmp_path.rglob("*.png"))
+
+
+def killed(parent):
+    if os.getpid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_is_one_sentence(tmp_path, monkeypatch):
+    two = functools.partial(joblib.Parallel, n_jobs=2, return_as="generator")
+    monkeypatch.setattr(joblib, "Parallel", lambda **_: two())
+    pictures = Pictures()
+    for place in map(str, range(FEW)):
+        frames = (os.getpid(),)
+        pictures.orders.append(Order(name=place, folder=tmp_path, draw=killed, frames=frames))
+    with pytest.raises(UserError, match="killed"):
+        pictures.finish()
