@@ -2,7 +2,7 @@
 
     from core.api import load
     results = load()              # this checkout's results, published runs among them
-    results.compare("esimcse-table7", "ESimCSE", "unsup-SimCSE", scale="mini")
+    results.comparisons("esimcse-table7", scale="mini")
     results.runs(scale="demo"); results.scores(); results.curves(); results.pairs()
     results.table("table5", scale="demo")
     results.show("esimcse-table7"); results.plot("esimcse-table7")  # for a notebook
@@ -185,17 +185,6 @@ class Results:
         """One row a cell and seed of a study: its labels, run, status, and the value that counts in
         means."""
         return frames.value_frame(self.study(study, scale, **setup))
-
-    def compare(
-        self, study: str, a: str | float, b: str | float, scale: str = "demo", **setup: Any
-    ) -> pd.DataFrame:
-        """Row `a` of a study minus row `b`, paired by seed, with its 95 % and its tested interval:
-        a line for each pair of cells that differ in these labels alone, the average over the test
-        sets first.
-
-        A row is a label, or all labels of a cell as in `half/512`. Raises UserError for unknown
-        labels."""
-        return frames.pair_frame(self.study(study, scale, **setup), str(a), str(b))
 
     def study(
         self,

@@ -13,14 +13,13 @@ import numpy as np
 import pandas as pd
 
 from core.config.result import decimals, unit
-from core.errors import UserError, no_formula, shown
+from core.errors import no_formula, shown
 from core.report.comparisons import comparison_rows, needed, unit_of
 from core.report.quantities import value
-from core.report.results import CellResult, StudyResult
+from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
 from core.report.verdicts import Judged, why_unmarked
 from core.report.words import contrast_words, trained_rates
-from core.study.claim import labels_of
 from core.study.registered import changed_after_runs
 from core.study.study import Metric, Study
 
@@ -62,14 +61,22 @@ def _axes(result: StudyResult) -> list[str]:
     return [axis.name for axis in result.study.axes]
 
 
-def base_pattern(study: Study) -> tuple[str | None, ...] | None:
-    """Labels of the cell that the others are compared with, a None for a cell's own label; or
-    None."""
+def base_pattern(study: Study) -> tuple[str | None | Mapping[str, str], ...]:
+    """Labels of the cell that the others are compared with, as in `FigureSpec.base`."""
     if study.figure is not None and study.figure.base:
         return study.figure.base
-    if study.reference is None:
-        return None
-    return labels_of(study.reference)
+    return study.reference or ()
+
+
+def base_labels(labels: Labels, study: Study) -> Labels:
+    """The labels of the cell that a cell is compared with; empty without one."""
+    place = []
+    for label, fixed in zip(labels, base_pattern(study), strict=False):
+        if isinstance(fixed, Mapping):
+            place.append(fixed.get(label, label))
+        else:
+            place.append(label if fixed is None else fixed)
+    return tuple(place)
 
 
 def base_labels(labels: Labels, study: Study) -> Labels:
@@ -197,122 +204,88 @@ def by_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
 
 def value_frame(result: Judged) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
-    rows = []
-    for cell in result.cells:
-        head = (*_setting(result, cell).values(), *cell.cell.labels)
-        rows += [(*head, run.seed, run.run_id, run.status, run.value) for run in cell.runs]
-    return _frame(rows, "seed run status value", _axes(result)).astype({"value": float})
-
-
-def pair_frame(result: Judged, a: str, b: str) -> pd.DataFrame:
-    """Cell a minus cell b: a row for each pair of cells that differ in these labels alone, the
-    average over the test sets first. Raises UserError if there is no such pair."""
-    cells = {cell.cell.labels: cell for cell in result.cells}
-    rows = []
-    for labels in sorted(cells, key=lambda labels: "avg" not in labels):
-        cell = cells[labels]
-        partner = tuple(b if label == a else label for label in labels)
-        if cell.name == a:
-            partner = tuple(b.split("/"))
-        base = cells.get(partner)
-        if base is not None and partner != labels:
-            values = {labels: cell.by_seed, partner: base.by_seed}
-            tested = comparisons(values, partner, result.study.claims)[labels]
-            numbers = _rounded(_compared(cell, base, tested), decimals(cell.metric) + 2)
-            rows.append({"a": cell.name, "b": base.name, **numbers})
-    if not rows:
-        name = result.study.name
-        labels_here = ", ".join(dict.fromkeys(itertools.chain(*cells)))
-        raise UserError(
-            f"{name} has no cells that differ in {a!r} and {b!r} alone; its labels are "
-            f"{labels_here}."
-        )
-    return pd.DataFrame(rows).rename(columns=lambda column: column.removeprefix("paired_"))
+    rows = [{**names, "value": run.value} for _, _, run, names in _runs([result])]
+    return _frame(rows, "seed run_id status value", _axes(result)).astype({"value": float})
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum, of which
     the run's own file has hundreds of numbers. A run of several cells stands under the first that
     reads it after training; one without a result has an empty value."""
+    runs = list(_runs([result]))
+    runs.sort(key=lambda run: run[1].metric.checkpoint not in ("selected", "last"))
+    rows: dict[str, list[Record]] = {}
+    for _, _, run, names in runs:
+        if run.run_id in rows:
+            continue
+        numbers: list[Record] = [{"task": ""}]
+        if run.rows is not None:
+            numbers = run.rows.kept.to_pylist()
+        rows[run.run_id] = [{**names, **number} for number in numbers]
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
-    after_training = ("selected", "last")
-    cells = sorted(result.cells, key=lambda cell: cell.metric.checkpoint not in after_training)
-    runs: dict[str, list[tuple]] = {}
-    for cell in cells:
-        labels = dict(zip(_axes(result), cell.cell.labels, strict=True))
-        for run in cell.runs:
-            if run.run_id not in runs:
-                head = (*_setting(result, cell).values(), *(labels[name] for name in axes))
-                about = (run.seed, run.run_id, run.status, run.source)
-                numbers = [("", "", "", pd.NA, np.nan)]
-                if run.rows is not None:
-                    columns = [column.to_pylist() for column in run.rows.kept.columns]
-                    numbers = list(zip(*columns, strict=True))
-                runs[run.run_id] = [(*head, *about, *number) for number in numbers]
-    names = "seed run_id status source checkpoint task metric step value"
-    return _frame(itertools.chain(*runs.values()), names, axes).astype({"step": "Int64"})
+    columns = "seed run_id status source checkpoint task metric step value"
+    return _frame(itertools.chain(*rows.values()), columns, axes).astype({"step": "Int64"})
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the
     largest by index from 1, and the singular value itself; none for a study without curves. Cells
     that read the same runs stand once."""
-    rows: dict[tuple, list[tuple]] = {}
+    rows: dict[tuple, list[Record]] = {}
     figure = result.study.figure
+    kind = "cells" if figure is None else figure.kind
     columns = "seed run_id x value"
-    if figure is not None and figure.kind == "spectrum":
+    if kind == "spectrum":
         columns += " singular_value"
-    if figure is not None and figure.kind in ("curve", "spectrum"):
-        for _, cell, run in _stored_runs([result]):
-            checkpoint = cell.metric.checkpoint
-            if figure.kind == "curve":
-                points = run.rows.curve(result.aggregate).items()
-            else:
-                sizes = run.rows.spectrum(checkpoint)
-                points = []
-                if len(sizes) and sizes[0] > 0:
-                    points = zip(range(1, len(sizes) + 1), sizes / sizes[0], sizes, strict=True)
-            head = (*_setting(result, cell).values(), *cell.cell.labels, run.seed, run.run_id)
-            key = checkpoint, run.run_id
-            if key not in rows:
-                rows[key] = [(*head, *point) for point in points]
+    for _, cell, run, names in _runs([result] if kind != "cells" else []):
+        key = cell.metric.checkpoint, run.run_id
+        if run.rows is None or key in rows:
+            continue
+        points: list[Record] = []
+        if kind == "curve":
+            for step, score in run.rows.curve(result.aggregate).items():
+                points.append({"x": step, "value": score})
+        else:
+            sizes = run.rows.spectrum(cell.metric.checkpoint)
+            for index, size in enumerate(sizes if sizes.any() else (), start=1):
+                points.append({"x": index, "value": size / sizes[0], "singular_value": size})
+        rows[key] = [{**names, **point} for point in points]
     return _frame(itertools.chain(*rows.values()), columns, _axes(result))
 
 
 def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
-    results = list(results)
     rows: dict[str, Record] = {}
-    for result, cell, run in _stored_runs(results):
-        if run.run_id in rows:
+    for result, cell, run, names in _runs(results):
+        if run.rows is None or run.run_id in rows:
             continue
         numbers = {}
         for name, metric in SUMMARY.items():
             numbers[name] = value(run.rows, metric, result.aggregate, result.setup.scale)
         rows[run.run_id] = {
-            **_setting(result, cell),
-            "run_id": run.run_id,
+            **names,
             "study": result.study.name,
             "cell": cell.name,
             "method": cell.cell.method or result.study.method,
-            "seed": run.seed,
-            "status": run.status,
-            "source": run.source,
             **numbers,
             "seconds": seconds(run.provenance),
         }
-    names = " ".join(SUMMARY)
-    frame = _frame(rows.values(), f"run_id study cell method seed status source {names} seconds")
+    columns = ["run_id study cell method seed status source", *SUMMARY, "seconds"]
+    frame = _frame(rows.values(), " ".join(columns))
     return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
 
 
-def _stored_runs(results: Iterable[StudyResult]) -> Iterator[tuple]:
-    """Every stored run of studies with its study and cell."""
+def _runs(
+    results: Iterable[StudyResult],
+) -> Iterator[tuple[StudyResult, CellResult, RunResult, Record]]:
+    """Every run of these studies' cells, with the columns that name it."""
     for result in results:
         for cell in result.cells:
+            labels = zip(_axes(result), cell.cell.labels, strict=True)
+            place = {**_setting(result, cell), **dict(labels)}
             for run in cell.runs:
-                if run.rows is not None:
-                    yield result, cell, run
+                fields = ("seed", "run_id", "status", "source")
+                yield result, cell, run, place | {name: getattr(run, name) for name in fields}
 
 
 def seconds(provenance: Mapping[str, object]) -> float | None:

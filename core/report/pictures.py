@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures.process import BrokenProcessPool
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +18,8 @@ from core.report.drawing import drawing, image
 from core.store.files import write_changed
 
 FEW = 6  # pictures that one process draws sooner than others start, which takes two seconds
+MOST_PROCESSES = 8
+PARENT_POLL = 1.0  # seconds between looks whether the command is still there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +57,8 @@ class Pictures:
 
     def finish(self, note: Callable[[int, int], object] = lambda done, of: None) -> None:
         """Draw and write all that was ordered; `note` gets how many are done, and of how many."""
-        jobs = -1 if len(self.orders) >= FEW else 1
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator")
-        draw = joblib.delayed(images)
-        every = parallel(draw(order.draw, order.frames, order.kinds) for order in self.orders)
-        for done, order in enumerate(self.orders):
+        for done, (order, drawn) in enumerate(zip(self.orders, self._drawn(), strict=True)):
             note(done, len(self.orders))
-            try:
-                drawn = next(every)
-            except BrokenProcessPool as error:
-                raise UserError(
-                    "A process that draws was killed, perhaps for want of memory; give the command "
-                    "again."
-                ) from error
             if isinstance(drawn, str):
                 self.faults[order.name] = drawn
                 drawn = {}
@@ -71,3 +66,33 @@ class Pictures:
             for name, content in drawn.items():
                 write_changed(order.folder / name, content)
             order.clean({*drawn})
+
+    def _drawn(self) -> Iterator[dict[str, bytes] | str]:
+        """The files of each order, or why they cannot be drawn. What the processes do not draw, since
+        one was killed or none starts, is drawn here."""
+        done = 0
+        if len(self.orders) >= FEW:
+            processes = min(joblib.cpu_count(), MOST_PROCESSES)
+            follow = {"initializer": _follow, "initargs": (os.getpid(),)}
+            parallel = joblib.Parallel(processes, return_as="generator", **follow)
+            draw = joblib.delayed(images)
+            with contextlib.suppress(OSError, RuntimeError):
+                jobs = (draw(order.draw, order.frames, order.kinds) for order in self.orders)
+                for drawn in parallel(jobs):
+                    yield drawn
+                    done += 1
+        for order in self.orders[done:]:
+            yield images(order.draw, order.frames, order.kinds)
+
+
+def _follow(command: int) -> None:
+    """In a drawing process: Ctrl-C is for the command alone, and a command that is killed takes its
+    processes along. They would wait for the rest of an order for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(command,), daemon=True).start()
+
+
+def _end_with(command: int) -> None:
+    while os.getppid() == command:
+        time.sleep(PARENT_POLL)
+    os._exit(1)

@@ -13,12 +13,7 @@ from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
 from core.report.figures import figures, scatters
-from core.report.page import (
-    ENDINGS,
-    Results,
-    Seconds,
-    page_files,
-)
+from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
 from core.report.pictures import Order, Pictures
 from core.report.sheet import sheet
 from core.report.tables import latex, markdown
@@ -29,6 +24,7 @@ from core.study.grid import Grid
 from core.study.reason import in_title
 from core.study.study import Study
 
+PAGE = ("index.html", "README.md", "claims.csv")
 PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
@@ -187,7 +183,19 @@ def render_index(
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
-    return [f"{results_dir / name}" for name in ("index.html", "README.md", "claims.csv")]
+    return [f"{results_dir / name}" for name in PAGE]
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise UserError if the page would go where files of another program lie."""
+    page = folder / PAGE[0]
+    if page.is_file() and f"<title>{TITLE}" in page.read_text("utf-8", errors="replace")[:1000]:
+        return
+    for name in PAGE:
+        if (folder / name).exists():
+            raise UserError(
+                f"{folder / name} was not drawn by this command; give another --results-dir."
+            )
 
 
 def _write_all(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from core.report.criteria import criterion
 from core.report.frames import cell_frame, claim_frame, comparison_frame
 from core.report.verdicts import Judged
 from core.report.words import (
@@ -27,7 +26,7 @@ OF_PAPER = "On the paper and its code, at their own scale:"
 class Sheet:
     """A table with its verdicts: the frames of its CSV files, and sentences. `notes` are on these
     runs, `troubles` those of them that a terminal shows, `paper_notes` on the paper, `statements`
-    what claims say and what decides them."""
+    what claims say."""
 
     study: Study
     title: str
@@ -68,14 +67,14 @@ def sheet(result: Judged) -> Sheet:
 
 
 def statements(study: Study) -> list[str]:
-    """Each claim with its quotation and what decides it."""
+    """Each claim with its quotation."""
     statements = []
     for claim in study.claims:
         words = f"{claim.key}: {claim.text}"
         if claim.quote:
             place = f" ({claim.place})" if claim.place else ""
             words += f" “{claim.quote}”{place}."
-        statements.append(f"{words} Decided by: {criterion(claim, study)}.")
+        statements.append(words)
         if claim.note:
             statements.append(claim.note)
     return statements

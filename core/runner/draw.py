@@ -105,6 +105,7 @@ class StudyDrawer:
             say(f"Nothing is new: tables, figures and {page} lie as they were drawn.")
             return {}
         report = _report()
+        report.refuse_foreign(self.results)
         grids = self._grids(studies)
         results = dict[tuple[str, str], list]()
         whole = True  # no study failed

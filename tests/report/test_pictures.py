@@ -1,6 +1,5 @@
-"""Pictures from processes: the same bytes, and what an error leaves."""
+"""Pictures from processes: the same bytes, killed processes, and what an error leaves."""
 
-import functools
 import os
 import signal
 
@@ -10,7 +9,6 @@ from claim_study import A, B, around
 from claim_study import result as judged
 from claim_study import study as claim_study
 
-from core.errors import UserError
 from core.report.figures import figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.pictures import FEW, Order, Pictures
@@ -35,10 +33,28 @@ def drawn(folder, count):
     }
 
 
-def test_pictures_have_the_same_bytes_from_one_process_and_from_several(tmp_path):
-    several = drawn(tmp_path / "several", FEW)
+def killed(*frames):
+    """Figures whose process is killed, unless it is that of the test."""
+    if str(os.getpid()) != os.environ["TESTED"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return figures(*frames)
+
+
+def test_pictures_have_the_same_bytes_from_several_processes_and_when_one_is_killed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TESTED", str(os.getpid()))
     alone = drawn(tmp_path / "alone", FEW - 1)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    several = drawn(tmp_path / "several", FEW)
     assert len(several) == 2 * FEW and alone.items() <= several.items()
+    pictures = Pictures()
+    pictures.orders += [order(tmp_path / str(place), 50 + place) for place in range(FEW - 1)]
+    pictures.orders.insert(1, order(tmp_path / "a", draw=killed))
+    pictures.finish()
+    assert not pictures.faults
+    for name, content in alone.items():
+        assert (tmp_path / name).read_bytes() == content
 
 
 def broken(*frames):
@@ -63,19 +79,3 @@ def test_after_an_error_nothing_is_written(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         pictures.finish()
     assert not list(tmp_path.rglob("*.png"))
-
-
-def killed(parent):
-    if os.getpid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_killed_process_is_one_sentence(tmp_path, monkeypatch):
-    two = functools.partial(joblib.Parallel, n_jobs=2, return_as="generator")
-    monkeypatch.setattr(joblib, "Parallel", lambda **_: two())
-    pictures = Pictures()
-    for place in map(str, range(FEW)):
-        frames = (os.getpid(),)
-        pictures.orders.append(Order(name=place, folder=tmp_path, draw=killed, frames=frames))
-    with pytest.raises(UserError, match="killed"):
-        pictures.finish()

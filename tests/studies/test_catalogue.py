@@ -15,7 +15,6 @@ from core.config.methods import PROFILES
 from core.config.scale import DEMO
 from core.data.sources import demo_sources
 from core.errors import UserError
-from core.report.criteria import criterion
 from core.study.catalogue import catalogue
 
 PAPER = """
@@ -149,7 +148,6 @@ def test_the_study_of_contributing_is_whole(tmp_path):
     assert (study.name, study.title) == ("sketched-table1", "Table 1")
     assert [cell.published for cell in study.cells] == [74.2, 76.3, None, 74.0, 76.1, 75.9]
     assert study.cells[4].changes == {"train.batch_size": 128, "loss.temperature": 0.05}
-    assert all(criterion(claim, study) for claim in study.claims)
 
 
 def test_every_shipped_file_is_found_sound_and_belongs_to_its_folder():
