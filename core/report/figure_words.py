@@ -62,8 +62,10 @@ def titled(axis: Axis, label: str) -> str:
 def base_of(study: Study, names: Mapping[str, str]) -> str:
     """What the differences of a figure are to."""
     words = []
-    for axis, fixed in zip(study.axes, base_pattern(study), strict=False):
-        label = next(iter(fixed.values())) if isinstance(fixed, Mapping) else fixed
+    pattern = base_pattern(study)
+    if study.figure is not None and study.figure.against:
+        pattern = tuple(study.figure.against.values())[:1]
+    for axis, label in zip(study.axes, pattern, strict=False):
         if label not in (None, "avg"):
             words.append(titled(axis, names.get(label, label)))
     return ", ".join(words) or "the reference"

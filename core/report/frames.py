@@ -61,8 +61,9 @@ def _axes(result: StudyResult) -> list[str]:
     return [axis.name for axis in result.study.axes]
 
 
-def base_pattern(study: Study) -> tuple[str | None | Mapping[str, str], ...]:
-    """Labels of the cell that the others are compared with, as in `FigureSpec.base`."""
+def base_pattern(study: Study) -> tuple[str | None, ...]:
+    """Labels of the cell that the others are compared with, a None for a cell's own label; empty
+    without one."""
     if study.figure is not None and study.figure.base:
         return study.figure.base
     return study.reference or ()
@@ -70,21 +71,10 @@ def base_pattern(study: Study) -> tuple[str | None | Mapping[str, str], ...]:
 
 def base_labels(labels: Labels, study: Study) -> Labels:
     """The labels of the cell that a cell is compared with; empty without one."""
-    place = []
-    for label, fixed in zip(labels, base_pattern(study), strict=False):
-        if isinstance(fixed, Mapping):
-            place.append(fixed.get(label, label))
-        else:
-            place.append(label if fixed is None else fixed)
-    return tuple(place)
-
-
-def base_labels(labels: Labels, study: Study) -> Labels:
-    """The labels of the cell that a cell is compared with; empty without one."""
     if study.figure is not None and study.figure.against:
         first, *others = labels
         return (study.figure.against.get(first, first), *others)
-    pattern = zip(labels, base_pattern(study) or (), strict=False)
+    pattern = zip(labels, base_pattern(study), strict=False)
     return tuple(label if fixed is None else fixed for label, fixed in pattern)
 
 
