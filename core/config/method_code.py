@@ -12,28 +12,26 @@ from pathlib import Path
 from core.config import methods
 from core.errors import UserError, fault
 
-# parts of `core/methods` that a file imports, and the method that it derives from
-NAMED = re.compile(r"core\.methods\.(\w+)|derived\(\s*(?:base=)?[\"'](\w+)")
+# a part of `core/methods` that a file imports, or the method that it derives from
+NAMED = re.compile(r"core\.methods(?:\.| import )(\w+)|derived\(\s*(?:base=)?[\"'](\w+)")
 
 
 def code_digest(name: str) -> str:
     """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count. Behind
     a plus, the same of the other parts of `core/methods` that these name, if any."""
-    own = sorted(methods.folder(name).glob("[!.]*.py"))
-    needed: dict[Path, None] = {}
-    waiting = list(own)
-    while waiting:
-        for names in NAMED.findall(waiting.pop().read_text(encoding="utf-8", errors="replace")):
+    files = sorted(methods.folder(name).glob("[!.]*.py"))
+    own = len(files)
+    for file in files:  # which grows by what they name
+        for names in NAMED.findall(file.read_text(encoding="utf-8", errors="replace")):
             for root in importlib.import_module(methods.PACKAGE).__path__:
                 part = Path(root, "".join(names))
-                for file in (part.with_suffix(".py"), *part.glob("[!.]*.py")):
-                    if file.is_file() and file not in own and file not in needed:
-                        needed[file] = None
-                        waiting.append(file)
-    digest = _digest_of({file: file.name for file in own})
-    if not needed:
+                for other in (part.with_suffix(".py"), *part.glob("[!.]*.py")):
+                    if other.is_file() and other not in files:
+                        files.append(other)
+    digest = _digest_of({file: file.name for file in files[:own]})
+    if len(files) == own:
         return digest
-    return f"{digest}+{_digest_of({file: '/'.join(file.parts[-2:]) for file in needed})}"
+    return f"{digest}+{_digest_of({file: '/'.join(file.parts[-2:]) for file in files[own:]})}"
 
 
 def is_code_of(code: object, name: str) -> bool:

@@ -10,12 +10,10 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from core.errors import UserError
 
-Class = TypeVar("Class", bound=type)
-Value = TypeVar("Value")
 UNIONS = (typing.Union, types.UnionType)
 NEVER = object()
 LARGEST_WHOLE = 2**53  # whole numbers below it survive as floats, in JSON and in Parquet
@@ -66,10 +64,8 @@ class Typed:
     def __post_init__(self) -> None:
         for field in fields_of(type(self)).values():
             value = getattr(self, field.name)
-            if type(value) is field.hint and not isinstance(value, SCALARS):
-                continue  # a section
             check = _checked_once if isinstance(value, SCALARS) else _checked
-            checked = check(type(self), field, type(value), value)
+            checked = check(type(self), field, value)
             if checked is not value:
                 object.__setattr__(self, field.name, checked)
         self.check()
@@ -101,11 +97,6 @@ class Section(Typed):
         return f"{cls.label()}.{name}"
 
 
-def cached_by_class(function: Callable[[Class], Value]) -> Callable[[Class], Value]:
-    """functools.cache for a function of a class; its own types take no classes."""
-    return functools.cache(function)
-
-
 class Field(typing.NamedTuple):
     """A field of a class: its attribute, its name in paths and in the canonical form (`lambda_` is
     written `lambda`, a Python keyword), and what its annotation says: type, meaning and bounds."""
@@ -118,8 +109,7 @@ class Field(typing.NamedTuple):
     neutral: Any  # the frozen value at which the canonical form leaves the field out; else NEVER
 
 
-@cached_by_class  # resolving annotations is most of what making a section costs
-def fields_of(typed: type[Typed]) -> dict[str, Field]:
+def _fields_of(typed: type[Typed]) -> dict[str, Field]:
     """The fields of a class by their public names. Raises UserError for a type without a test."""
     hints = typing.get_type_hints(typed)
     annotations = typing.get_type_hints(typed, include_extras=True)
@@ -140,21 +130,26 @@ def fields_of(typed: type[Typed]) -> dict[str, Field]:
     return fields
 
 
-def _checked(typed: type[Typed], field: Field, kind: type, value: Any) -> Any:
+# resolving annotations is most of what making a section costs
+fields_of: Callable[[type[Typed]], dict[str, Field]] = functools.cache(_fields_of)
+
+
+def _checked(typed: type[Typed], field: Field, value: Any) -> Any:
     """The value of a field as its annotation wants it, or UserError naming place, value and what
-    is allowed. `kind` is the value's type, since 1, 1.0 and True are equal."""
+    is allowed."""
     place = typed.place_of(field.public)
     if not fits(field.hint, value):
         raise UserError(f"{place} is {repr(value)[:80]}, but it must be {describe(field.hint)}.")
     for bound in field.bounds:
         if value is not None and not bound.holds(value):
             raise UserError(f"{place} is {value}, but it must be {bound.words}.")
-    if kind in (int, float) and int not in alternatives(field.hint):
+    if type(value) in (int, float) and int not in alternatives(field.hint):
         return float(value) + 0.0  # -0.0 is written otherwise, and would be another run id
     return value
 
 
-_checked_once = functools.cache(_checked)  # a command makes 30,000 sections of few values
+# a command makes 30,000 sections of few values; 1, 1.0 and True are equal and not one value
+_checked_once = functools.lru_cache(maxsize=None, typed=True)(_checked)
 
 
 def fits(expected: Any, value: Any) -> bool:

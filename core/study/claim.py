@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Annotated, Literal, NamedTuple
+from itertools import combinations, product
+from typing import Annotated, Literal
 
 from core.config.result import Metric
 from core.config.section import ABOVE_0, Typed
@@ -25,13 +25,6 @@ COLLAPSED = Metric(
     task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last"
 )
 HALF = 0.5  # of a cell's runs: what a claim on a share of runs asks about
-
-
-class Said(NamedTuple):
-    """How a study states a predicate: a form with a place for each group of cells."""
-
-    form: str
-    groups: tuple[tuple[Labels, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +49,6 @@ class Contrast(Typed):
     above: float = 0.0
     metric: Metric | None = None
     of: Literal["value", "scatter", "share"] = "value"
-    said: Said | None = field(default=None, compare=False)
 
     def check(self) -> None:
         cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
@@ -76,7 +68,6 @@ class Joined(Typed):
     parts: tuple[Predicate, ...]
     needed: int
     pairs: int = field(default=0, compare=False)
-    said: Said | None = field(default=None, compare=False)
 
     def check(self) -> None:
         if not 1 <= self.needed <= len(self.parts):
@@ -145,19 +136,6 @@ class Claim(Typed):
         return tuple(cells)
 
 
-def said(predicate: Joined | Contrast, form: str, *groups: Iterable[Labels | str]) -> Predicate:
-    """The same predicate, in words."""
-    cells = tuple(tuple(map(labels_of, group)) for group in groups)
-    return replace(predicate, said=Said(form, cells))
-
-
-def _by(amount: float) -> str:
-    """That something lies above something else, by an amount."""
-    if amount > 0:
-        return f" more than {amount:.3g} above "
-    return f" at most {-amount:.3g} below " if amount else " above "
-
-
 def weighted(
     cells: Sequence[Labels | str], weights: Sequence[float], above: float = 0.0
 ) -> Contrast:
@@ -168,18 +146,17 @@ def weighted(
 
 def greater(a: Labels | str, b: Labels | str, by: float = 0.0) -> Contrast:
     """a > b + by. With a negative `by`: a is not worse than b by that margin."""
-    return said(weighted([a, b], [1, -1], by), f"{{}}{_by(by)}{{}}", [a], [b])
+    return weighted([a, b], [1, -1], by)
 
 
 def above(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
-    return said(replace(weighted([a], [1], value), metric=metric), f"{{}} above {value:.3g}", [a])
+    return replace(weighted([a], [1], value), metric=metric)
 
 
 def below(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
-    contrast = replace(weighted([a], [-1], -value), metric=metric)
-    return said(contrast, f"{{}} below {value:.3g}", [a])
+    return replace(weighted([a], [-1], -value), metric=metric)
 
 
 def mean_above(
@@ -187,8 +164,7 @@ def mean_above(
 ) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
     weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
-    mean = weighted([*cells, *others], weights, by)
-    return said(mean, f"the mean of {{}}{_by(by)}the mean of {{}}", cells, others)
+    return weighted([*cells, *others], weights, by)
 
 
 def mean_scatters_more(
@@ -196,8 +172,7 @@ def mean_scatters_more(
 ) -> Contrast:
     """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
     mean absolute deviation from the median (Brown and Forsythe)."""
-    scatter = replace(mean_above(cells, others, by), of="scatter")
-    return said(scatter, f"the mean scatter of {{}}{_by(by)}that of {{}}", cells, others)
+    return replace(mean_above(cells, others, by), of="scatter")
 
 
 def any_of(*parts: Predicate) -> Predicate:
@@ -226,10 +201,7 @@ def each_above(
     others are passed over."""
     own = [labels_of(cell) for cell in cells]
     others = [other for other in others if labels_of(other) not in own]
-    parts = [greater(cell, other, by) for cell in cells for other in others]
-    first = "each of {}" if len(cells) > 1 else "{}"
-    second = "each of {}" if len(others) > 1 else "{}"
-    return said(all_of(*parts), f"{first}{_by(by)}{second}", cells, others)
+    return all_of(*(greater(cell, other, by) for cell, other in product(cells, others)))
 
 
 def best(a: Labels | str, others: Iterable[Labels | str], by: float = 0.0) -> Predicate:
@@ -237,28 +209,25 @@ def best(a: Labels | str, others: Iterable[Labels | str], by: float = 0.0) -> Pr
     return each_above([a], others, by)
 
 
-def _both_ways(cells: Sequence[Labels | str], by: float, one: bool = False) -> Joined:
-    """Of each two cells, that the first is greater than the second, and the other way round; all of
-    it, or one."""
+def _both_ways(cells: Iterable[Labels | str], by: float) -> list[Contrast]:
+    """Of each two cells, that the first is greater than the second, and the other way round."""
     contrasts = []
     for a, b in combinations(cells, 2):
         contrasts += [greater(a, b, by), greater(b, a, by)]
-    return Joined(tuple(contrasts), 1 if one else len(contrasts), len(contrasts) // 2)
+    return contrasts
 
 
 def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
-    cells = list(cells)
-    return said(_both_ways(cells, -margin), f"{{}} less than {margin:.3g} apart", cells)
+    contrasts = _both_ways(cells, -margin)
+    return all_of(*contrasts, pairs=len(contrasts) // 2)
 
 
 def differ(cells: Iterable[Labels | str], by: float = 0.0) -> Predicate:
     """Some two of the cells differ by more than `by`, in either direction; give the claim a
     margin."""
-    cells = list(cells)
-    far = f"more than {by:.3g} " if by else ""
-    form = f"some two of {{}} {far}apart, in either direction"
-    return said(_both_ways(cells, by, one=True), form, cells)
+    contrasts = _both_ways(cells, by)
+    return Joined(tuple(contrasts), 1, pairs=len(contrasts) // 2)
 
 
 def between(a: Labels | str, others: Sequence[Labels | str], low: float, high: float) -> Predicate:
@@ -266,9 +235,7 @@ def between(a: Labels | str, others: Sequence[Labels | str], low: float, high: f
     sides = []
     for other in others:
         sides += [greater(a, other, low), greater(other, a, -high)]
-    each = "each of " if len(others) > 1 else ""
-    form = f"{{}} minus {each}{{}} between {low:.3g} and {high:.3g}"
-    return said(all_of(*sides, pairs=len(others)), form, [a], others)
+    return all_of(*sides, pairs=len(others))
 
 
 def gains(a: Labels | str, b: Labels | str, printed: float, margin: float) -> Predicate:
@@ -284,14 +251,12 @@ def collapsed(a: Labels | str, checkpoint: str = "last") -> Contrast:
     BERT's [CLS] has a mean cosine of 0.8 and more, so a lower bound would find it collapsed before
     training.
     """
-    contrast = replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
-    return said(contrast, "more than half of the runs of {} collapsed", [a])
+    return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
 
 
 def sound(a: Labels | str) -> Contrast:
     """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
-    contrast = replace(below(a, HALF, COLLAPSED), of="share")
-    return said(contrast, "fewer than half of the runs of {} collapsed", [a])
+    return replace(below(a, HALF, COLLAPSED), of="share")
 
 
 def of_metric(predicate: Predicate, metric: Metric) -> Predicate:

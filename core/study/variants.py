@@ -30,63 +30,52 @@ def varied(
     the study's own value. Raises UserError for a wrong field or value.
     """
     study = study.at(setup.scale)
-    cells = resolve(study, replace(setup, seeds=1)).available
-    if not cells:
+    available = resolve(study, replace(setup, seeds=1)).available
+    if not available:
         raise UserError(
             f"{study.name} has no cell for scale {setup.scale.name}; choose another --scale."
         )
-    runs = {cell.cell.labels: cell.config(0) for cell in cells}
+    runs = {cell.cell.labels: cell.config(0) for cell in available}
     words: dict[str, tuple[str, ...]] = {}  # values by field
     for text in settings:
         words |= _given(study, runs, words, text, [text.partition("=")[2]])
     for text in fields:
         words |= _given(study, runs, words, text, text.partition("=")[2].split(","))
+    chosen = sorted(f"{path}={values[0]}" for path, values in words.items() if len(values) == 1)
+    axes = [Axis(path, path, values) for path, values in words.items() if len(values) > 1]
     footnotes = (*study.footnotes, *_unchanged(words, runs))
-    chosen = {path: values[0] for path, values in words.items() if len(values) == 1}
-    several = {path: values for path, values in words.items() if len(values) > 1}
+    study = replace(study, footnotes=footnotes)
     if chosen:
-        study = _set(study, chosen)
-    if several:
-        study = _with_axes(study, several, runs)
-    return replace(study, footnotes=footnotes)
-
-
-def _set(study: Study, settings: Mapping[str, str]) -> Study:
-    """The study under settings."""
-    suffix = short(",".join(sorted(f"{path}={word}" for path, word in settings.items())))
-    study = study.without_paper()
-    return replace(
-        study,
-        name=f"{study.name}@{suffix}",
-        title=f"{study.title} with {suffix}",
-        cells=tuple(replace(cell, settings=settings) for cell in study.cells),
-    )
-
-
-def _with_axes(study: Study, fields: Mapping[str, tuple[str, ...]], runs: RunsByLabels) -> Study:
-    """The study at each combination of these values, which are its last axes. A cell without the
-    field has the same run at each value."""
+        suffix = short(",".join(chosen))
+        name = f"{study.name}@{suffix}"
+        study = replace(study.without_paper(), name=name, title=f"{study.title} with {suffix}")
     cells = []
     claims: list[Claim] = []
-    for place in product(*fields.values()):
-        settings = dict(zip(fields, place, strict=True))
+    for combination in product(*words.values()):
+        settings = dict(zip(words, combination, strict=True))
+        place = tuple(settings[axis.name] for axis in axes)
         for cell in study.cells:
             run = runs.get(cell.labels)
             if run is not None and vary(run, chosen_values(run, settings)) != run:
                 cell = replace(cell, published=None, published_runs=())
-            labels = cell.labels + place
-            cells.append(replace(cell, labels=labels, settings={**cell.settings, **settings}))
+            cells.append(replace(cell, labels=cell.labels + place, settings=settings))
         claims += [_claim_at(claim, place) for claim in study.claims]
-    texts = [f"{path}={','.join(words)}" for path, words in fields.items()]
-    any_value = (None,) * len(fields)
+    study = replace(study, cells=tuple(cells))
+    return _with_axes(study, axes, claims) if axes else study
+
+
+def _with_axes(study: Study, axes: Sequence[Axis], claims: Sequence[Claim]) -> Study:
+    """The study whose cells and claims have a label along each of these axes behind their own."""
+    paths = [axis.name for axis in axes]
+    texts = [f"{axis.name}={','.join(axis.labels)}" for axis in axes]
+    any_value = (None,) * len(axes)
     return replace(
         study,
         name=f"{study.name}@by-{short(','.join(texts))}",
-        title=f"{study.title} by {', '.join(fields)}",
-        varied=tuple(fields),
-        cells=tuple(cells),
-        axes=(*study.axes, *(Axis(path, path, words) for path, words in fields.items())),
-        figure=study.figure and _figure(study, study.figure, list(fields)),
+        title=f"{study.title} by {', '.join(paths)}",
+        varied=tuple(paths),
+        axes=(*study.axes, *axes),
+        figure=study.figure and _figure(study, study.figure, paths),
         claims=tuple(claims),
         reference=study.reference and (*study.reference, *any_value),
         must_learn=tuple((*labels, *any_value) for labels in study.must_learn),

@@ -4,14 +4,13 @@ from fractions import Fraction
 
 from core.study.claim import (
     Claim,
-    Predicate,
+    Contrast,
     any_of,
     best,
     collapsed,
     differ,
     mean_above,
     mean_scatters_more,
-    said,
     weighted,
 )
 from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
@@ -68,15 +67,14 @@ LARGE = ("512", "1024", "4096")
 DOUBLINGS = {128: 7, 256: 8, 512: 9, 1024: 10, 4096: 12}  # log2 of the size
 
 
-def falls_with_size() -> Predicate:
+def falls_with_size() -> Contrast:
     """The least-squares slope of all cells over the logarithm of the size is below zero."""
     cells = [cell for size in SIZES for cell in COLUMNS[size]]
     x = [Fraction(-DOUBLINGS[size]) for size in SIZES for _ in FILLS]
     mean = sum(x) / len(x)
     square = sum((value - mean) ** 2 for value in x)
     # exact up to here: a sum of floats has other last bits from Python 3.12 on
-    line = weighted(cells, [float((value - mean) / square) for value in x])
-    return said(line, "the slope over {} above 0", cells)
+    return weighted(cells, [float((value - mean) / square) for value in x])
 
 
 def cell(fill: str, size: str) -> Row:
