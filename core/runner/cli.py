@@ -30,9 +30,13 @@ NOT_OWN_DATA = "--all --resolve --verify-published"
 APART = (
     ("--all", "names every study", "STUDY --set --vary"),
     ("--fields", "lists what --set can change", "STUDY --all --set"),
-    ("--list", "trains nothing", "--force --cell"),
-    ("--plan", "trains nothing", "--force"),
-    ("--regenerate-figures", "draws what is stored, each table whole", "--force --cell"),
+    ("--list", "trains nothing", "--force --cell --cluster"),
+    ("--plan", "trains nothing", "--force --cluster"),
+    (
+        "--regenerate-figures",
+        "draws what is stored, each table whole",
+        "--force --cell --cluster",
+    ),
     (
         "--resolve",
         "chooses runs and their number",
@@ -41,7 +45,7 @@ APART = (
     (
         "--verify-published",
         "trains published runs as they are and keeps none",
-        "--set --vary --force --cell --seeds --use-published --keep-models",
+        "--set --vary --force --cell --seeds --use-published --keep-models --cluster",
     ),
     ("--trial", "tries methods", "--no-trial"),
     ("--gpus", "plans one run on each GPU of another machine", "--jobs --device --resolve"),
@@ -52,6 +56,11 @@ TOGETHER = {
     "--budget": "--resolve",
     "--resolve": "--budget or --plan",
     "--gpus": "--plan or --list",
+}
+# packages that an option needs, and the files that bring them
+PACKAGES = {
+    "--tensorboard": ("tensorboard", "requirements-watch.txt"),
+    "--cluster": ("distributed", "requirements-cluster.txt"),
 }
 Options = argparse.Namespace  # one command, as `parse` gives it; None: the command chooses
 
@@ -212,6 +221,11 @@ def command_parser() -> Parser:
         help="cuda, cpu, or whichever there is",
     )
     add(
+        "--cluster",
+        metavar="ADDRESS",
+        help="a dask scheduler, such as tcp://host:8786, whose workers train the runs",
+    )
+    add(
         "--gpus",
         **WHOLE_NUMBER,
         help="with --plan: plan for N NVIDIA H100, one run on each, on any machine",
@@ -295,11 +309,11 @@ def parse(argv: Sequence[str]) -> Options:
     check_names("--pairs", options.pairs)
     if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
         raise UserError("No study is named; give one (see --list) or --all.")
-    if options.tensorboard and importlib.util.find_spec("tensorboard") is None:
-        raise UserError(
-            "--tensorboard needs the package tensorboard; pip install -r requirements-watch.txt "
-            "brings it."
-        )
+    for option, (package, brought_by) in PACKAGES.items():
+        if option in named and importlib.util.find_spec(package) is None:
+            raise UserError(
+                f"{option} needs the package {package}; pip install -r {brought_by} brings it."
+            )
     encoders = dict(options.encoders)
     options.encoder = encoders.pop(ENCODERS[0], None)
     options.other_encoders = tuple(encoders.items())

@@ -14,13 +14,14 @@ from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
 from core.errors import WEEKS, UserError, are, counted, say, spoken
-from core.runner import devices, inputs
+from core.runner import inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
 from core.runner.cli import Options
 from core.runner.devices import PROJECT
 from core.runner.draw import StudyDrawer
 from core.runner.estimate import GPU, gpu_seconds
+from core.runner.launch import Stop
 from core.runner.plan import Plan
 from core.runner.train import RunTrainer, Surroundings
 from core.runner.trials import without_columns
@@ -67,8 +68,6 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     scale = inputs.scale_of(options)
 
     # The data
-    if options.mode not in inputs.LOOKING:
-        devices.check_torch(options.device)  # before anything is fetched
     found = inputs.sources(options, scale, studies, store)
     scale, studies = inputs.on_data(options, scale, studies, found, store.root)
     setup = inputs.setup_of(options, scale, found)
@@ -233,7 +232,7 @@ def _trials_pass(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> boo
     """Try every method of a plan, also of rows without their columns, and print what is wrong;
     whether nothing is."""
     runs = [planned.config for planned in plan.runs]
-    faults, untried = training.tried([*runs, *without_columns(grids)], anew=True)
+    faults, untried = training.tried([*runs, *without_columns(grids)], Stop(), anew=True)
     say(*faults, out=sys.stderr)
     result = counted(len(faults), "fault") if faults else "no fault"
     if untried:

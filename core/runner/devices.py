@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import socket
 import stat
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,19 +88,9 @@ def _present() -> list[tuple[str, int]]:
     return [("", 0)] * len(list(DRIVER.iterdir()))
 
 
-@functools.cache  # takes seconds
-def check_torch(device: str) -> None:
-    """Raise UserError if a GPU is wanted and visible, but torch cannot use it."""
-    if device == "cpu" or not visible_gpus():
-        return
-    words = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
-    done = subprocess.run(
-        words, cwd=PROJECT, capture_output=True, text=True, errors="replace", check=False
-    )
-    if done.returncode == 0:
-        return
-    cause = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1].strip()
-    raise UserError(
+def no_gpu(cause: str) -> str:
+    """The sentence for a GPU that torch cannot use."""
+    return (
         f"torch cannot use the GPU that nvidia-smi lists ({cause[:200]}); install a build of torch "
         "for its driver (https://pytorch.org/get-started/locally), or give --device cpu."
     )

@@ -48,9 +48,10 @@ class Expectation(NamedTuple):
 
 def expectation(options: Options, scale: Scale, store: Store) -> Expectation:
     """What a command's runs are expected to take. Runs that share a GPU take turns."""
-    device = "cpu" if options.gpus else options.device
+    elsewhere = options.gpus or options.cluster
+    device = "cpu" if elsewhere else options.device
     here = devices.resources(scale.name, device, options.jobs)
-    gpu = bool(options.gpus) or here.device == "cuda"
+    gpu = bool(options.gpus) or "cuda" in (here.device, options.device)
     jobs = options.gpus or here.jobs
     sharing = 1.0
     if here.gpus:
@@ -61,7 +62,7 @@ def expectation(options: Options, scale: Scale, store: Store) -> Expectation:
             return gpu_seconds(config) * sharing
         return cost(config) / CPU_TOKENS.get(config.scale, CPU_TOKENS["paper"]) / here.threads
 
-    factors = [] if options.gpus else _longer(store, scale, here, rate)
+    factors = [] if elsewhere else _longer(store, scale, here, rate)
     basis = f"from rates of one {GPU}" if gpu else "from rates of another CPU"
     factor = 1.0
     if factors:

@@ -46,9 +46,9 @@ def main(argv: Sequence[str]) -> int:
     began = time.monotonic()
     task = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
-    devices.check_torch(options.device)
     from core.evaluation import scoring  # torch takes seconds: mistakes are found first
 
+    _check_gpu(options.device)
     encode, pooling = _encode_and_pooling(options)
     without = " and ".join(task.development)
     tests = counted(len(task.tests), "test set")
@@ -68,6 +68,17 @@ def main(argv: Sequence[str]) -> int:
         table = pandas.DataFrame(rows, columns=CSV_COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
+
+
+def _check_gpu(device: str) -> None:
+    """Raise UserError if torch cannot use the GPU."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device)
+    except (AssertionError, RuntimeError) as error:
+        cause = " ".join(str(error).split())
+        raise UserError(devices.no_gpu(cause)) from error
 
 
 def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[CsvLine]:

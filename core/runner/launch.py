@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from core.config.identity import canonical_json
 from core.errors import UserError, refusing
 from core.runner import devices
-from core.runner.devices import PROJECT, Resources
+from core.runner.devices import PROJECT, Resources, cache_folder
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, Message, Order, Report, train_run
 from core.store.store import Store
@@ -38,7 +37,7 @@ TAIL_LINES = 12
 # by import: what it sends must be of classes that the command has, too
 WORKER = "import sys; from core.runner.worker import main; main(*sys.argv[1:])"
 Hear = Callable[[str, Message], None]  # takes a run's id and what its child reports
-
+Call = Callable[[Report], None]
 
 State = Literal["done", "found", "failed", "elsewhere", "stopped"]
 
@@ -77,7 +76,10 @@ class Stop:
 
 
 class Launcher:
-    """Trains runs on this machine, `jobs` at once, in children of one warm process."""
+    """Has functions called on this machine, `jobs` at once, in children of one warm process, which
+    train runs. `lost` is what a cluster can say of itself (`core.runner.cluster`)."""
+
+    lost = ""
 
     def __init__(self, order: Order, resources: Resources):
         execution = replace(
@@ -99,8 +101,7 @@ class Launcher:
         with self._lock:
             if self._worker is None or self._worker.process.poll() is not None:
                 modules = [self.order.job.partition(":")[0], *self.order.warm]
-                log = self.store.path("logs", "worker")
-                self._worker = Worker(modules, self.order.execution.threads, log)
+                self._worker = Worker(modules, self.order.execution.threads)
             return self._worker
 
     def worker(self, stop: Stop) -> Worker:
@@ -143,7 +144,7 @@ class Launcher:
         report = Message()
         seconds = 0.0
         try:
-            report, seconds = self._follow(run, call, stop, hear)
+            report, seconds = self.call(call, stop, partial(hear, run))
             if report.state is not None:
                 return Ending(run, report.state, seconds, report.score or "")
             if not had and self.store.has(run):  # whatever killed the child in its last moment
@@ -163,13 +164,23 @@ class Launcher:
             log = str(self.store.path("logs", run))
         return Ending(run, "failed", seconds, cause=cause, log=log)
 
-    def _follow(self, run: str, call: Callable, stop: Stop, hear: Hear) -> tuple[Message, float]:
-        """Start a child and follow it to its end. Returns all that it reported, and its seconds of
-        training; `ended` stays None if the worker died before it could report that."""
+    def call(
+        self,
+        function: Call,
+        stop: Stop,
+        hear: Callable[[Message], None] = lambda message: None,
+        patience: float = math.inf,
+    ) -> tuple[Message, float]:
+        """Have a child call a function, and follow the child to its end, or for so many seconds.
+        Returns all that it reported, and its seconds from `started` on. `ended` is None if the child
+        did not end, or the worker was killed. Raises UserError if there is no worker."""
         began = time.monotonic()
         report = Message()
-        with self.worker(stop).ask(call) as reports:
-            while report.ended is None:
+        worker = self.worker(stop)
+        if stop.asked:
+            return report, 0.0
+        with worker.ask(function) as reports:
+            while report.ended is None and time.monotonic() - began < patience:
                 message = Message()
                 try:
                     if reports.poll(STOP_POLL):
@@ -179,7 +190,7 @@ class Launcher:
                 report = report._replace(**message.stated())
                 if message.started:
                     began = time.monotonic()
-                hear(run, message)
+                hear(message)
                 if stop.asked and report.pid is not None and report.ended is None:
                     number = signal.SIGTERM
                     if time.monotonic() > stop.deadline:
@@ -192,13 +203,14 @@ class Launcher:
 class Worker:
     """A started warm process (`core.runner.worker`)."""
 
-    def __init__(self, modules: list[str], threads: int, log: Path):
+    def __init__(self, modules: list[str], threads: int):
+        self.log = cache_folder() / "worker.log"
         self._requests, theirs = multiprocessing.Pipe()
         hint = "mend that and give the same command again"
         with (
             theirs,
-            refusing(f"Training with the log {log} cannot start", hint, OSError),
-            open(log, "ab") as output,
+            refusing(f"Training with the log {self.log} cannot start", hint, OSError),
+            open(self.log, "ab") as output,
         ):
             self.process = subprocess.Popen(
                 [sys.executable, "-c", WORKER, *modules],
@@ -209,7 +221,6 @@ class Worker:
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for the command alone
             )
-        self.log = log
         self._broken: str | None = None  # why the import failed; None: not known yet
         self._lock = threading.Lock()
 
@@ -228,7 +239,7 @@ class Worker:
                 f"pip install -r requirements.txt may mend that; see {self.log}."
             )
 
-    def ask(self, call: Callable[[Report], None]) -> Connection:
+    def ask(self, call: Call) -> Connection:
         """Have a child forked that makes this call. Returns the end of the pipe to which it
         reports."""
         reports, theirs = multiprocessing.Pipe(duplex=False)

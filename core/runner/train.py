@@ -1,5 +1,4 @@
-"""Training what is missing, going on after failures, and stopping in
-order."""
+"""Training what is missing, going on after failures, and stopping in order."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,11 @@ from core.runner import devices
 from core.runner.cli import INSTALLED, Options, program
 from core.runner.devices import Resources, cache_folder
 from core.runner.estimate import Expectation, expectation
-from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, tail
+from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, diagnosis, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
 from core.runner.trials import Trials, tried
-from core.runner.worker import Order
+from core.runner.worker import Order, use_gpu
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.setup import Setup, check_device
@@ -38,6 +37,7 @@ from core.study.setup import Setup, check_device
 # Seconds on a core: the report's libraries, and a study's tables and figures.
 DRAWING = 2.0
 DRAWING_STUDY = 1.5
+GPU_PATIENCE = 120.0  # seconds that a GPU has to answer
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
 NOT_TRAINED = "Nothing is trained; correct that, or give --no-trial to train in spite of it."
 # Imported before the first fork: transformers loads its parts only when they are used.
@@ -53,15 +53,15 @@ WARM = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a command works with. `home` has what is published, and `own` gets the user's `results`
-    and `figures`. Children of a process that has loaded `warm` run `job`. The module
-    `trial` tries methods; "" for none."""
+    and `figures`. Children of a process that has loaded `warm` call the functions `job` and
+    `trial`, which tries methods; "" for none."""
 
     catalogue: Catalogue
     home: Path
     own: Path
     job: str = "core.training.job:run"
     warm: tuple[str, ...] = WARM
-    trial: str = "core.training.trial"
+    trial: str = "core.training.trial:trial"
 
 
 @dataclass
@@ -75,55 +75,74 @@ class RunTrainer:
     store: Store
     setup: Setup
     found: Sources
-    _launcher: Launcher | None = None
 
     @functools.cached_property
     def here(self) -> Resources:
         """What this machine has for the command. Raises UserError."""
-        return devices.resources(self.setup.scale.name, self.options.device, self.options.jobs)
+        options = self.options
+        device = "cpu" if options.cluster else options.device
+        return devices.resources(self.setup.scale.name, device, options.jobs)
+
+    @functools.cached_property
+    def launcher(self) -> Launcher:
+        """What trains on this machine; its warm process stays until `close`."""
+        say("Starting the training process; the first time this takes up to a minute.")
+        launcher = Launcher(self.order(), self.here)
+        launcher.start()
+        return launcher
+
+    @functools.cached_property
+    def cluster(self) -> Any:
+        """What trains on the workers of a cluster. Raises UserError if it does not answer."""
+        from core.runner.cluster import Cluster  # nothing else needs dask
+
+        options = self.options
+        scale = self.setup.scale.name
+        return Cluster(options.cluster, self.order(), scale, options.device, options.jobs)
+
+    def order(self) -> Order:
+        """What all runs of this command have in common."""
+        return Order(
+            execution=self.execution(),
+            job=self.around.job,
+            warm=self.around.warm,
+            provenance=provenance(self.found),
+        )
 
     def expected(self) -> Expectation:
         """What runs are expected to take, as runs of this machine that are stored by now took."""
         return expectation(self.options, self.setup.scale, self.store)
 
     def train(self, plan: Plan) -> int:
-        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed, 128
-        + signal if stopped. The warm process stays for the next plan, until `close`."""
+        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or
+        was lost with the cluster, 128 + signal if stopped."""
         print(plan.line(), flush=True)
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan)
-        if self.options.trial is not False:
-            configs = [planned.config for planned in plan.missing]
-            faults = self.tried(configs, anew=bool(self.options.trial)).faults
-            if faults:
-                say(*faults, out=sys.stderr)
-                raise UserError(NOT_TRAINED)
-        self.store.prepare()
-        first = first_digests(self.setup.scale, self.store.root)
-        if first:
-            self.store.note_first(self.setup.scale.name, first.values())
-        self.store.sweep_checkpoints()
         stop = Stop()
         with stopping(stop):
-            if self._launcher is None:
-                say("Starting the training process; the first time this takes up to a minute.")
-                order = Order(
-                    execution=self.execution(),
-                    job=self.around.job,
-                    warm=self.around.warm,
-                    provenance=provenance(self.found),
-                )
-                self._launcher = Launcher(order, self.here)
-                self._launcher.start()
-            seconds = self.expected().seconds  # which may time the CPU meanwhile
+            scheduler = self.cluster if self.options.cluster else self.launcher
+            self.check_gpu(stop)
+            if self.options.trial is not False:
+                configs = [planned.config for planned in plan.missing]
+                faults = self.tried(configs, stop, anew=bool(self.options.trial)).faults
+                if faults:
+                    say(*faults, out=sys.stderr)
+                    raise UserError(NOT_TRAINED)
+            self.store.prepare()
+            first = first_digests(self.setup.scale, self.store.root)
+            if first:
+                self.store.note_first(self.setup.scale.name, first.values())
+            self.store.sweep_checkpoints()
             studies = {cell.partition(" ")[0] for run in plan.runs for cell in run.cells}
             drawing = DRAWING + DRAWING_STUDY * len(studies)
-            shown = Display(plan.missing, seconds, self.here.jobs, after=drawing)
+            seconds = self.expected().seconds
+            shown = Display(plan.missing, seconds, scheduler.jobs, after=drawing)
             with shown.live:
-                endings = self.train_runs(plan.missing, self._launcher, stop, shown)
-        say(*self.summary(plan.missing, endings, stop.signal))
+                endings = self.train_runs(plan.missing, scheduler, stop, shown)
+        say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
         self.store.check_there()
         failed = any(ending.state in ("failed", "stopped") for ending in endings.values())
         if stop.signal is not None:
@@ -131,25 +150,25 @@ class RunTrainer:
         return int(failed)
 
     def train_runs(
-        self, runs: Sequence[PlannedRun], launcher: Launcher, stop: Stop, shown: Display
+        self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
     ) -> dict[str, Ending]:
         """Train these runs; their endings by id. Runs that another command holds are waited for,
         and trained if it leaves nothing."""
         endings: dict[str, Ending] = {}
         left = list(runs)
         first = True
-        while left and not stop.asked:
+        while left and not (stop.asked or scheduler.lost):
             free = list(left)
             if not first:
                 free = [run for run in left if not self.store.claimed(run.run_id)]
             if free:
                 force = self.options.force and first
-                for ending in launcher.train(free, stop, shown.hear, force):
+                for ending in scheduler.train(free, stop, shown.hear, force):
                     shown.ended(ending)
                     if ending.state != "elsewhere":
                         endings[ending.run] = ending
             left = [run for run in left if run.run_id not in endings]
-            if left and first and not stop.asked:
+            if left and first and not (stop.asked or scheduler.lost):
                 shown.note(
                     f"{are(len(left), 'run')} being trained by another command; waiting for it."
                 )
@@ -157,17 +176,23 @@ class RunTrainer:
             if left:
                 time.sleep(STOP_POLL)
         for run in left:
-            state: State = "found"
+            # a lost cluster cannot say what it has stored
+            state: State = "done" if scheduler.lost else "found"
             if self.options.force or not self.store.has(run.run_id):
                 state = "stopped"
             endings[run.run_id] = Ending(run.run_id, state)
         return endings
 
     def summary(
-        self, runs: Sequence[PlannedRun], endings: dict[str, Ending], number: int | None
+        self,
+        runs: Sequence[PlannedRun],
+        endings: dict[str, Ending],
+        number: int | None,
+        lost: str = "",
     ) -> list[str]:
         """What to print at the end: failures by cause, and the command that trains what is still
-        missing. `number` is the signal that stopped the command."""
+        missing. `number` is the signal that stopped the command; `lost` says why a cluster could
+        not go on."""
         count = Counter(ending.state for ending in endings.values())
         trained = f"Trained {count['done']} of {counted(len(runs), 'run')}."
         if count["found"]:
@@ -194,18 +219,27 @@ class RunTrainer:
         still = f"{are(len(left), 'run')} still to be trained"
         if number is not None:
             still = f"Stopped by {signal.Signals(number).name}. {still}"
+        elif lost:
+            still = f"{lost} {still}"
         begun = sum(self.store.path("checkpoints", run.run_id).exists() for run in left)
         if begun:
             still += f", {begun} of them from a checkpoint"
         return [*lines, "", f"{still}. Go on with:", f"  {shlex.join([*typed_command(), *words])}"]
 
-    def tried(self, configs: Sequence[RunConfig], anew: bool = False) -> Trials:
+    def tried(self, configs: Sequence[RunConfig], stop: Stop, anew: bool = False) -> Trials:
         """What trials of the methods of these runs say."""
         if not self.around.trial:
             return Trials([], [])
-        threads = self.here.jobs * self.here.threads
-        execution = replace(self.execution(), device=self.here.device, threads=threads)
-        return tried(configs, execution, self.around.trial, anew)
+        return tried(configs, self.launcher, self.around.trial, stop, anew)
+
+    def check_gpu(self, stop: Stop) -> None:
+        """Raise UserError if runs here take a GPU that torch cannot use, or that does not answer."""
+        if self.here.device == "cpu":
+            return
+        report, _ = self.launcher.call(use_gpu, stop, patience=GPU_PATIENCE)
+        if report.ended != 0 and not stop.asked:
+            silent = report.ended is None and f"no answer within {GPU_PATIENCE:.0f} s"
+            raise UserError(devices.no_gpu(silent or diagnosis(report)))
 
     def execution(self) -> Execution:
         """Where and with what runs are executed, but for device and threads. Nothing of it is part
@@ -237,9 +271,9 @@ class RunTrainer:
         )
 
     def close(self) -> None:
-        """Let the warm process go."""
-        if self._launcher is not None:
-            self._launcher.close()
+        """Let the warm process and the cluster go."""
+        for name in self.__dict__.keys() & {"launcher", "cluster"}:
+            getattr(self, name).close()
 
     def check(self, plan: Plan) -> None:
         """Refuse, before any training, settings that every run would refuse. Raises UserError."""
@@ -248,9 +282,8 @@ class RunTrainer:
         options = self.options
         scale = self.setup.scale
         device = "cpu" if options.device == "cpu" else "cuda"
-        if not options.gpus:
+        if not (options.cluster or options.gpus):
             device = self.here.device
-            devices.check_torch(options.device)
         folder = self.found.encoder
         if scale.generated:
             folder = encoders.DEMO_ENCODER

@@ -1,24 +1,24 @@
-"""Trials of methods before their first runs, in a process with torch (`core.training.trial`)."""
+"""Trials of methods before their first runs, in children of the warm process."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
-import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, astuple
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
+from functools import partial
 from typing import NamedTuple
 
 from core.config.identity import canonical_json
 from core.config.method_code import code_digest
 from core.config.methods import own_sections
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
 from core.config.scale import at_scale
 from core.config.vary import vary
 from core.errors import UserError, say
-from core.runner.devices import PROJECT, cache_folder
-from core.runner.launch import environment
+from core.runner.devices import cache_folder
+from core.runner.launch import Launcher, Stop, diagnosis
+from core.runner.worker import Message, try_method
 from core.store import cache
 from core.study.grid import Grid
 
@@ -34,10 +34,12 @@ class Trials(NamedTuple):
 
 
 def tried(
-    runs: Iterable[RunConfig], execution: Execution, module: str, anew: bool = False
+    runs: Iterable[RunConfig], launcher: Launcher, trial: str, stop: Stop, anew: bool = False
 ) -> Trials:
-    """Try a run of each method, encoder and way through the method's code, unless the same code has
-    passed before. `anew`: try them all."""
+    """Try a run of each method, encoder and way through the method's code by the function `trial`
+    (module:function), unless the same code has passed before. `anew`: try them all. Raises
+    UserError if no process can be started."""
+    execution = launcher.order.execution
     folder = cache_folder() / "trials"
     waiting: dict[str, RunConfig] = {}  # by the names under which their passing is kept
     for config in runs:
@@ -55,16 +57,24 @@ def tried(
         name = cache.key_digest(key)
         if name not in waiting and (anew or cache.find(folder, name, "json") is None):
             waiting[name] = config
-    if not waiting:
-        return Trials([], [])
-    faults = []
-    answers = _answers([*waiting.values()], execution, module)
-    for name, sentences in zip(waiting, answers, strict=False):
-        faults += sentences
-        if not sentences:
-            with contextlib.suppress(UserError):  # the cache cannot be written
-                cache.keep(folder, name, "json", PASSED)
-    return Trials(faults, [run.method for run in waiting.values()][len(answers) :])
+
+    def report_of(config: RunConfig) -> Message:
+        call = partial(try_method, trial, canonical_json(config), execution)
+        return launcher.call(call, stop)[0]
+
+    trials = Trials([], [])
+    with ThreadPoolExecutor(launcher.jobs) as threads:
+        reports = threads.map(report_of, waiting.values())
+        for (name, config), report in zip(waiting.items(), reports, strict=True):
+            if report.faults:
+                trials.faults.extend(report.faults)
+            elif report.faults is not None:
+                with contextlib.suppress(UserError):  # the cache cannot be written
+                    cache.keep(folder, name, "json", PASSED)
+            elif not stop.asked:
+                say(f"A trial of method {config.method} was not possible: {diagnosis(report)}")
+                trials.untried.append(config.method)
+    return trials
 
 
 def ways(config: RunConfig) -> list[list[str | bool | None]]:
@@ -87,23 +97,3 @@ def without_columns(grids: Iterable[Grid]) -> list[RunConfig]:
                 encoder = cell.cell.encoder
                 runs.append(at_scale(cell.paper, setup.scale, setup.sources, encoder))
     return runs
-
-
-def _answers(configs: Sequence[RunConfig], execution: Execution, module: str) -> list[list[str]]:
-    """The sentences of each run's trial, up to the first that the process could not do."""
-    request = {"execution": asdict(execution), "configs": [canonical_json(run) for run in configs]}
-    done = subprocess.run(
-        [sys.executable, "-m", module],
-        cwd=PROJECT,
-        env=environment(execution.threads),
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    if len(answers) < len(configs):
-        last = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1]
-        say(f"A trial of method {configs[len(answers)].method} was not possible: {last[:200]}")
-    return answers

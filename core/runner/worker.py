@@ -63,7 +63,7 @@ class Message(NamedTuple):
 
     A child reports its `pid`, `waiting` for a slot, `started`, then what its job reports, and at
     last its `state` or the `cause` of its failure. Then the worker reports that it `ended`, with
-    its exit status. `note` is a sentence."""
+    its exit status. `note` is a sentence, and `faults` are what a trial found."""
 
     pid: int | None = None
     waiting: bool | None = None
@@ -78,6 +78,7 @@ class Message(NamedTuple):
     score: str | None = None  # in a few words
     state: Literal["done", "found", "elsewhere"] | None = None
     cause: str | None = None
+    faults: list[str] | None = None
     ended: int | None = None
 
     def stated(self) -> dict[str, Any]:
@@ -152,6 +153,26 @@ def become_child(
         raise  # multiprocessing prints the traceback
 
 
+def try_method(trial: str, config_json: str, execution: Execution, report: Report) -> None:
+    """Try the method of a run, whose configuration is canonical JSON, by the function `trial`
+    (module:function)."""
+    config, _ = from_canonical_json(config_json)
+    report(Message(faults=named_function(trial)(config, execution)))
+
+
+def use_gpu(report: Report) -> None:
+    """Put a number on the GPU. Raises torch's error."""
+    import torch
+
+    torch.zeros(1, device="cuda")
+
+
+def named_function(name: str) -> Callable:
+    """The function of a name such as `module:function`."""
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
 def train_run(
     order: Order,
     run: str,
@@ -189,8 +210,7 @@ def train_run(
     def progress(fields: dict) -> None:
         report(Message(**fields))
 
-    module, _, function = order.job.partition(":")
-    job: Job = getattr(importlib.import_module(module), function)
+    job: Job = named_function(order.job)
     result = job(config, execution, progress)
     report(Message(phase="save", step=config.train.steps, score=score(config, result)))
     store.check_there()

@@ -1,8 +1,5 @@
 """A trial of a method before its first run: short runs on a few sentences that are to agree, and a
-sentence for the first mistake that would give wrong numbers without a word.
-
-    python -m core.training.trial < request    # as core.runner.trials starts it
-"""
+sentence for the first mistake that would give wrong numbers without a word."""
 
 from __future__ import annotations
 
@@ -11,9 +8,7 @@ import copy
 import difflib
 import inspect
 import io
-import json
 import math
-import os
 import re
 import sys
 import zlib
@@ -28,7 +23,6 @@ import torch
 from torch import Tensor, nn
 
 from core.config import methods
-from core.config.identity import from_canonical_json
 from core.config.methods import own_sections
 from core.config.run import Execution, RunConfig
 from core.config.vary import vary
@@ -394,23 +388,3 @@ def _fault(name: str, error: BaseException) -> str:
         if Path(frame.filename).is_relative_to(folder):
             return fault(Path(frame.filename), error)
     return fault(folder / "model.py", error, "class Model")
-
-
-def main() -> None:
-    """Try the runs of a request; a line of JSON for each, its sentences."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever a method prints
-    request = json.load(sys.stdin)
-    execution = Execution(**request["execution"])
-    for text in request["configs"]:
-        config, _ = from_canonical_json(text)
-        try:
-            sentences = trial(config, execution)
-        except UserError as error:
-            say(str(error), out=sys.stderr)
-            sys.exit(2)
-        os.write(out, json.dumps(sentences).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

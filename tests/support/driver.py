@@ -13,8 +13,6 @@ if str(ROOT) not in sys.path:
 
 import run_study
 import studies
-from core.runner import devices
-from core.runner import estimate as rates
 from core.study.catalogue import Catalogue, catalogue
 
 
@@ -37,10 +35,6 @@ def main(argv: list[str]) -> int:
         without_drawing()
     if os.environ.get("FAKE_HOST"):  # which has slots of its own
         socket.gethostname = lambda: os.environ["FAKE_HOST"]
-    if os.environ.get("FAKE_MPS"):  # a GPU that nvidia-smi lists and torch cannot use
-        devices.check_torch = lambda *_: None
-    rates.token_seconds = lambda *_: 1e-4  # jobs that train nothing need no timing of the CPU
-
     found = studies.CATALOGUE
     if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
         found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))
