@@ -15,7 +15,7 @@ import pandas as pd
 from core.config.methods import base
 from core.errors import HOME, counted, spoken
 from core.report.claims import comparison_words, lists
-from core.report.numbers import interval, signed
+from core.report.numbers import interval, significance, signed
 from core.report.page import slug
 from core.report.tables import md
 from core.report.words import outcome_words
@@ -83,7 +83,8 @@ def _readme_numbers(row) -> str:
         printed = signed(row.printed)
     here = ""
     if row.n:
-        here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}"
+        mark = significance(row.different, row.tested_low)
+        here = f"{signed(row.estimate)} {interval(row.ci95_low, row.ci95_high)}{mark}"
     return f"{printed} | {here}"
 
 

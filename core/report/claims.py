@@ -11,7 +11,7 @@ import pandas as pd
 from core.config.scale import SCALES
 from core.errors import counted
 from core.report.comparisons import difference_words
-from core.report.numbers import interval, plain, signed
+from core.report.numbers import interval, plain, signed, significance
 from core.report.statistics import JUDGED
 from core.report.words import mark, outcome_words
 
@@ -92,11 +92,12 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
 
 
 def comparison_sentences(rows: pd.DataFrame) -> list[str]:
-    """Each comparison of a claim with its estimate and its printed number; the first ones of
-    many."""
+    """Each comparison of a claim with its estimate, the printed number, and whether the table has
+    it as significant; the first ones of many."""
     sentences = []
     for row in rows.head(MOST_LINES).itertuples():
         words = [*estimate_words(row), *filter(None, [row.points])]
+        words[0] += significance(row.different, row.tested_low)
         sentences.append(f"{comparison_words(row)}: {', '.join(words)}.")
     if len(rows) > MOST_LINES:
         sentences.append(f"{len(rows) - MOST_LINES} more comparisons stand in comparisons.csv.")

@@ -1,139 +1,93 @@
-"""The comparisons of a claim on the runs, one by one: estimate, printed number, and where each
-points."""
+"""The comparisons of a claim on the runs, one by one, as people read them. All numbers are raw: what
+a claim requires stands beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from core.config.quantities import in_points
 from core.config.result import unit
-from core.report.contrasts import Reading
-from core.report.statistics import Estimate, alpha_at, leaves, over_seeds
-from core.study.claim import Claim, Contrast, Predicate, Term, truth
+from core.report.contrasts import points
+from core.report.verdicts import Judged, Verdict
+from core.study.claim import Contrast, Joined, Predicate, Term
 from core.study.study import Metric, Study
 
-Points = Literal["for", "against", ""]
-Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
-# from the worst for a claim to the best
-OUTCOMES = ("contradicted", "no verdict", "not run", "undecided", "equivalent", "supported")
-POINTS_ORDER = ("against", "", "for")
-HOLDS: dict[Points, bool | None] = {"for": True, "against": False, "": None}
 MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
+Record = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """A contrast of a claim on its runs.
-
-    `estimate` is over all of its seeds, with its 95 % interval (of a share of runs Clopper and
-    Pearson's), and `printed` is the same of the paper's numbers (None: not printed). Both are less
-    what the claim requires, so the claim says that they are above 0. `outcome` is the comparison's
-    own verdict at the claim's check.
-    """
-
-    contrast: Contrast
-    estimate: Estimate
-    printed: float | None
-    outcome: Outcome
-
-    @property
-    def points(self) -> Points:
-        """On which side of the claim the 95 % interval lies; empty if it contains 0."""
-        if self.estimate.low > 0:
-            return "for"
-        if self.estimate.high < 0:
-            return "against"
-        return ""
+def comparison_rows(verdict: Verdict, result: Judged) -> list[Record]:
+    """The comparisons of a claim in order, by the columns of comparisons.csv."""
+    return [_row(group, verdict, result) for group in sides(verdict.claim.predicate)]
 
 
-def comparisons_of(
-    claim: Claim, readings: Mapping[Contrast, Reading], outcome: Outcome, n: int, claims: int
-) -> tuple[Comparison, ...]:
-    """Every comparison of a claim, in its order, given the claim's outcome at its check with n
-    seeds in a study of so many claims.
-
-    The level of a comparison's own verdict is the claim's, divided by the number of its
-    comparisons. On the side on which the claim is settled it is the level that settled the claim.
-    """
-    level = alpha_at(n, claims)
-    compared = []
-    for contrast, sup, con in leaves(claim.predicate):
-        reading = readings[contrast]
-        share = contrast.of == "share"
-        low = level / (sup if outcome == "supported" else len(readings))
-        high = level / (con if outcome == "contradicted" else len(readings))
-        tested = over_seeds(reading.under(n), low, high, share)
-        own: Outcome = "undecided"
-        if not reading.seeds:
-            own = "not run"
-        elif outcome == "no verdict":
-            own = "no verdict"
-        elif tested.distinguishable:
-            own = "supported" if tested.low > 0 else "contradicted"
-        estimate = over_seeds(reading.under(reading.seeds), share=share)
-        compared.append(
-            Comparison(contrast=contrast, estimate=estimate, printed=reading.printed, outcome=own)
-        )
-    return tuple(compared)
+def weakest_row(verdict: Verdict, result: Judged) -> Record:
+    """The comparison on which a claim turns, with the bounds that the claim's own check tested."""
+    weakest = verdict.weakest.contrast
+    group = next(group for group in sides(verdict.claim.predicate) if weakest in group)
+    sign = _sign(group[0]) if weakest == group[0] else -_sign(group[0])
+    tested = verdict.tested
+    low, high = sorted(sign * (bound + weakest.above) for bound in (tested.low, tested.high))
+    own = {"tested_low": low, "tested_high": high, "tested_n": tested.n}
+    return {**_row(group, verdict, result), **own}
 
 
-def points(predicate: Predicate, comparisons: Iterable[Comparison]) -> Points:
-    """Where a claim's estimates point, by the claim's own logic over 95 % intervals: for, if as
-    many comparisons as it needs lie on its side; against, if so many lie on the other that it
-    cannot hold.
-    """
-    holds = {comparison.contrast: HOLDS[comparison.points] for comparison in comparisons}
-    value = truth(predicate, holds.get)
-    return next(word for word, side in HOLDS.items() if side is value)
-
-
-def comparison_rows(
-    predicate: Predicate, comparisons: Sequence[Comparison], study: Study
-) -> list[dict[str, object]]:
-    """The comparisons of a claim for people, in order, by the columns of comparisons.csv.
+def _row(group: Sequence[Contrast], verdict: Verdict, result: Judged) -> Record:
+    """A comparison, given its contrast or the two sides of it.
 
     `left` minus `right` (empty: a number stands alone) has to lie above `above` and below `below`,
-    as far as these are given; with both, and above not under below, one is enough.
+    as far as these are given; with both, and above not under below, one is enough. `different` and
+    the tested bounds are those of the table, where it compares the same two cells.
     """
-    by_contrast = {comparison.contrast: comparison for comparison in comparisons}
-    rows: list[dict[str, object]] = []
-    for contrast, *others in sides(predicate):
-        comparison = by_contrast[contrast]
-        sign = 1 if any(term.weight > 0 for term in contrast.terms) else -1
-        required = sign * contrast.above + 0.0  # + 0.0: no minus zero
-        above = required if sign > 0 else None
-        below = None if sign > 0 else required
-        points = comparison.points
-        outcome = comparison.outcome
-        for other in others:
-            bounds = [required, -sign * other.above + 0.0]
-            above, below = bounds[::sign]
-            worse = max if above >= below else min  # one is enough, or both are needed
-            points = worse(points, by_contrast[other].points, key=POINTS_ORDER.index)
-            outcome = worse(outcome, by_contrast[other].outcome, key=OUTCOMES.index)
-        left, right = names_of_sides(contrast, study)
-        estimate = comparison.estimate
-        low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
-        printed = comparison.printed
-        rows.append(
-            {
-                "left": left,
-                "right": right,
-                "above": above,
-                "below": below,
-                "unit": unit_of(contrast, study),
-                "printed": None if printed is None else required + sign * printed,
-                "estimate": required + sign * estimate.mean,
-                "ci95_low": low,
-                "ci95_high": high,
-                "n": estimate.n,
-                "points": points,
-                "verdict": outcome,
-            }
-        )
-    return rows
+    first = group[0]
+    reading = verdict.readings[first]
+    estimate = reading.estimate
+    sign = _sign(first)
+    required = sign * first.above + 0.0  # + 0.0: no minus zero
+    other = np.nan
+    if len(group) == 2:
+        other = -sign * group[1].above + 0.0
+    above, below = (required, other) if sign > 0 else (other, required)
+    both = Joined(tuple(group), 1 if above >= below else len(group))
+    low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
+    printed = reading.printed
+    left, right = names_of_sides(first, result.study)
+    return {
+        "left": left,
+        "right": right,
+        "above": above,
+        "below": below,
+        "unit": unit_of(first, result.study),
+        "printed": np.nan if printed is None else required + sign * printed,
+        "estimate": required + sign * estimate.mean,
+        "ci95_low": low,
+        "ci95_high": high,
+        "n": estimate.n,
+        "points": points(both, verdict.readings),
+        **_tested(first, result),
+    }
+
+
+def _sign(contrast: Contrast) -> int:
+    """-1 for a number alone that has to lie below something."""
+    return 1 if any(term.weight > 0 for term in contrast.terms) else -1
+
+
+def _tested(contrast: Contrast, result: Judged) -> Record:
+    """Whether the two cells of a contrast differ, as the table tests it; empty where it does not."""
+    weights = [term.weight for term in contrast.terms]
+    if contrast.metric is None and contrast.of == "value" and weights == [1.0, -1.0]:
+        plus, minus = (term.cell for term in contrast.terms)
+        for cell, base, sign in ((plus, minus, 1), (minus, plus, -1)):
+            difference = result.differences.get(cell)
+            if difference is not None and difference.base == base:
+                tested = difference.tested
+                low, high = sorted((sign * tested.low, sign * tested.high))
+                different = difference.different
+                return {"different": different, "tested_low": low, "tested_high": high}
+    return {"different": "", "tested_low": np.nan, "tested_high": np.nan}
 
 
 def sides(predicate: Predicate) -> list[Sequence[Contrast]]:
@@ -152,12 +106,12 @@ def names_of_sides(contrast: Contrast, study: Study) -> tuple[str, str]:
     """What a contrast compares: left minus right, or left alone."""
     positive = [term for term in contrast.terms if term.weight > 0]
     negative = [term for term in contrast.terms if term.weight < 0]
-    left = _side(positive or negative, study)
+    left = _side(positive or negative, contrast, study)
     if contrast.of == "scatter":
         left = f"scatter over seeds: {left}"
     if contrast.metric is not None:
         left = f"{contrast.metric.title.lower()}: {left}"
-    return left, _side(negative, study) if positive else ""
+    return left, _side(negative, contrast, study) if positive else ""
 
 
 def difference_words(left: str, right: str) -> str:
@@ -178,7 +132,7 @@ def unit_of(contrast: Contrast, study: Study) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _side(terms: Sequence[Term], study: Study) -> str:
+def _side(terms: Sequence[Term], contrast: Contrast, study: Study) -> str:
     """A sum of cells by their labels, each with its weight unless that is 1."""
     if len(terms) > MOST_TERMS:
         return f"a weighted sum of {len(terms)} cells"
@@ -186,7 +140,9 @@ def _side(terms: Sequence[Term], study: Study) -> str:
     for term in terms:
         labels = []
         for axis, label in zip(study.axes, term.cell, strict=True):
-            labels.append(label or f"every {axis.title.lower()}")
+            # another number of the same runs is of no one test set
+            if contrast.metric is None or axis.name != "task":
+                labels.append(label or f"every {axis.title.lower()}")
         weight = abs(term.weight)
         words.append("/".join(labels) if weight == 1.0 else f"{weight:.3g} × {'/'.join(labels)}")
     return " plus ".join(words)

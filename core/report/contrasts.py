@@ -3,16 +3,19 @@ numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from core.report.results import CellResult, StudyResult, in_metric
-from core.report.statistics import Labels, scatter_by_seed
-from core.study.claim import Contrast
+from core.report.statistics import Estimate, Labels, over_seeds, scatter_by_seed
+from core.study.claim import Contrast, Predicate, truth
 from core.study.study import Metric
+
+Points = Literal["for", "against", ""]
+HOLDS: dict[bool | None, Points] = {True: "for", False: "against", None: ""}
 
 
 class Reading(NamedTuple):
@@ -48,6 +51,19 @@ class Reading(NamedTuple):
         for cell, weight in enumerate(self.weights):  # in order: sums stay to the digit
             total = total + weight * values[..., cell, :]
         return total
+
+    @property
+    def estimate(self) -> Estimate:
+        """The same over all its seeds, with its 95 % interval (of a share of runs Clopper and
+        Pearson's)."""
+        return over_seeds(self.under(self.seeds), share=self.contrast.of == "share")
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the 95 % interval lies on the claim's side; None if it contains 0."""
+        if not self.estimate.distinguishable:
+            return None
+        return self.estimate.low > 0
 
     @property
     def printed(self) -> float | None:
@@ -104,3 +120,10 @@ def readings(
         shares = np.array(list(weights.values()))
         by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values)
     return by_contrast
+
+
+def points(predicate: Predicate, of: Mapping[Contrast, Reading]) -> Points:
+    """Where a claim's estimates point, by the claim's own logic over 95 % intervals: for, if as
+    many comparisons as it needs lie on its side; against, if so many lie on the other that it
+    cannot hold."""
+    return HOLDS[truth(predicate, lambda contrast: of[contrast].holds)]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from core.config.scale import SCALES
 from core.report.drawing import as_numbers
-from core.report.frames import base_pattern
+from core.report.verdicts import base_pattern
 from core.report.words import with_encoder
 from core.study.study import Axis, Study
 

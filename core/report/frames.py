@@ -14,17 +14,18 @@ import pandas as pd
 
 from core.config.result import decimals, unit
 from core.errors import no_formula, shown
-from core.report.comparisons import comparison_rows, needed, unit_of
+from core.report.comparisons import Record, comparison_rows, needed, weakest_row
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
-from core.report.statistics import NOT_TESTED, Estimate, Labels, comparisons, over_seeds
-from core.report.verdicts import Judged, why_unmarked
-from core.report.words import contrast_words, trained_rates
+from core.report.statistics import over_seeds
+from core.report.verdicts import Difference, Judged, alike
+from core.report.words import trained_rates
 from core.study.registered import changed_after_runs
 from core.study.study import Metric, Study
 
-Record = dict[str, object]
 SETTING = ("scale", "profile", "encoder")
+COMPARED = "left right above below unit printed estimate ci95_low ci95_high n"  # of a comparison
+NUMBERS = dict.fromkeys(("above", "below", "printed"), float)
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -61,44 +62,16 @@ def _axes(result: StudyResult) -> list[str]:
     return [axis.name for axis in result.study.axes]
 
 
-def base_pattern(study: Study) -> tuple[str | None, ...]:
-    """Labels of the cell that the others are compared with, a None for a cell's own label; empty
-    without one."""
-    if study.figure is not None and study.figure.base:
-        return study.figure.base
-    return study.reference or ()
-
-
-def base_labels(labels: Labels, study: Study) -> Labels:
-    """The labels of the cell that a cell is compared with; empty without one."""
-    if study.figure is not None and study.figure.against:
-        first, *others = labels
-        return (study.figure.against.get(first, first), *others)
-    pattern = zip(labels, base_pattern(study), strict=False)
-    return tuple(label if fixed is None else fixed for label, fixed in pattern)
-
-
 def cell_frame(result: Judged) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
-    study = result.study
     cells = {cell.cell.labels: cell for cell in result.cells}
-    bases: dict[Labels, Labels] = {}
-    by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
-    for labels, cell in cells.items():
-        place = bases[labels] = base_labels(labels, study)
-        base = cells.get(place)
-        if base is not None and _alike(cell, base) and cell.unavailable is None:
-            by_base.setdefault(place, {})[labels] = cell.by_seed
-    tested: dict[Labels, Estimate] = {}
-    for place, like in by_base.items():
-        if like.get(place):
-            tested |= comparisons(like, place, study.claims)
     rows = []
     for labels, cell in cells.items():
         names = dict(zip(_axes(result), labels, strict=True))
-        numbers = _cell_numbers(cell, cells.get(bases[labels]), tested.get(labels, NOT_TESTED))
+        difference = result.differences[labels]
+        numbers = _cell_numbers(cell, cells.get(difference.base), difference)
         rows.append({**_setting(result, cell), **names, **numbers})
     frame = pd.DataFrame(rows)
     rates = trained_rates(result)
@@ -106,16 +79,10 @@ def cell_frame(result: Judged) -> pd.DataFrame:
         frame["trained_rate"] = [
             rates[labels][1] if labels in rates else np.nan for labels in cells
         ]
-    if why_unmarked(result):
-        frame["different"] = frame["different"].where(frame["different"] == "", "no verdict")
     return frame
 
 
-def _alike(cell: CellResult, base: CellResult) -> bool:
-    return unit(cell.metric) == unit(base.metric)
-
-
-def _cell_numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -> Record:
+def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:
     estimate = cell.estimate
     places = decimals(cell.metric) + 2
     runs = cell.runs
@@ -133,7 +100,7 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -
         "sd": estimate.sd,
         "printed": np.nan if cell.cell.published is None else cell.cell.published,
         "reference": "" if base is None else base.name,
-        **_compared(cell, base, tested),
+        **_compared(cell, base, difference),
         "values": " ".join(values),
         "failed_seeds": " ".join(failed),
         "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
@@ -147,13 +114,13 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, tested: Estimate) -
     return _rounded(row, places)
 
 
-def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Record:
+def _compared(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:
     """The cell minus its base: paired by seed, as printed, and tested."""
     values = cell.by_seed
     base_values = dict[int, float]()
     printed = cell.cell.published
     printed_base = None
-    if base is not None and _alike(cell, base):
+    if base is not None and alike(cell, base):
         base_values = base.by_seed
         if cell.unavailable is None or cell.metric == base.metric:
             printed_base = base.cell.published
@@ -162,9 +129,7 @@ def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Re
     printed_difference = np.nan
     if printed is not None and printed_base is not None:
         printed_difference = printed - printed_base
-    different = ""
-    if tested.n:
-        different = "yes" if tested.distinguishable else "no"
+    tested = difference.tested
     return {
         "paired_difference": paired.mean,
         "paired_ci95_low": paired.low,
@@ -174,7 +139,7 @@ def _compared(cell: CellResult, base: CellResult | None, tested: Estimate) -> Re
         "tested_low": tested.low,
         "tested_high": tested.high,
         "tested_n": tested.n,
-        "different": different,
+        "different": difference.different,
     }
 
 
@@ -285,42 +250,25 @@ def seconds(provenance: Mapping[str, object]) -> float | None:
 
 
 def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
-    """One row a claim: its verdict, and the weakest comparison less the claim's threshold
-    (claims.csv)."""
+    """One row a claim: its verdict, and the comparison on which it turns (claims.csv)."""
     rows = []
     for result in results:
         for verdict in result.verdicts:
-            weakest = verdict.weakest
-            tested = verdict.tested
-            estimate = verdict.estimate
-            share = weakest.contrast.of == "share"
-            rows.append(
-                (
-                    *_setting(result).values(),
-                    result.study.name,
-                    verdict.claim.key,
-                    verdict.claim.text,
-                    contrast_words(weakest.contrast, result.study),
-                    unit_of(weakest.contrast, result.study),
-                    verdict.outcome,
-                    verdict.points,
-                    "yes" if verdict.within_margin else "",
-                    "after runs were seen" if changed_after_runs(verdict.claim.key) else "",
-                    verdict.reason,
-                    estimate.mean,
-                    np.nan if share else estimate.low,
-                    np.nan if share else estimate.high,
-                    estimate.n,
-                    tested.low,
-                    tested.high,
-                    tested.n,
-                    np.nan if weakest.printed is None else weakest.printed,
-                )
-            )
-    columns = "study claim text comparison unit verdict points within_margin rule_changed reason"
-    return _frame(
-        rows, f"{columns} estimate ci95_low ci95_high n tested_low tested_high tested_n printed"
-    )
+            key = verdict.claim.key
+            about = {
+                "study": result.study.name,
+                "claim": key,
+                "text": verdict.claim.text,
+                "verdict": verdict.outcome,
+                "points": verdict.points,
+                "within_margin": "yes" if verdict.within_margin else "",
+                "rule_changed": "after runs were seen" if changed_after_runs(key) else "",
+                "reason": verdict.reason,
+            }
+            rows.append({**_setting(result), **weakest_row(verdict, result), **about})
+    columns = "study claim text verdict points within_margin rule_changed reason"
+    tested = "tested_low tested_high tested_n"
+    return _frame(rows, f"{columns} {COMPARED} {tested}").astype(NUMBERS)
 
 
 def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
@@ -328,18 +276,12 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
     rows = []
     for result in results:
         for verdict in result.verdicts:
-            head = {
-                **_setting(result),
-                "study": result.study.name,
-                "claim": verdict.claim.key,
-                "needed": needed(verdict.claim.predicate),
-            }
-            predicate = verdict.claim.predicate
-            compared = comparison_rows(predicate, verdict.comparisons, result.study)
-            rows += [{**head, **row} for row in compared]
-    columns = "study claim needed left right above below unit printed estimate ci95_low ci95_high n"
-    numbers = dict.fromkeys(("above", "below", "printed"), float)
-    return _frame(rows, f"{columns} points verdict").astype(numbers)
+            claim = verdict.claim
+            about = {"study": result.study.name, "claim": claim.key}
+            head = {**_setting(result), **about, "needed": needed(claim.predicate)}
+            rows += [{**head, **row} for row in comparison_rows(verdict, result)]
+    columns = f"study claim needed {COMPARED} points tested_low tested_high different"
+    return _frame(rows, columns).astype(NUMBERS)
 
 
 def check_frame(results: Iterable[Judged]) -> pd.DataFrame:

@@ -30,6 +30,13 @@ def signed(value: float) -> str:
     return number(value, places, signed=True)
 
 
+def significance(different: str, tested_low: float) -> str:
+    """The mark of a difference that its test finds significant; else empty."""
+    if different != "yes":
+        return ""
+    return " ▲" if tested_low > 0 else " ▼"
+
+
 def interval(low: float, high: float) -> str:
     """An interval in brackets; empty where its bounds are unknown."""
     if not np.isfinite(low):

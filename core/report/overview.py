@@ -10,8 +10,8 @@ import pandas as pd
 
 from core.config.run import RunConfig
 from core.errors import counted, spoken
-from core.report.comparisons import Outcome, Points
-from core.report.verdicts import Judged
+from core.report.contrasts import Points
+from core.report.verdicts import Judged, Outcome
 from core.report.words import MARKS
 
 # every verdict, and where an undecided claim points

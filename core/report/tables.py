@@ -14,7 +14,7 @@ from core.config.quantities import UNITS
 from core.errors import printable
 from core.report.claims import verdict_sentences
 from core.report.frames import by_name
-from core.report.numbers import number
+from core.report.numbers import number, significance
 from core.report.sheet import Sheet
 from core.report.words import READING, with_encoder
 from core.study.study import Study
@@ -120,8 +120,8 @@ def _entry(row: dict | None, line: str) -> str:
     half = row[ENDS[line]] - value
     if half > LAST_BIT:
         text += f" ± {number(half, places)}"
-    if line == PAIRED and row["different"] == "yes":
-        text += " ▲" if row["tested_low"] > 0 else " ▼"
+    if line == PAIRED:
+        text += significance(row["different"], row["tested_low"])
     elif line == OURS:
         text += "†" if row["is_base"] else ""
         text += "‡" if row["failed_seeds"] else ""

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from core.config.result import unit
 from core.report.comparability import (
     Check,
     Method,
@@ -22,20 +25,30 @@ from core.report.comparability import (
     learning,
     trained,
 )
-from core.report.comparisons import Comparison, Outcome, Points, comparisons_of, points
-from core.report.contrasts import Reading, readings
-from core.report.results import Loaded, StudyResult, gather, load
-from core.report.statistics import Estimate, alpha_at, decide, leaves, over_seeds
+from core.report.contrasts import Points, Reading, points, readings
+from core.report.results import CellResult, Loaded, StudyResult, gather, load
+from core.report.statistics import (
+    NOT_TESTED,
+    Estimate,
+    Labels,
+    alpha_at,
+    comparisons,
+    decide,
+    leaves,
+    over_seeds,
+)
 from core.study.claim import ROUNDING, Claim, Contrast, Predicate, truth
 from core.study.grid import Grid, unmeasured
 from core.study.reason import in_words
+from core.study.study import Study
 
+Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
 AS_PRINTED = "as printed, no difference above the margin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome for a claim, the readings of its contrasts, and each as a comparison.
+    """The outcome for a claim, and the readings of its contrasts.
 
     The effect is that of `weakest`, the weakest contrast that the claim needs; it lies above the
     claim's threshold, or below it if negative. `tested` is the effect with its tested bounds at the
@@ -51,19 +64,13 @@ class Verdict:
     readings: Mapping[Contrast, Reading]
     weakest: Reading
     tested: Estimate
-    comparisons: tuple[Comparison, ...]
-
-    @property
-    def estimate(self) -> Estimate:
-        """The effect over all seeds, with its 95 % interval."""
-        return over_seeds(self.weakest.under(self.weakest.seeds))
 
     @property
     def points(self) -> Points:
         """Where an undecided claim's estimates point; empty for every other."""
         if self.outcome != "undecided":
             return ""
-        return points(self.claim.predicate, self.comparisons)
+        return points(self.claim.predicate, self.readings)
 
     @property
     def reason(self) -> str:
@@ -97,13 +104,23 @@ class Verdict:
         if side is None or self.claim.margin is None:
             return False
         shift = side * self.claim.margin
-        beyond = {line.contrast: line.estimate.mean > shift for line in self.comparisons}
+        beyond = {of: reading.estimate.mean > shift for of, reading in self.readings.items()}
         return truth(self.claim.predicate, beyond.get) is not (side == 1)
 
     @property
     def seeds(self) -> int:
         """How many seeds, from 0 on, all cells of the claim have."""
         return min(reading.seeds for reading in self.readings.values())
+
+
+class Difference(NamedTuple):
+    """A cell's difference to the cell with the labels `base`, paired by seed, with its tested
+    interval: the one test of whether the two differ. `different` is yes, no, "no verdict" where the
+    study has none, or empty where there is no test."""
+
+    base: Labels
+    tested: Estimate
+    different: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +136,35 @@ class Judged(StudyResult):
     def parts(self) -> tuple[Judged, ...]:
         """The study at each combination of varied values; itself if nothing is varied."""
         return self.by_value or (self,)
+
+    @cached_property
+    def differences(self) -> dict[Labels, Difference]:
+        """The difference of each cell to the one that it is compared with."""
+        differences: dict[Labels, Difference] = {}
+        for part in self.by_value:
+            differences |= part.differences
+        if differences:
+            return differences
+        cells = {cell.cell.labels: cell for cell in self.cells}
+        by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
+        for labels, cell in cells.items():
+            base = cells.get(base_labels(labels, self.study))
+            if base is not None and alike(cell, base) and cell.unavailable is None:
+                by_base.setdefault(base.cell.labels, {})[labels] = cell.by_seed
+        tested: dict[Labels, Estimate] = {}
+        for base, like in by_base.items():
+            if like.get(base):
+                tested |= comparisons(like, base, self.study.claims)
+        unmarked = why_unmarked(self)
+        for labels in cells:
+            of_cell = tested.get(labels, NOT_TESTED)
+            different = ""
+            if of_cell.n:
+                different = "yes" if of_cell.distinguishable else "no"
+                different = "no verdict" if unmarked else different
+            base = base_labels(labels, self.study)
+            differences[labels] = Difference(base, of_cell, different)
+        return differences
 
 
 def judge(result: StudyResult) -> Judged:
@@ -136,6 +182,28 @@ def judge(result: StudyResult) -> Judged:
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
     checks = (*configurations(trained(result), result), *from_worst[:1])
     return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
+
+
+def base_pattern(study: Study) -> tuple[str | None, ...]:
+    """Labels of the cell that the others are compared with, a None for a cell's own label; empty
+    without one."""
+    if study.figure is not None and study.figure.base:
+        return study.figure.base
+    return study.reference or ()
+
+
+def base_labels(labels: Labels, study: Study) -> Labels:
+    """The labels of the cell that a cell is compared with; empty without one."""
+    if study.figure is not None and study.figure.against:
+        first, *others = labels
+        return (study.figure.against.get(first, first), *others)
+    pattern = zip(labels, base_pattern(study), strict=False)
+    return tuple(label if fixed is None else fixed for label, fixed in pattern)
+
+
+def alike(cell: CellResult, base: CellResult) -> bool:
+    """Whether the numbers of two cells have one unit."""
+    return unit(cell.metric) == unit(base.metric)
 
 
 def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> Judged:
@@ -181,7 +249,6 @@ def _verdict(
         readings=read,
         weakest=weakest,
         tested=over_seeds(weakest.under(n), level / sup, level / con, share),
-        comparisons=comparisons_of(claim, read, outcome, n, claims),
     )
 
 

@@ -11,13 +11,10 @@ from core.config.quantities import SCORE
 from core.config.result import unit
 from core.config.section import decimal
 from core.errors import counted, shown
-from core.report.comparisons import Outcome, Points, difference_words, names_of_sides
-from core.report.numbers import plain
+from core.report.contrasts import Points
 from core.report.results import StudyResult
-from core.report.verdicts import Judged
-from core.study.claim import Contrast
+from core.report.verdicts import Judged, Outcome
 from core.study.grid import values
-from core.study.study import Study
 
 MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
     "supported": "✔",
@@ -175,14 +172,6 @@ def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
     if within_margin:
         return f"{verdict}, smaller than the margin"
     return verdict
-
-
-def contrast_words(contrast: Contrast, study: Study) -> str:
-    """A comparison in words: "0.85 minus 0.9, above 0"."""
-    words = difference_words(*names_of_sides(contrast, study))
-    if any(term.weight > 0 for term in contrast.terms):
-        return f"{words}, above {plain(contrast.above)}"
-    return f"{words}, below {plain(-contrast.above)}"
 
 
 def of_runs(result: Judged) -> tuple[str, ...]:

@@ -1,17 +1,19 @@
 """Comparisons of claims, one by one, against scipy and cases by hand; where an undecided claim
 points."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
 from core.report.claims import verdict_sentences
-from core.report.comparisons import comparison_rows, comparisons_of, needed
+from core.report.comparisons import needed
 from core.report.contrasts import Reading
-from core.report.frames import claim_frame, comparison_frame
+from core.report.frames import cell_frame, claim_frame, comparison_frame
+from core.report.statistics import alpha_at
 from core.study.claim import (
-    Claim,
     above,
     all_of,
     any_of,
@@ -55,10 +57,10 @@ def judged(*claims, margin=1.0, published=None, **runs):
 def test_an_undecided_claim_points_by_its_own_logic_over_95_percent_intervals(predicate, points):
     verdict = judged(predicate, margin=None).verdicts[0]
     assert (verdict.outcome, verdict.points) == ("undecided", points)
-    for comparison in verdict.comparisons:
-        plus, minus = (RUNS[term.cell[0]] for term in comparison.contrast.terms)
+    for contrast, reading in verdict.readings.items():
+        plus, minus = (RUNS[term.cell[0]] for term in contrast.terms)
         interval = stats.ttest_rel(plus, minus).confidence_interval(0.95)
-        assert comparison.estimate[1:3] == pytest.approx(tuple(interval))
+        assert reading.estimate[1:3] == pytest.approx(tuple(interval))
 
 
 def test_a_settled_claim_points_nowhere():
@@ -75,15 +77,11 @@ def test_a_settled_claim_points_nowhere():
 def test_shares_of_runs_point_by_clopper_and_pearson():
     """Three of three runs: the lower bound of the share is 0.29, so nothing points."""
     assert stats.binomtest(3, 3).proportion_ci(0.95, "exact").low == pytest.approx(0.292, abs=1e-3)
-    claim = Claim(key="S", text="No run collapses.", predicate=sound(A), margin=None)
-    none_of_three = Reading(claim.predicate, (), np.array([-1.0]), np.zeros((1, 3)))
-    (comparison,) = comparisons_of(claim, {claim.predicate: none_of_three}, "undecided", 3, 1)
-    assert comparison.points == ""
-    assert comparison.estimate.low == pytest.approx(0.2924 - 0.5, abs=1e-3)
-    (row,) = comparison_rows(claim.predicate, [comparison], study(claim.predicate))
-    assert (row["left"], row["above"], row["below"]) == ("share of collapsed runs: a", None, 0.5)
-    assert row["estimate"] == 0.0
-    assert row["ci95_high"] == pytest.approx(1 - 0.2924, abs=1e-3)
+    sound_a = sound(A)
+    none_of_three = Reading(sound_a, (), np.array([-1.0]), np.zeros((1, 3)))
+    assert none_of_three.holds is None
+    assert none_of_three.estimate.low == pytest.approx(0.2924 - 0.5, abs=1e-3)
+    assert none_of_three.estimate.mean == 0.5
 
 
 def rows(predicate, **more):
@@ -159,14 +157,39 @@ def test_a_verdict_by_less_than_the_margin_says_so():
     assert part.within_margin  # one of both is
 
 
-def test_a_comparison_alone_is_tested_at_its_share_of_the_claims_level():
-    """Of two comparisons of an undecided claim, each has half of the level of the check at eight
-    seeds."""
+def test_whether_a_pair_differs_is_tested_once_for_table_and_comparisons():
     runs = {
         "a": around(50, 8),
         "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))],
         "c": around(50, 8, 3.0)[::-1],
     }
-    (verdict,) = judged(all_of(greater(B, A), greater(C, A)), margin=None, **runs).verdicts
-    assert verdict.outcome == "undecided"
-    assert [comparison.outcome for comparison in verdict.comparisons] == ["supported", "undecided"]
+    one = study(greater(B, A), all_of(greater(A, C), greater(B, C, by=1.0)))
+    one = replace(one, reference=A)
+    judged = result(one, **runs)
+    cells = cell_frame(judged).set_index("size")
+    rows = comparison_frame([judged]).set_index(["left", "right"])
+    assert list(rows["different"]) == [cells["different"]["b"], cells["different"]["c"], ""]
+    assert cells["different"]["b"] == "yes" and cells["different"]["c"] == "no"
+    bounds = ["tested_low", "tested_high"]
+    assert rows.loc["b", "a"][bounds].tolist() == pytest.approx(cells.loc["b"][bounds].tolist())
+    turned = -cells.loc["c"][bounds][::-1]
+    assert rows.loc["a", "c"][bounds].tolist() == pytest.approx(turned.tolist())
+
+
+def test_a_claims_row_is_the_comparison_on_which_it_turns_with_raw_numbers():
+    published = {"a": 70.0, "b": 73.0, "c": 70.4}
+    judged = result(
+        study(best(B, [A, C], by=2.0), gains(C, A, 1.0, 0.5), published=published), **RUNS
+    )
+    best_row, gained = claim_frame([judged]).to_dict("records")
+    assert (best_row["left"], best_row["right"], best_row["above"]) == ("b", "a", 2.0)
+    assert best_row["estimate"] == pytest.approx(np.mean(RUNS["b"]) - np.mean(RUNS["a"]))
+    assert (best_row["printed"], gained["printed"]) == pytest.approx((3.0, 0.4))
+    assert (gained["left"], gained["above"], gained["below"]) == ("c", 0.5, 1.5)
+    difference = np.subtract(RUNS["c"], RUNS["a"])
+    error = difference.std(ddof=1) / np.sqrt(3)
+    # both sides of a range are needed: each supports at the level, and contradicts at half of it
+    low, high = (stats.t.isf(alpha_at(3, 2) / sides, 2) * error for sides in (1, 2))
+    assert gained["estimate"] == pytest.approx(difference.mean())
+    assert difference.mean() - low == pytest.approx(gained["tested_low"])
+    assert difference.mean() + high == pytest.approx(gained["tested_high"])

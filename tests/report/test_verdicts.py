@@ -55,7 +55,7 @@ def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
     assert verdict.tested[1:3] == pytest.approx(
         tuple(test.confidence_interval(1 - 2 * alpha_at(5, 2)))
     )
-    assert verdict.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
+    assert verdict.weakest.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
 
 
 PREDICATES = (
@@ -109,9 +109,9 @@ def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
         3,
         pytest.approx(0.5),
     )
-    assert (verdict.estimate.n, verdict.estimate.mean) == (4, pytest.approx(1.625))
+    assert (verdict.weakest.estimate.n, verdict.weakest.estimate.mean) == (4, pytest.approx(1.625))
     (first,) = verdicts(greater(A, B, 1.0), a=a[:2], b=b[:2], published={"a": 55.0, "b": 50.0})
-    assert (first.tested.n, first.estimate.n, first.outcome) == (0, 2, "undecided")
+    assert (first.tested.n, first.weakest.estimate.n, first.outcome) == (0, 2, "undecided")
     # over the threshold, as all effects
     assert math.isnan(first.tested.low) and first.weakest.printed == 4.0
 
@@ -120,7 +120,7 @@ def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
     parts = greater(B, A), greater(A, D)
     found = verdicts(greater(B, C), all_of(*parts), any_of(*parts), a=CLEAR["a"], b=CLEAR["b"])
     assert [verdict.outcome for verdict in found] == ["not run", "contradicted", "not run"]
-    assert found[1].weakest.contrast == greater(B, A) and found[0].estimate.n == 0
+    assert found[1].weakest.contrast == greater(B, A) and found[0].weakest.estimate.n == 0
 
 
 @pytest.mark.parametrize("failed", [(math.nan, "collapsed"), (0.0, "diverged")])
