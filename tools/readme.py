@@ -23,7 +23,7 @@ from core.runner.estimate import SIZES, gpu_seconds
 from core.store.files import write_changed
 
 PAGE_LINK = "results/published/index.html"  # whose anchors are the claims' keys
-TEXTS = ("points", "within_margin", "right")  # columns that may be empty
+TEXTS = ("points", "within_margin", "right", "different")  # columns that may be empty
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
 
 
