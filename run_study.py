@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+import traceback
 
 STOPPED = "Stopped; what is finished is kept, and the same command goes on."
 
@@ -43,9 +44,30 @@ if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
     sys.path.insert(0, str(HOME))
 
 from core.errors import UserError, say
-from core.runner import cli, command
-from core.runner.train import Surroundings
-from core.store import files
+
+
+def refuse_variable(error: ValueError) -> int:
+    """Say which variable of the environment a library could not read: the error quotes its value,
+    and the code that raised the error names it. Returns the exit status. Raises the error if it is
+    another."""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        for name in filter(os.environ.__contains__, map(str, frame.f_code.co_consts)):
+            value = repr(os.environ[name])
+            if value in str(error):
+                say(
+                    f"The environment has {name}={value}, which is no number; unset it.",
+                    out=sys.stderr,
+                )
+                return 2
+    raise error
+
+
+try:
+    from core.runner import cli, command
+    from core.runner.train import Surroundings
+    from core.store import files
+except ValueError as error:
+    sys.exit(refuse_variable(error))
 
 
 def main(argv: list[str], surroundings: Surroundings | None = None, installed: bool = False) -> int:
@@ -88,6 +110,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
         if error.filename is None:
             _let_go()
         return 2
+    except ValueError as error:
+        return refuse_variable(error)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         return 130

@@ -27,6 +27,7 @@ from core.runner import devices
 from core.runner.devices import PROJECT, Resources, cache_folder
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, Message, Order, Report, train_run
+from core.store.files import AGAIN
 from core.store.store import Store
 
 STOP_POLL = 0.25  # seconds between looks at the stop sign
@@ -206,7 +207,7 @@ class Worker:
     def __init__(self, modules: list[str], threads: int):
         self.log = cache_folder() / "worker.log"
         self._requests, theirs = multiprocessing.Pipe()
-        hint = "mend that and give the same command again"
+        hint = f"mend that and {AGAIN}"
         with (
             theirs,
             refusing(f"Training with the log {self.log} cannot start", hint, OSError),
@@ -235,8 +236,8 @@ class Worker:
                         self._broken = self._requests.recv()
         if self._broken:
             raise UserError(
-                f"The training code could not be started ({self._broken}); "
-                f"pip install -r requirements.txt may mend that; see {self.log}."
+                f"The training code could not be started ({self._broken}); see {self.log}, mend "
+                f"that and {AGAIN}."
             )
 
     def ask(self, call: Call) -> Connection:

@@ -19,10 +19,13 @@ from core.runner.worker import Message
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
 
 
-def position(message: Message) -> str:
-    """How far a running run is, by all that its child has reported, for a person."""
+def position(message: Message, bar: bool) -> str:
+    """How far a running run is, by all that its child has reported, for a person; with a bar on a
+    terminal."""
     words = message.phase or "start"
-    if message.phase == "train":
+    if message.phase == "train" and message.total:
+        if bar:
+            words = f"{'#' * (10 * (message.step or 0) // message.total):.<10}"
         words += f" {message.step}/{message.total}"
     if message.rate is not None:
         words += f", {message.rate:.1f} steps/s"
@@ -125,7 +128,8 @@ class Display:
             f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"
         ]
         for run, message in list(self._going.items()):
-            lines.append(printable(f"{self._runs[run].label}: {position(message)}"))
+            where = position(message, self._console.is_terminal)
+            lines.append(printable(f"{self._runs[run].label}: {where}"))
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:

@@ -127,5 +127,5 @@ def test_a_terminal_shows_every_running_run_and_a_dumb_one_a_line_for_each(termi
             while part := os.read(master, 65_536):
                 text += part
     assert b"60.00, 1.0 s" in text, text
-    for words in (b"train 5/20, 2.5 steps/s, dev 61.00", b"0 of 1 run", b"\x1b"):
+    for words in (b"##........ 5/20, 2.5 steps/s, dev 61.00", b"0 of 1 run", b"\x1b"):
         assert (words in text) == (terminal == "xterm"), text
