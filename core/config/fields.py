@@ -57,16 +57,16 @@ def fields() -> list[tuple[str, type[Section]]]:
 
 
 def described(section: str | None = None) -> str:
-    """The fields of a section, or of all, as --fields prints them: name, type, D-numbers, meaning,
-    default or what settles it. Raises UserError for a section that no run has."""
+    """The fields of a section, or of all, as --fields prints them. Raises UserError for a section
+    that no run has."""
     lines = [HEAD]
-    names = []
+    names: dict[str, None] = {}
     for path, kind in fields():
-        names.append(path.partition(".")[0])
-        if section in (None, path, names[-1]):
+        name = path.partition(".")[0]
+        names[name] = None
+        if section in (None, path, name):
             lines += _described(path, kind)
     if len(lines) == 1:
-        names = list(dict.fromkeys(names))
         hint = nearest(str(section), names, f"there are {', '.join(names)}.")
         raise UserError(f"There is no section {str(section)[:80]!r}; {hint}")
     return "\n".join([*lines, *_usable()[1]])
@@ -87,14 +87,12 @@ def _usable() -> tuple[list[str], list[str]]:
 
 
 def _described(path: str, kind: type[Section]) -> list[str]:
-    """The lines of one field: name, type and D-numbers, meaning, default or what settles it."""
+    """The lines of one field: name and type, meaning with D-numbers, default or what settles it."""
     field = fields_of(kind)[path.rpartition(".")[2]]
     choices = describe(field.hint).replace("'", "").replace("finite ", "")
-    meaning, _, numbers = field.meaning.partition(" (D")
-    deviations = ", ".join(re.findall(r"D[0-9]+", f"D{numbers}"))
-    lines = [f"{path:30}  {choices}  {deviations}".rstrip()]
-    if meaning:
-        lines.append(f"    {meaning[:1].upper()}{meaning[1:]}.")
+    lines = [f"{path:30}  {choices}"]
+    if field.meaning:
+        lines.append(f"    {field.meaning[:1].upper()}{field.meaning[1:]}.")
     if path in SETTLED:
         lines.append(f"    Settled by {SETTLED[path]}.")
     else:

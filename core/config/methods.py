@@ -66,36 +66,29 @@ class Method(Typed):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Derived:
-    """A method by what it takes over and adds; `method` makes the Method of it."""
-
-    base: str
-    title: str
-    section: type[Section] | None
-    changes: Mapping[str, object]
-    columns: int
-    unread: tuple[str, ...]
-
-
-def derived(
-    base: str,
-    *,
-    title: str,
-    section: type[Section] | None = None,
-    changes: Mapping[str, object] | None = None,
-    columns: int = 1,
-    unread: tuple[str, ...] = (),
-) -> Derived:
     """A method that has the rules, profiles, fields and schedule of the method `base`, and a
-    section of its own. State it in the `settings.py` of a method's folder, which names the method.
+    section of its own. State it as METHOD = derived(…) in the `settings.py` of a method's folder,
+    which names the method; `method` makes the Method of it.
 
     changes: defaults that differ from those of `base` under every profile, by dotted path and in
     the paper's units. columns: how many columns of the training text the method reads, from the
-    first on. unread: fields that the method does not read, such as loss.temperature, which then cannot
-    be changed; a trial compares them with what the method reads.
+    first on. unread: fields that the method does not read, such as loss.temperature, which then
+    cannot be changed; a trial compares them with what the method reads.
     """
-    changes = dict(changes or {})
-    refuse_settled(title, changes)
-    return Derived(base, title, section, changes, columns, unread)
+
+    base: str
+    _: dataclasses.KW_ONLY
+    title: str
+    section: type[Section] | None = None
+    changes: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    columns: int = 1
+    unread: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_settled(self.title, self.changes)
+
+
+derived = Derived
 
 
 def refuse_settled(owner: str, changes: Iterable[str]) -> None:

@@ -240,14 +240,10 @@ class RunConfig(Section):
         return self.data.max_length
 
 
-def needs_columns(count: int, own_text: bool = True) -> str:
-    """What a method needs that reads so many columns of the training text. `own_text`: whether the
-    scale takes a text of your own."""
-    names = ",".join("abcdefgh"[:count])
-    option = f"--text FILE?columns={names}"
-    if not own_text:
-        option += " with --scale mini"
-    return f"needs a training text with {count} columns; give {option}"
+def needs_columns(count: int) -> str:
+    """What a method needs that reads so many columns of the training text."""
+    option = f"--text FILE?columns={','.join('abcdefgh'[:count])}"
+    return f"needs a training text with {count} columns; give {option} at scale mini or paper"
 
 
 def scaled_count(count: int, factor: float) -> int:

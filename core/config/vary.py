@@ -81,16 +81,12 @@ def _field(run: RunConfig, path: str) -> tuple[Any, Field | None]:
     return owner, _fields(owner).get(name)
 
 
-def has(run: RunConfig, path: str) -> bool:
-    """Whether a run has a field at a dotted path; not in a section that it leaves out."""
-    return _field(run, path)[1] is not None
-
-
 def reads(run: RunConfig, path: str) -> bool:
-    """Whether a run has a field at a dotted path and its method reads the field."""
+    """Whether a run has a field at a dotted path, not in a section that it leaves out, and its
+    method reads the field."""
     if path == "data.reader" and run.data.columns > 1:  # a text with columns is read one way
         return False
-    return path not in run.unread and has(run, path)
+    return path not in run.unread and _field(run, path)[1] is not None
 
 
 def value_at(run: RunConfig, path: str) -> Any:
@@ -150,13 +146,7 @@ def written(value: Any) -> str:
 
 def unknown_path(run: RunConfig, path: str) -> UserError:
     """What to say of a path that a run does not have: the nearest path, or those that there are."""
-    section = path.partition(".")[0]
-    known = sorted(_fields(_owner(run, section)))
-    same = [other for other in paths(run) if other.endswith(f".{path}")]
-    hint = f"known: {', '.join(known)}."
-    if same:
-        hint = f"did you mean {' or '.join(same)}?"
-    elif not known:
-        sections = sorted(name for name in _fields(run) if _fields(_owner(run, name)))
-        hint = f"method {run.method} has no section {section}; it has {', '.join(sections)}."
+    start = f"{path.partition('.')[0]}."
+    near = [other for other in paths(run) if other.startswith(start) or other.endswith(f".{path}")]
+    hint = f"{run.method} has {', '.join(near or _fields(run))}."
     return UserError(f"There is no field {path}; {nearest(path, paths(run), hint, cutoff=0.75)}")

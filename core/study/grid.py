@@ -194,7 +194,7 @@ def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
 def _without_scores(run: RunConfig, metric: Metric, setup: Setup) -> Reason | None:
     """Why the runs of a cell leave no number here; `run` is the paper's."""
     if run.columns > setup.sources.corpus_columns:
-        return Reason("no columns", needs_columns(run.columns, not setup.scale.generated))
+        return Reason("no columns", needs_columns(run.columns))
     transfer = run.eval.transfer
     if transfer and setup.sources.transfer_digest is None:
         return Reason("no transfer tasks", "the evaluation data has no transfer tasks")

@@ -8,7 +8,7 @@ from itertools import product
 
 from core.config.methods import SETTLED
 from core.config.run import RunConfig
-from core.config.vary import has, parsed, reads, vary, written
+from core.config.vary import parsed, reads, vary, written
 from core.errors import UserError
 from core.study.claim import Claim, Contrast, Term, changed
 from core.study.grid import chosen_values, resolve
@@ -104,7 +104,7 @@ def _given(
         raise UserError(f"{path} cannot be set: {SETTLED[path]} settles it; change that.")
     # A run that reads the field, else one that has the section; `parsed` refuses other fields.
     section = path.partition(".")[0]
-    run = max(runs.values(), key=lambda run: (reads(run, path), has(run, section)))
+    run = max(runs.values(), key=lambda run: (reads(run, path), bool(getattr(run, section, None))))
     words = tuple(dict.fromkeys(written(parsed(run, path, value)) for value in values))
     if not reads(run, path):
         raise UserError(f"No row of {study.name} reads {path}; set another field.")

@@ -124,7 +124,7 @@ def test_one_value_is_one_name_and_one_column_however_it_is_written():
 
 REFUSED = {
     ("fgsm.epsilon=1e-9,1e-8",): "fgsm.epsilon is what mocose-table9 varies",
-    ("dup.rate=0.1,0.2",): "method mocose has no section dup",
+    ("dup.rate=0.1,0.2",): "mocose has scale, method, data",
     (
         "train.learning_rate=3e-4,fast",
     ): "train.learning_rate is 'fast', but it must be a finite number",
@@ -160,7 +160,7 @@ def test_every_field_of_every_run_is_listed_and_nothing_else():
 
 def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
     out = printed(capsys, "--fields", "loss")
-    assert "loss.in_batch_negatives" in out and "true or false  D1\n" in out and "queue." not in out
+    assert "loss.in_batch_negatives" in out and "are negatives, too (D1).\n" in out and "queue." not in out
     assert re.search(r"Default: true \([^)]*esimcse[^)]*\); false / true / true \(mocose\)\.", out)
     assert "Settled by --seeds." in printed(
         capsys, "--fields", "seed"
@@ -174,7 +174,7 @@ def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
         (["table3", "--fields"], "--fields lists what --set can change"),
         (
             ["table3", "--plan", "--scale", "demo", "--set", "dropout=off"],
-            "heads.dropout or target.dropout?",
+            "mocose has heads.dropout, target.dropout.",
         ),
     ],
 )

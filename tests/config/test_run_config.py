@@ -154,11 +154,11 @@ def test_vary_sets_deep_and_whole_fields_together_and_leaves_the_original():
 def test_unknown_paths_are_refused_with_a_hint():
     for path, hint in (
         ("queue.sise", r"did you mean queue.size\?"),
-        ("data.data", "There is no field data.data; known"),
+        ("data.data", "There is no field data.data; mocose has data.digest, data.rows"),
         ("queu.size", r"did you mean queue\.size\?"),
-        ("loss.xyzzy", "known: in_batch"),
+        ("loss.xyzzy", "mocose has loss.temperature, loss.in_batch_negatives"),
         ("nothing", "There is no field nothing"),
-        ("dup.rate", "no section dup"),
+        ("dup.rate", "mocose has scale, method, data"),
         ("queue.size.x", "There is no field queue.size.x"),
     ):
         with pytest.raises(UserError, match=hint):
@@ -184,7 +184,7 @@ def test_settings_are_read_by_the_type_of_their_field():
 def test_settings_that_cannot_be_read_or_applied_are_refused():
     for path, text, sentence in (
         ("queue.slic", "3", "did you mean queue.slice"),
-        ("dup.rate", "0.3", "no section dup"),
+        ("dup.rate", "0.3", "mocose has scale, method, data"),
         (".scale", "x", "no field .scale"),
         ("queue.slice", "0-128,64-256", "has overlapping ranges"),
         ("queue.slice", "[[0,", "must be ranges such as"),

@@ -100,7 +100,7 @@ def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
     "text, sentence",
     [
         ("queue.siz=5", r"did you mean queue.size\?"),
-        ("dup.rate=0.3", "method simcse has no section dup"),
+        ("dup.rate=0.3", "simcse has scale, method, data"),
         ("queue.size=128", "is what mocose-x varies"),
         ("loss.temperature=-1", "loss.temperature is -1.0"),
         *(
