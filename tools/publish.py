@@ -34,7 +34,7 @@ from core.runner.estimate import SIZES, gpu_seconds
 from core.runner.progress import spoken
 from core.runner.train import Surroundings
 from core.store import code, files, locks
-from core.store.published import PACK_NAME, SCHEMA, Pack, Run
+from core.store.published import PACK_NAME, SCHEMA, Pack, PackedRun
 from core.store.records import seal
 from core.store.store import Store
 from core.study.grid import resolve
@@ -49,16 +49,16 @@ def pack(store: Store, runs: Iterable[str], target: Path, replace: bool = False)
     unless `replace`, or if no pack can be written; MissingRun or CorruptRun if a run or a pack
     cannot be read.
     """
-    new: dict[str, dict[str, Run]] = {}
+    new: dict[str, dict[str, PackedRun]] = {}
     for stored in map(store.load, runs):
         new.setdefault(stored.config.scale, {})[stored.run_id] = stored.table, stored.footer
     with locks.waiting(target.parent / ".locks" / "published.lock", f"publishing in {target}"):
-        packs: dict[Path, dict[str, Run]] = {}
+        packs: dict[Path, dict[str, PackedRun]] = {}
         differing: list[str] = []
         for scale, fresh in new.items():
             path = target / scale / PACK_NAME
             files.sweep(path)
-            kept: dict[str, Run] = {}
+            kept: dict[str, PackedRun] = {}
             if path.exists():
                 old = Pack(path)
                 kept = {run: old.read(run) for run in old.footers}
@@ -80,13 +80,13 @@ def pack(store: Store, runs: Iterable[str], target: Path, replace: bool = False)
     store.__dict__.pop("packs", None)
 
 
-def _same(*runs: Run) -> bool:
+def _same(*runs: PackedRun) -> bool:
     """Whether runs have the same status and the same numbers to the last bit."""
     seals = {seal(table, {"status": footer["status"]}) for table, footer in runs}
     return len(seals) == 1
 
 
-def packed(runs: Mapping[str, Run]) -> bytes:
+def packed(runs: Mapping[str, PackedRun]) -> bytes:
     """The bytes of a pack."""
     listed = []
     tables = []

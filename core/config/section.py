@@ -65,7 +65,7 @@ class Typed:
         for field in fields_of(type(self)).values():
             value = getattr(self, field.name)
             check = _checked_once if isinstance(value, SCALARS) else _checked
-            checked = check(type(self), field, value)
+            checked = check(field, value)
             if checked is not value:
                 object.__setattr__(self, field.name, checked)
         self.check()
@@ -97,12 +97,14 @@ class Section(Typed):
         return f"{cls.label()}.{name}"
 
 
-class Field(typing.NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Field:
     """A field of a class: its attribute, its name in paths and in the canonical form (`lambda_` is
-    written `lambda`, a Python keyword), and what its annotation says: type, meaning and bounds."""
+    written `lambda`, a Python keyword), its name in messages, and what its annotation says."""
 
     name: str
     public: str
+    place: str
     hint: Any
     meaning: str
     bounds: tuple[Bound, ...]
@@ -117,27 +119,28 @@ def _fields_of(typed: type[Typed]) -> dict[str, Field]:
     for field in dataclasses.fields(typed):
         hint = hints[field.name]
         public = field.name.rstrip("_")
+        place = typed.place_of(public)
         for option in alternatives(hint):
             is_class = isinstance(option, type) and option not in (Any, list, dict)
             if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
                 raise UserError(
-                    f"{typed.place_of(public)} has the type {getattr(option, '__name__', option)}; "
+                    f"{place} has the type {getattr(option, '__name__', option)}; "
                     "give it int, float, str, bool, None, Literal, tuple or a section."
                 )
         meaning, *bounds = getattr(annotations[field.name], "__metadata__", ("",))
         neutral = field.metadata.get("neutral", NEVER)
-        fields[public] = Field(field.name, public, hint, meaning, tuple(bounds), neutral)
+        fields[public] = Field(field.name, public, place, hint, meaning, tuple(bounds), neutral)
     return fields
 
 
 # resolving annotations is most of what making a section costs
-fields_of: Callable[[type[Typed]], dict[str, Field]] = functools.cache(_fields_of)
+fields_of: Callable[[Any], dict[str, Field]] = functools.cache(_fields_of)
 
 
-def _checked(typed: type[Typed], field: Field, value: Any) -> Any:
+def _checked(field: Field, value: Any) -> Any:
     """The value of a field as its annotation wants it, or UserError naming place, value and what
     is allowed."""
-    place = typed.place_of(field.public)
+    place = field.place
     if not fits(field.hint, value):
         raise UserError(f"{place} is {repr(value)[:80]}, but it must be {describe(field.hint)}.")
     for bound in field.bounds:
@@ -162,7 +165,7 @@ def fits(expected: Any, value: Any) -> bool:
         return any(value == name and type(value) is type(name) for name in inner)
     if origin is Mapping:
         return isinstance(value, Mapping) and all(
-            fits(tuple[inner], pair) for pair in value.items()
+            fits(inner[0], key) and fits(inner[1], part) for key, part in value.items()
         )
     if origin is tuple:
         if inner[1:] == (Ellipsis,) and isinstance(value, tuple):

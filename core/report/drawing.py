@@ -67,7 +67,7 @@ def image(figure: Figure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def sheet(title: str, panels: int, height: float, **options) -> tuple[Figure, list[Axes]]:
+def blank_figure(title: str, panels: int, height: float, **options) -> tuple[Figure, list[Axes]]:
     """A figure with its finding as title, and axes for so many panels."""
     deep = -(-panels // 4)
     lines = textwrap.fill(title, LETTERS)

@@ -15,9 +15,9 @@ from core.config.run import PAPER_STEPS
 from core.report.drawing import (
     GREY,
     as_numbers,
+    blank_figure,
     legend,
     number_axis,
-    sheet,
     styled,
 )
 from core.report.figure_words import (
@@ -116,7 +116,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
     rows = rows[rows["n"].groupby(rows["line"]).transform("sum") > 0]
     units = rows.groupby("unit", sort=False)
     each = 2 if rows["printed"].notna().any() and (rows["n"] > 0).any() else 1
-    figure, panels = sheet(title, each * len(units), 2.7)
+    figure, panels = blank_figure(title, each * len(units), 2.7)
     papers = paper_words(study, rows)
     for place, (unit, of_unit) in enumerate(units):
         ours, *others = panels[each * place : each * place + each]
@@ -211,7 +211,7 @@ def _curves(
     width = float(curves["x"].max())
     most = MOST_INDEX if spectrum else width
     curves = curves[curves["x"] <= most]
-    figure, (panel,) = sheet(title, 1, 3.0)
+    figure, (panel,) = blank_figure(title, 1, 3.0)
     columns = list(curves.columns)
     series = [spec.series] if spec.series else columns[len(SETTING) : columns.index("seed")]
     of_lines = curves.groupby(curves[series].agg("/".join, axis=1), sort=False)
@@ -278,7 +278,7 @@ def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
         numbers = runs[runs["status"] != "diverged"].dropna(subset=[x, y])
         if len(numbers) < 5 or numbers[x].nunique() < 3:
             continue
-        figure, (panel,) = sheet(f"{scatter.x_title} and {y} of {len(numbers)} runs", 1, 3.0)
+        figure, (panel,) = blank_figure(f"{scatter.x_title} and {y} of {len(numbers)} runs", 1, 3.0)
         for name, points, style in styled(numbers.groupby("method")):
             label = f"{method(name).title} ({len(points)} runs)"
             panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)

@@ -127,6 +127,6 @@ def judged(scores: Scores, claims: Sequence[Claim], reference: str, name: str) -
         for seed, value in enumerate(scores[cell.labels[0]].tolist()):
             runs.append(RunResult(seed=seed, run_id="", status="ok", provenance={}, value=value))
         cells.append(CellResult(place=place, runs=tuple(runs)))
-    grid = Grid(study=table, setup=None, cells=())
+    grid = Grid(study=table, setup=None, cells=())  # type: ignore[arg-type]
     result = StudyResult(grid=grid, aggregate="all", cells=tuple(cells), simcse=())
     return judge(result)

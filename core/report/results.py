@@ -244,7 +244,7 @@ def _runs(cell: GridCell, grid: Grid, store, loaded: Loaded) -> tuple[RunResult,
     while len(runs) < grid.seeds or all(run.status != "missing" for run in runs):
         identity = cell.run_id(len(runs))
         if identity not in loaded:
-            loaded[identity] = load(store, identity, len(runs))
+            loaded[identity] = load_run(store, identity, len(runs))
         run = loaded[identity]
         if run.status == "missing" and len(runs) >= grid.seeds:
             break
@@ -256,7 +256,7 @@ def _runs(cell: GridCell, grid: Grid, store, loaded: Loaded) -> tuple[RunResult,
     return tuple(runs)
 
 
-def load(store, identity: str, seed: int) -> RunResult:
+def load_run(store, identity: str, seed: int) -> RunResult:
     """A run as it is stored."""
     missing = RunResult(seed=seed, run_id=identity, status="missing", provenance={})
     if store is None or not store.has(identity, use_published=True):

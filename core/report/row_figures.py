@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.config.quantities import in_points
-from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, legend, sheet
+from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, blank_figure, legend
 from core.report.figure_words import (
     base_of,
     mostly_run,
@@ -86,7 +86,7 @@ def by_row(
     height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(labels))
     if len(panels) > 1:
         height += 0.3
-    figure, sheet_axes = sheet(title, len(panels), height, sharex=True, sharey=True)
+    figure, sheet_axes = blank_figure(title, len(panels), height, sharex=True, sharey=True)
     for panel, (name, of_panel) in zip(sheet_axes, panels, strict=True):
         words = ""
         if spec.series:

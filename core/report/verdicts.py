@@ -26,7 +26,7 @@ from core.report.comparability import (
     trained,
 )
 from core.report.contrasts import Points, Reading, points, readings
-from core.report.results import CellResult, Loaded, StudyResult, gather, load
+from core.report.results import CellResult, Loaded, StudyResult, gather, load_run
 from core.report.statistics import (
     NOT_TESTED,
     Estimate,
@@ -365,6 +365,6 @@ def judgeable(grid: Grid, store=None) -> tuple[int, list[str]]:
         if claim.untrained is not None:
             for cell in grid.of(grid.study.cells_of(claim.untrained.contrasts())):
                 for run in cell.run_ids[:1]:
-                    loaded[run] = load(store, run, seed=0)
+                    loaded[run] = load_run(store, run, seed=0)
     result = study_result(grid, loaded=loaded)
     return sum(not verdict.barred for verdict in result.verdicts), reasons(result)

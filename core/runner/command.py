@@ -76,7 +76,7 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         return menu(training, studies)
 
     # The runs
-    studies = [inputs.varied(options, study, setup) for study in studies]
+    studies = [inputs.varied_study(options, study, setup) for study in studies]
     grids = [resolve(study, setup) for study in studies]
     for grid in grids:
         check_distinct(grid)

@@ -147,7 +147,7 @@ def on_data(
     return scale, [study.on(other, own=False) for study in studies]
 
 
-def varied(options: Options, study: Study, setup: Setup) -> Study:
+def varied_study(options: Options, study: Study, setup: Setup) -> Study:
     """The study as --set and --vary change it; prints which rows stay as they are. Raises
     UserError."""
     changed = study

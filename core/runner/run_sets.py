@@ -108,7 +108,7 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seeds {' and '.join(map(str, seeds))}"
 
 
-def value(prospects: Sequence[Prospect], runs: frozenset[str]) -> float:
+def worth(prospects: Sequence[Prospect], runs: frozenset[str]) -> float:
     """How many claims are settled on average once these runs are stored."""
     chances: dict[tuple[str, str], float] = {}
     for prospect in prospects:
@@ -127,7 +127,7 @@ def best_set(
     """The runs to train next, of those that fit into `left` seconds by the clock, `jobs` at once;
     empty if none fits. Runs `done` cost nothing. Where the best set reaches a later check of a claim,
     its first part is returned: verdicts then decide what follows."""
-    before = value(prospects, done)
+    before = worth(prospects, done)
     single = {prospect.runs - done for prospect in prospects} - {frozenset[str]()}
 
     @functools.cache
@@ -135,7 +135,7 @@ def best_set(
         times = [seconds[run] for run in runs]
         if max(max(times), sum(times) / jobs) > left:
             return -1.0
-        return (value(prospects, done | runs) - before) / sum(times)
+        return (worth(prospects, done | runs) - before) / sum(times)
 
     def grown(runs: frozenset[str]) -> frozenset[str]:
         larger = max((runs | other for other in single), key=rate)

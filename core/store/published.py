@@ -27,7 +27,7 @@ from core.store.records import RUN_SCHEMA, CorruptRun, believed, check_seal, ope
 PACK_NAME = "runs.parquet"
 SCHEMA = pa.schema([("run_id", pa.string()), *RUN_SCHEMA])
 
-Run = tuple[pa.Table, dict[str, str]]  # a run's rows and its footer
+PackedRun = tuple[pa.Table, dict[str, str]]  # a run's rows and its footer
 
 
 class Pack:
@@ -54,7 +54,7 @@ class Pack:
         except (pa.ArrowException, OSError, ValueError):
             return SCHEMA.empty_table()
 
-    def read(self, run: str) -> Run:
+    def read(self, run: str) -> PackedRun:
         """Rows and footer of a run. Raises CorruptRun unless both are as they were when it was
         stored."""
         (footer, sealed, rows), start = self._places[run]

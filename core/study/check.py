@@ -15,12 +15,20 @@ from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.claim import POINT, Claim, Contrast, Labels
-from core.study.columns import COLUMNS
 from core.study.study import Cell, FigureSpec, Study
 
 # a run under each profile, by the cell's labels
 RunsOfCells = dict[tuple[str, ...], list[RunConfig]]
 SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
+# of a study's CSV files, beside its axes
+CSV_COLUMNS = frozenset(
+    """
+    scale profile encoder mean ci95_low ci95_high n sd printed reference paired_difference
+    paired_ci95_low paired_ci95_high paired_n printed_difference tested_low tested_high tested_n
+    different values failed_seeds printed_runs status metric unit unavailable source run_ids seed
+    run_id checkpoint step value x trained_rate
+    """.split()
+)
 # of a study: it becomes the name of files and of a link
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 # files of a scale and profile, and places of the page
@@ -52,7 +60,7 @@ def _check_distinct(study: Study) -> None:
     }
     for axis in study.axes:
         names_by_kind[f"labels of {axis.name}"] = list(axis.labels)
-        if axis.name in COLUMNS:
+        if axis.name in CSV_COLUMNS:
             raise UserError(
                 f"The axis {axis.name} has the name of a column of CSV files; give it another name."
             )

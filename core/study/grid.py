@@ -64,7 +64,7 @@ class Grid:
     """A study at a setup, with the scale's own tasks."""
 
     study: Study
-    setup: Setup | None
+    setup: Setup  # None for scores that a user brings, which nothing resolves
     cells: tuple[GridCell, ...]
 
     @property

@@ -52,13 +52,13 @@ def varied(
     cells = []
     claims: list[Claim] = []
     for combination in product(*words.values()):
-        settings = dict(zip(words, combination, strict=True))
-        place = tuple(settings[axis.name] for axis in axes)
+        stated = dict(zip(words, combination, strict=True))
+        place = tuple(stated[axis.name] for axis in axes)
         for cell in study.cells:
             run = runs.get(cell.labels)
-            if run is not None and vary(run, chosen_values(run, settings)) != run:
+            if run is not None and vary(run, chosen_values(run, stated)) != run:
                 cell = replace(cell, published=None, published_runs=())
-            cells.append(replace(cell, labels=cell.labels + place, settings=settings))
+            cells.append(replace(cell, labels=cell.labels + place, settings=stated))
         claims += [_claim_at(claim, place) for claim in study.claims]
     study = replace(study, cells=tuple(cells))
     return _with_axes(study, axes, claims) if axes else study
