@@ -3,6 +3,7 @@ import signal
 import sys
 
 import pytest
+from extras import skip_what_lacks
 
 # Several processes test at once; more threads than cores wait for each other and make a step ten
 # times as slow.
@@ -12,12 +13,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True)
-def rate_of_the_cpu(monkeypatch):
-    """No plan of a test times this CPU, which takes up to a minute; test_estimate.py does."""
-    from core.runner import estimate
-
-    del estimate
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    skip_what_lacks(items)
 
 
 @pytest.fixture(autouse=True)

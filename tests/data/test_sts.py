@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import real
 import senteval_folder
+from extras import DATA, senteval
 
 from core.config.scale import STS_TESTS
 from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, year_files
@@ -213,17 +213,15 @@ def test_evaluation_digest_follows_content_and_nothing_else(root):
     assert evaluation_digest(root) != digest
 
 
+@senteval
 def test_real_data():
-    sets = load_sts(real.data_dir())
+    sets = load_sts(DATA)
     assert {name: len(s) for name, s in sets.items()} == COUNTS
     assert any('"' in text for text in sets["STS12"].a)
     assert sets["STS-B"].a[0] == "a girl is styling her hair ." and sets["STS-B"].gold[0] == 2.5
     assert sets["SICK-R"].gold.min() >= 1.0  # relatedness is graded 1 to 5
-    assert (
-        len(load_stsb(real.data_dir(), "train")) == 5749
-        and len(load_sick(real.data_dir(), "dev")) == 500
-    )
-    read = load_transfer(real.data_dir())
+    assert len(load_stsb(DATA, "train")) == 5749 and len(load_sick(DATA, "dev")) == 500
+    read = load_transfer(DATA)
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}
     assert (

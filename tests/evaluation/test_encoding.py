@@ -7,9 +7,9 @@ from typing import get_args
 
 import numpy as np
 import pytest
-import real
 import tiny_checkpoint
 import torch
+from extras import DATA, minilm, minilm_dir, senteval
 from safetensors.torch import load_file, save_file
 from tiny_checkpoint import with_json
 from transformers import DebertaV2Config, DebertaV2ForMaskedLM
@@ -181,12 +181,11 @@ PUBLISHED = {
 def minilm_scores(names) -> dict[str, float]:
     """The packaged MiniLM's scores on these sets, SICK-R's three splits together if they are among
     them."""
-    data = real.data_dir()
-    checkpoint = load_checkpoint(real.minilm_dir(), pooling="mean")
+    checkpoint = load_checkpoint(minilm_dir(), pooling="mean")
     sick = "SICK-R, all splits"
-    sets = {name: pairs for name, pairs in load_sts(data).items() if name in names}
+    sets = {name: pairs for name, pairs in load_sts(DATA).items() if name in names}
     sets |= {
-        f"SICK-R {split}": load_sick(data, split)
+        f"SICK-R {split}": load_sick(DATA, split)
         for split in ("train", "dev", "test")
         if sick in names
     }
@@ -203,10 +202,14 @@ def minilm_scores(names) -> dict[str, float]:
     return {name: scores[name] for name in names}
 
 
+@senteval
+@minilm
 def test_published_scores_of_minilm():
     assert minilm_scores(["STS-B"]) == pytest.approx({"STS-B": PUBLISHED["STS-B"]}, abs=0.01)
 
 
+@senteval
+@minilm
 @pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_all_published_scores_of_minilm():

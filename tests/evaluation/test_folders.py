@@ -9,6 +9,7 @@ import pytest
 import senteval_folder
 import tiny_checkpoint
 import torch
+from extras import needs
 from safetensors.torch import load_file, save_file
 from tiny_checkpoint import with_json
 from transformers import DebertaConfig, DebertaForMaskedLM
@@ -20,12 +21,10 @@ from core.data.sts import StsSet
 from core.encoder.tokens import tokenise, unknown_tokens
 from core.errors import UserError
 from core.evaluation import encoding
-from core.evaluation.encoding import installed, load_checkpoint
+from core.evaluation.encoding import load_checkpoint
 from core.runner import evaluate as command
 
-WITH_THE_LIBRARY = pytest.mark.skipif(
-    not installed(), reason="requirements-evaluate.txt is not installed"
-)
+WITH_THE_LIBRARY = needs("sentence_transformers", "requirements-evaluate.txt")
 POOLING = {"word_embedding_dimension": tiny_checkpoint.HIDDEN, "pooling_mode_mean_tokens": True}
 
 

@@ -6,19 +6,13 @@ its axe.min.js.
 """
 
 import html
-import os
 import re
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
+from extras import AXE, BROWSER, browser
 from places import ROOT
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-AXE = os.environ.get("AXE_CORE", "")
 PAGE = ROOT / "results" / "published" / "index.html"
 REPORT = """axe.run().then(found => parent.postMessage(
   `${found.passes.length} passed; ` +
@@ -27,15 +21,14 @@ FRAME = """<iframe src="page.html" width="{width}" height="2000"></iframe>
 <script>onmessage = event => document.title = 'axe: ' + event.data</script>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-@pytest.mark.skipif(not Path(AXE).is_file(), reason="needs axe-core; set AXE_CORE to axe.min.js")
+@browser
 @pytest.mark.parametrize("width", (1280, 390))
 @pytest.mark.parametrize("scheme", ("light", "dark"))
 def test_axe_finds_nothing(tmp_path, width, scheme):
     page = PAGE.read_text(encoding="utf-8").replace("<details", "<details open")
     page = page.replace('src="../../', f'src="{ROOT}/')  # figures lie beside the results
     page = page.replace("(prefers-color-scheme: dark)", "all" if scheme == "dark" else "not all")
-    script = Path(AXE).read_text(encoding="utf-8")
+    script = AXE.read_text(encoding="utf-8")
     page = page.replace("</body>", f"<script>{script}</script><script>{REPORT}</script></body>")
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")

@@ -4,6 +4,7 @@ sentence at a time."""
 import pytest
 import tiny_checkpoint
 import torch
+from extras import needs
 from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
 from core.config.run import TextView
@@ -12,6 +13,7 @@ from core.rewriting.generation import APPENDED, continued, translated
 from core.rewriting.models import load_model
 from core.rewriting.rewrite import rewrite
 
+FSMT = needs("sacremoses", "requirements-rewriting.txt")
 CPU = torch.device("cpu")
 TEXTS = ["w1 w2 w3 w4 w5", "w7", "  ", "w3 w9 w9", "w5 w6 w8"]
 ENGLISH = ["the cat sat", "a dog", "  ", "the the end"]
@@ -73,6 +75,7 @@ def test_a_sentence_goes_on_as_it_would_alone(xlnet, monkeypatch):
     assert together == [continued(model, tokenizer, [text], 5)[0] for text in TEXTS]
 
 
+@FSMT
 def test_translation_against_one_sentence_at_a_time(fsmt):
     model, tokenizer = load_model(fsmt[0], "translation", CPU)
     found = translated(model, tokenizer, ENGLISH)
@@ -89,6 +92,7 @@ def test_translation_against_one_sentence_at_a_time(fsmt):
     assert found == translated(model, tokenizer, ENGLISH)
 
 
+@FSMT
 def test_back_translation_goes_there_and_back(fsmt):
     there = translated(*load_model(fsmt[0], "translation", CPU), ENGLISH)
     back = translated(*load_model(fsmt[1], "translation", CPU), there)

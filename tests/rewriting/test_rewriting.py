@@ -6,6 +6,7 @@ import json
 import pytest
 import tiny
 import torch
+from extras import needs
 from transformers import AutoTokenizer
 
 from core.config.methods import base
@@ -21,6 +22,7 @@ from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
 from core.rewriting.typos import misspelt
 
+TYPOS = needs("nlpaug", "requirements-rewriting.txt")
 CPU = torch.device("cpu")
 TEXTS = [
     "The tired nurse hid the thermometer, quietly.",
@@ -56,6 +58,7 @@ def rows(table):
     return [table[i].tolist() for i in range(len(table))]
 
 
+@TYPOS
 def test_a_text_is_rewritten_once_for_all_seeds(place, tokenizer):
     execution, reads = place
     config = small(kind="typos")
@@ -70,6 +73,7 @@ def test_a_text_is_rewritten_once_for_all_seeds(place, tokenizer):
     assert rows(first) == rows(wanted)
 
 
+@TYPOS
 def test_each_field_makes_another_table(place, tokenizer):
     execution, reads = place
     model = {"model": "encoder"}

@@ -8,10 +8,12 @@ import re
 import subprocess
 import sys
 
+from extras import needs
 from places import ROOT
 
 from core.rewriting.typos import misspelt
 
+pytestmark = needs("nlpaug", "requirements-rewriting.txt")
 TEXTS = [
     "The tired nurse hid the thermometer, quietly.",
     "A dog did not see the old teacher.",

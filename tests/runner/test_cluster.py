@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from desk import Desk, until
+from extras import needs
 from fake_jobs import made_result
 from places import ROOT
 
@@ -21,7 +22,8 @@ from core.errors import UserError
 from core.runner.launch import Stop
 from core.runner.worker import Order
 
-pytest.importorskip("distributed", reason="requirements-cluster.txt is not installed")
+pytestmark = needs("distributed", "requirements-cluster.txt")
+pytest.importorskip("distributed", reason="needs distributed: requirements-cluster.txt")
 cluster = importlib.import_module("core.runner.cluster")
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "3")

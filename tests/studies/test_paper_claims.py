@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from extras import papers
 from made_scales import MOCOSE, printed
-from places import ROOT, SHARED, SHIPPED
+from places import PAPERS_TEXTS, ROOT, SHIPPED
 
 from core.config.fields import explanations
 from core.config.identity import run_id
@@ -23,7 +24,7 @@ from core.study.claim import changed, truth
 from core.study.registered import registered, rule_of
 from studies import CATALOGUE, STUDIES, find
 
-REFERENCE = SHARED / "reference"
+TEXT_FILES = sorted(PAPERS_TEXTS.glob("*.txt"))
 NOT_ASKED = ROOT / "studies" / "reference" / "not_asked.md"
 # by file names; 001 is the poster
 TEXTS = {"mocose": ("000", "001", "002", "003"), "esimcse": ("004",), "simcse": ("005",)}
@@ -86,10 +87,8 @@ def stands_in(quote: str, text: str) -> bool:
 
 
 def texts(paper: str, place: str = "") -> list[str]:
-    """The letters of a paper's texts; none where they are not beside this checkout."""
-    paths = [path for path in (REFERENCE / "papers").glob("*.txt") if path.name[:3] in TEXTS[paper]]
-    if not paths:
-        pytest.skip(f"the text of {paper} is not beside this checkout (../shared/reference/papers)")
+    """The letters of a paper's texts."""
+    paths = [path for path in TEXT_FILES if path.name[:3] in TEXTS[paper]]
     return [
         letters(path.read_text())
         for path in paths
@@ -120,6 +119,7 @@ def holds(study, claim):
     return truth(claim.predicate, of)
 
 
+@papers
 @pytest.mark.parametrize("paper", TEXTS)
 def test_every_quotation_is_the_papers(paper):
     claims = [claim for study, claim in CLAIMS if study.paper == paper]
@@ -130,6 +130,7 @@ def test_every_quotation_is_the_papers(paper):
         )
 
 
+@papers
 @pytest.mark.parametrize("paper", ("mocose", "esimcse"))
 def test_every_quotation_that_no_claim_asks_is_the_papers(paper):
     parts = dict(
@@ -272,10 +273,10 @@ def numerals(path: Path) -> str:
     return f" {re.sub('[^0-9.]+', ' ', path.read_text().replace(',', ''))} "
 
 
+@papers
 @pytest.mark.parametrize("paper", ("mocose", "esimcse"))
 def test_every_printed_number_of_a_table_stands_in_the_papers_text(paper):
-    texts(paper)
-    paths = [path for path in (REFERENCE / "papers").glob("*.txt") if path.name[:3] in TEXTS[paper]]
+    paths = [path for path in TEXT_FILES if path.name[:3] in TEXTS[paper]]
     pages = [numerals(path) for path in paths]
     for study in PAPERS:
         if study.paper != paper or not study.title.startswith("Table"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import tiny
 import torch
+from extras import gpu
 from test_step import STEPS, VARIANTS
 from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 
@@ -21,9 +22,7 @@ from core.encoder.packing import Packed, padded
 from core.training import job, trainer
 from core.training.step import Step, own_stream
 
-pytestmark = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="no GPU: what it computes was not compared with a CPU"
-)
+pytestmark = gpu  # what a GPU computes is compared with a CPU
 CPU = torch.device("cpu")
 GPU = torch.device("cuda")
 DRAWN_THERE = [

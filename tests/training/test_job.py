@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from extras import needs
 from small_runs import run, shared_cache, small
 
 from core.config.run import Execution, TextView
@@ -162,8 +163,8 @@ def test_the_other_methods_run(method, profile, thin):
     )
 
 
+@needs("nlpaug", "requirements-rewriting.txt")
 def test_text_views_are_trained(thin, monkeypatch):  # Table 5, D26
-    pytest.importorskip("nlpaug", reason="requirements-rewriting.txt is not installed")
     monkeypatch.setattr(
         tokens,
         "training_text",

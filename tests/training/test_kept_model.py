@@ -1,6 +1,7 @@
 """Models that runs leave: loaded by transformers and sentence-transformers they give the vectors
 that the run scored."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from extras import needs
 from fake_jobs import made_result
 from small_runs import planned, run, shared_cache, small, thinned
 from transformers import AutoModel, AutoTokenizer
@@ -42,33 +44,43 @@ def left(request, tmp_path_factory):
     return model, result
 
 
-def test_transformers_and_sentence_transformers_give_the_run_s_cosines(left):
-    folder, result = left
+def by_transformers(folder):
+    """A function from sentences to their vectors (n, hidden)."""
     model = AutoModel.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    pairs = thinned()["Para"]
-    (stored,) = (block.cosine for block in result.pairs if block.task == "Para")
 
-    def by_transformers(sentences):
+    def vectors(sentences):
+        tokens = tokenizer(sentences, padding=True, return_tensors="pt")
         with torch.inference_mode():
-            return (
-                model(**tokenizer(sentences, padding=True, return_tensors="pt"))
-                .last_hidden_state[:, 0]
-                .numpy()
-            )
+            return model(**tokens).last_hidden_state[:, 0].numpy()
 
-    def compared(vectors_of):
-        a = vectors_of(list(pairs.a))
-        b = vectors_of(list(pairs.b))
-        cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-        np.testing.assert_allclose(cosine, stored, atol=2e-5)
+    return vectors
 
-    compared(by_transformers)
-    library = pytest.importorskip(
-        "sentence_transformers", reason="sentence-transformers is not installed"
-    )
-    whole = library.SentenceTransformer(str(folder), device="cpu")
-    compared(lambda sentences: whole.encode(sentences, show_progress_bar=False))
+
+def by_sentence_transformers(folder):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    return functools.partial(model.encode, show_progress_bar=False)
+
+
+READERS = [
+    by_transformers,
+    pytest.param(
+        by_sentence_transformers, marks=needs("sentence_transformers", "requirements-evaluate.txt")
+    ),
+]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_library_gives_the_run_s_cosines(left, reader):
+    folder, result = left
+    vectors = reader(folder)
+    pairs = thinned()["Para"]
+    a, b = vectors(list(pairs.a)), vectors(list(pairs.b))
+    cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    (stored,) = (block.cosine for block in result.pairs if block.task == "Para")
+    np.testing.assert_allclose(cosine, stored, atol=2e-5)
 
 
 @pytest.mark.parametrize("config", [small(eval__vector="pooler"), small("simcse", eval__head="on")])
