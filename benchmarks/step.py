@@ -20,7 +20,6 @@ from core.config.methods import base
 from core.config.run import Execution, RunConfig
 from core.config.scale import SCALES, Sources, at_scale
 from core.config.vary import vary
-from core.data.encoders import DEMO_ENCODER
 from core.data.sources import demo_sources, local_places, local_sources
 from core.encoder.processor import processor
 from core.methods.contrastive import TrainingText
@@ -51,9 +50,7 @@ class Setting(NamedTuple):
         execution = Execution(results_dir=cache, cache_dir=cache)
         if places.corpus is not None:
             execution = replace(execution, corpus_path=str(places.corpus))
-        if places.encoder is not None:
-            execution = replace(execution, encoder_path=str(places.encoder))
-        return execution
+        return replace(execution, encoder_path=str(places.encoder.folder))
 
 
 class OurTraining:
@@ -98,7 +95,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[tuple[str, float
     """Milliseconds of our step and of the plain one, taking turns, and their ratios."""
     ours = OurTraining(setting, setting.mocose("fp32"))
     bf16 = OurTraining(setting, setting.mocose("bf16"))
-    folder = setting.found.encoder or DEMO_ENCODER
+    folder = setting.found.encoder.folder
     theirs = plain.PlainTraining(folder, ours.config, ours.text.table)
     blocks = {"ours": ours.block, "ours bf16": bf16.block, "plain": theirs.block}
     seconds = alternated(blocks, rounds, steps)
@@ -124,7 +121,7 @@ def main() -> None:
     cache = Path("~/.cache/run_study").expanduser()
     setting = Setting("demo", demo_sources(), cache)
     if options.encoder is not None and options.data_dir is not None:
-        places = local_places(options.data_dir, options.encoder)
+        places = local_places(options.data_dir, {"bert-base": options.encoder}, cache)
         setting = Setting("mini", local_sources(places, cache), cache)
     torch.set_num_threads(options.threads)
     print(

@@ -9,6 +9,7 @@ the encoder's own masked-word head rewrites text.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,12 +24,15 @@ PAPER_RATE = 3e-5
 
 class EncoderSource(NamedTuple):
     """An encoder by content: `stands_for` is its name in the papers, `name` a label. `folder` is
-    where it lies, if it is on this machine."""
+    where it lies, if it is on this machine; what follows `name` is known of those that do."""
 
     stands_for: str
     digest: str
     hidden: int
     name: str
+    positions: int = sys.maxsize  # tokens of the longest sentence
+    masked_words: bool = False  # whether its checkpoint holds a masked-word head
+    unused: tuple[str, ...] = ()  # other parts of its checkpoint
     folder: Path | None = None
 
 
@@ -40,23 +44,23 @@ class Sources:
     corpus_digest: str
     corpus_rows: int
     corpus_name: str
-    encoder_digest: str
-    encoder_hidden: int
-    encoder_name: str
     evaluation_digest: str
     evaluation_name: str
+    # the scale's own, which stands for bert-base, and others at hand
+    encoders: tuple[EncoderSource, ...]
     corpus_columns: int = 1  # more than one in a text of one's own with columns
     # where the released reader finds another number of rows (D36)
     corpus_rows_csv_quoted: int | None = None
-    # encoders besides the scale's own, which stands for bert-base
-    others: tuple[EncoderSource, ...] = ()
     transfer_digest: str | None = None  # of sets and transfer tasks; None where these are not there
-    encoder_masked_words: bool = False  # whether the encoder's checkpoint holds a masked-word head
     corpus: Path | None = None
-    encoder: Path | None = None
     evaluation: Path | None = None  # the folder with STS/ and SICK/
     pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
     own_text: bool = False  # the training text is your own, not the scale's
+
+    @property
+    def encoder(self) -> EncoderSource:
+        """The scale's own encoder."""
+        return self.encoders[0]
 
     def rows(self, reader: str) -> int:
         """Sentences of the training text under data.reader."""
@@ -64,20 +68,17 @@ class Sources:
             return self.corpus_rows_csv_quoted
         return self.corpus_rows
 
-    def encoders(self) -> tuple[EncoderSource, ...]:
-        """Every encoder at hand, the scale's own first."""
-        digest = self.encoder_digest
-        first = EncoderSource(
-            "bert-base", digest, self.encoder_hidden, self.encoder_name, self.encoder
-        )
-        return (first, *self.others)
-
     def encoder_for(self, stands_for: str) -> EncoderSource | None:
         """The encoder that stands for one of the papers'; None if there is none here."""
-        for encoder in self.encoders():
+        for encoder in self.encoders:
             if encoder.stands_for == stands_for:
                 return encoder
         return None
+
+    def with_encoders(self, *encoders: EncoderSource) -> Sources:
+        """The same with these encoders, each in place of the one that stands for the same."""
+        by_name = {encoder.stands_for: encoder for encoder in (*self.encoders, *encoders)}
+        return replace(self, encoders=tuple(by_name.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,33 @@
-"""An encoder's folder, checked before anything is trained (`check_encoder`) or scored
-(`check_files`). Both refuse what `transformers` would pass over in silence. No torch here."""
+"""An encoder's folder: what of it decides a number, and what loading it says. Another process loads
+it, since planning has no torch."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from core.config.scale import EncoderSource
 from core.data.text import DEMO_FOLDER, named_digest
-from core.errors import UserError, refusing
-from core.store.files import regular
+from core.errors import HOME, UserError, refusing
+from core.store import cache as caching
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
 # by scale; --encoder takes its place
 SHIPPED_ENCODERS = {"demo": DEMO_ENCODER, "mini": MINI_ENCODER}
+DEMO_ENCODER_DIGEST = "2e083d3ae562d921d6a3e89b3dc2d988fa50f838ecad5fe2054b6988904364a3"
+MINI_ENCODER_DIGEST = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
+# Width, name, positions and masked words of those that the project ships, which a test compares.
+SHIPPED = {
+    DEMO_ENCODER_DIGEST: (128, "demo encoder", 64, True),
+    MINI_ENCODER_DIGEST: (384, "mini encoder", 128, True),
+}
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json",
@@ -31,34 +43,10 @@ ENCODER_FILES = (
     "spm.model",
     "sentencepiece.bpe.model",
 )
-BERTS = ("bert", "roberta")  # whose forward pass is our own
-# Those that count positions from their padding's id, and those that do not.
-BEHIND_PADDING = """camembert data2vec-text mpnet roberta roberta-prelayernorm xlm-roberta
-    xlm-roberta-xl""".split()
-TRAINABLE = sorted(
-    BEHIND_PADDING
-    + """albert bert deberta deberta-v2 distilbert electra ernie eurobert flaubert
-    jina_embeddings_v3 megatron-bert modernbert nomic_bert rembert roformer xlm""".split()
-)
-# Settings of config.json that make attention compute positions itself.
-RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
-# of config.json: a width and a number of positions, by the names that architectures give them
-WEIGHT_WIDTHS = ("hidden_size", "dim", "emb_dim")
-POSITIONS = ("max_position_embeddings", "n_positions")
-TOKENIZERS = (
-    "tokenizer.json vocab.txt vocab.json spiece.model sentencepiece.bpe.model spm.model".split()
-)
-FLOATS = {"F64", "F32", "F16", "BF16"}
+LOADING = "core.evaluation.encoding"  # the module that loads an encoder as a run does
+LOADING_VERSION = 1  # raised when loading learns to see another mistake
+COPY = "copy the encoder's own files there again"
 CAPITAL = re.compile("^[A-Z]", re.MULTILINE)
-LFS = b"version https://git-lfs"  # how a file begins that stands for one that was not fetched
-# Settings of config.json that nothing here follows, and what they make of the model.
-UNFIT = {
-    "auto_map": "model code of its own, which is never run",
-    "is_decoder": "a decoder, in which [CLS] sees no other token",
-    "add_cross_attention": "a decoder",
-    "quantization_config": "quantised weights",
-    "position_embedding_type": "relative positions, which transformers passes over",
-}
 
 
 def encoder_digest(folder: Path) -> str:
@@ -67,69 +55,67 @@ def encoder_digest(folder: Path) -> str:
     return named_digest((name, Path(folder) / name) for name in names)
 
 
-def check_encoder(folder: Path) -> None:
-    """Raises UserError for a folder that no run could train from; loading it says the rest."""
-    kind = check_files(folder, allow_pickle=False).get("model_type")
-    if kind not in TRAINABLE:
+def encoder_in(stands_for: str, folder: Path, cache: Path) -> EncoderSource:
+    """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the
+    cache. Raises UserError for an encoder that no run could train from."""
+    configuration(folder)
+    digest = encoder_digest(folder)
+    if digest in SHIPPED:
+        return EncoderSource(stands_for, digest, *SHIPPED[digest], folder=folder)
+    place = folder.resolve()
+    name = place.name
+    if place.parent.name == "snapshots":
+        name = place.parents[1].name.rpartition("--")[2]
+    about = caching.kept(cache / "encoders", loading_key(folder), lambda: _loaded(folder))
+    about["unused"] = tuple(about["unused"])
+    return EncoderSource(stands_for, digest, name=name, folder=folder, **about)
+
+
+def loading_key(folder: Path) -> list[object]:
+    """What decides what loading an encoder says. Raises UserError."""
+    hint = "pip install -r requirements.txt may mend that"
+    with refusing(f"The encoder in {folder} cannot be loaded", hint, metadata.PackageNotFoundError):
+        versions = [metadata.version(library) for library in ("torch", "transformers")]
+    names = sorted(file.name for file in folder.iterdir())  # some stop the loading
+    return [LOADING_VERSION, encoder_digest(folder), names, versions]
+
+
+def _loaded(folder: Path) -> dict[str, Any]:
+    """What loading an encoder says of it: fields of `EncoderSource`. Raises UserError."""
+    done = subprocess.run(
+        [sys.executable, "-m", LOADING, str(folder.absolute())],
+        cwd=HOME,
+        env={**os.environ, "PYTHONPATH": str(HOME), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        last = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise UserError(f"The encoder in {folder} cannot be loaded ({last[:200]}); {COPY}.")
+    about = json.loads(done.stdout.splitlines()[-1])
+    if "refusal" in about:
+        raise UserError(about["refusal"])
+    return about
+
+
+def check_files(folder: Path) -> None:
+    """Raises UserError for what transformers would pass over in silence, or without a
+    configuration."""
+    if "auto_map" in configuration(folder):
         raise UserError(
-            f"{folder}/config.json has model_type {kind!r}, which is no bidirectional encoder "
-            f"that can be trained here; give one of {', '.join(TRAINABLE)}."
+            f"{folder}/config.json has auto_map, which means model code of its own, which is never "
+            "run; give another folder."
         )
-    hidden_size(folder)
-    positions(folder)
-
-
-def check_files(folder: Path, allow_pickle: bool) -> dict[str, Any]:
-    """The folder's config.json. Raises UserError if it or the tokenizer is missing, if the only weights are pickled and not allowed, or if the folder states what
-    nothing follows."""
-    config = configuration(folder)
-    if not any((folder / name).is_file() for name in TOKENIZERS):
-        raise UserError(
-            f"{folder} has no tokenizer; copy tokenizer.json (or vocab.txt) of the model there."
-        )
-    for name, meaning in UNFIT.items():
-        if config.get(name) not in (None, False, {}, "absolute", "rotary"):
-            raise UserError(
-                f"{folder}/config.json has {name}, which means {meaning}; give another folder."
-            )
-
-    # Weights that transformers would pass over, or load in another way.
     if (folder / "adapter_config.json").is_file():  # it passes an adapter over without peft
         raise UserError(
             f"{folder} has an adapter (adapter_config.json); save it merged into its encoder."
         )
-    weights = folder.glob("*.safetensors")
-    pointers = [file.name for file in weights if file.open("rb").read(len(LFS)) == LFS]
-    if pointers:
-        raise UserError(
-            f"{folder} has a pointer of git-lfs ({', '.join(pointers)}); fetch the weights with "
-            "git lfs pull."
-        )
-    pickled = any(folder.glob("pytorch_model*")) and not any(folder.glob("model*.safetensors"))
-    if pickled and not allow_pickle:
-        raise UserError(
-            f"{folder} has only pickled weights, which can run code when loaded; convert them to "
-            "safetensors, or give evaluate --allow-pickle if you trust their source."
-        )
-    _check_words(folder)
-    if (folder / "model.safetensors").is_file():
-        tensor_shapes(folder)
-    return config
-
-
-def _check_words(folder: Path) -> None:
-    """Raises UserError for a tokenizer that would cut or write sentences otherwise than the
-    encoder's own."""
-    settings = json_object(folder / "tokenizer_config.json")
-    longest = settings.get("model_max_length")
-    if longest is not None and (type(longest) not in (int, float) or longest < 3):
-        raise UserError(
-            f"{folder}/tokenizer_config.json has model_max_length {longest!r}; write at least 3, "
-            "for [CLS], a word and [SEP]."
-        )
     words = folder / "vocab.txt"
     by_word = words.is_file() and not (folder / "tokenizer.json").is_file()
-    if by_word and "do_lower_case" not in settings and CAPITAL.search(words.read_text("utf-8")):
+    stated = "do_lower_case" in json_object(folder / "tokenizer_config.json")
+    if by_word and not stated and CAPITAL.search(words.read_text("utf-8", errors="replace")):
         raise UserError(
             f"{words} has words with capitals, and transformers writes all text in small letters; "
             "state do_lower_case in tokenizer_config.json there."
@@ -148,55 +134,12 @@ def json_object(path: Path) -> dict[str, Any]:
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json. Raises UserError if it is missing or unreadable."""
     path = Path(folder) / "config.json"
-    hint = "give a folder with it, model.safetensors and a tokenizer"
     if not path.is_file():
-        raise UserError(f"{folder} holds no config.json; {hint}.")
+        raise UserError(
+            f"{folder} holds no config.json; give a folder with it, model.safetensors and a "
+            "tokenizer."
+        )
     return json_object(path)
-
-
-def positions(folder: Path) -> int:
-    """The tokens that a trainable encoder has positions for; RoBERTa and its relatives count them
-    from their padding's id. Raises UserError if config.json does not state them."""
-    config = configuration(folder)
-    places = _size(folder, config, POSITIONS)
-    if config["model_type"] in BEHIND_PADDING:
-        return places - int(config.get("pad_token_id", 1)) - 1
-    return places
-
-
-def hidden_size(folder: Path) -> int:
-    """The width of an encoder's vectors. Raises UserError if config.json does not state it."""
-    return _size(folder, configuration(folder), WEIGHT_WIDTHS)
-
-
-def _size(folder: Path, config: dict[str, Any], names: tuple[str, ...]) -> int:
-    """A size of config.json under the first of these names that is there. Raises UserError."""
-    for name in names:
-        if type(config.get(name)) is int:
-            return int(config[name])
-    raise UserError(
-        f"{folder}/config.json states no {names[0]}; copy the encoder's own config.json there."
-    )
-
-
-def has_masked_words(folder: Path) -> bool:
-    """Whether an encoder's weights include BERT's or RoBERTa's masked-word head."""
-    heads = ("cls.predictions.transform.", "lm_head.dense.")
-    return any(name.startswith(heads) for name in tensor_shapes(folder))
-
-
-def unused(folder: Path) -> list[str]:
-    """What lies beside the encoder and enters no run: heads among its weights but that of masked
-    words, and files on modules."""
-    kind = configuration(folder)["model_type"]
-    prefix = f"{kind}."
-    parts = {name.removeprefix(prefix).partition(".")[0] for name in tensor_shapes(folder)}
-    files = ("modules.json", "config_sentence_transformers.json")
-    heads = []
-    if kind in BERTS:  # loading names those of other encoders
-        heads = sorted(parts - {"embeddings", "encoder", "pooler", "cls", "lm_head"})
-    settings = unfollowed(folder, positions(folder))
-    return [*heads, *(name for name in files if (folder / name).is_file()), *settings]
 
 
 def unfollowed(folder: Path, longest: int) -> list[str]:
@@ -212,29 +155,10 @@ def unfollowed(folder: Path, longest: int) -> list[str]:
     return named
 
 
-def tensor_shapes(folder: Path) -> dict[str, list[int]]:
-    """The shapes in the folder's model.safetensors, by name. Raises UserError if it is damaged, or
-    if weights are no floats: transformers takes the whole numbers of quantised weights for the
-    weights."""
-    from safetensors import SafetensorError, safe_open
-
-    weights = folder / "model.safetensors"
-    problem = f"{weights} is no whole safetensors file"
-    hint = "save all weights there as one file"
-    shapes = {}
-    odd = set()
-    with (
-        refusing(problem, hint, OSError, SafetensorError),
-        safe_open(regular(weights), framework="numpy") as tensors,
-    ):
-        for name in list(tensors.keys()):
-            part = tensors.get_slice(name)
-            shapes[name] = part.get_shape()
-            if name.endswith(("weight", "bias")) and part.get_dtype() not in FLOATS:
-                odd.add(part.get_dtype())
-    if odd:
-        raise UserError(
-            f"{weights} has weights of type {', '.join(sorted(odd))}, as quantised ones are; save "
-            "them as float32."
-        )
-    return shapes
+def unused(encoder: EncoderSource) -> list[str]:
+    """What lies in an encoder's folder and enters no run: other parts of its checkpoint, and files
+    on modules."""
+    assert encoder.folder is not None, "it was loaded"
+    files = ("modules.json", "config_sentence_transformers.json")
+    there = [name for name in files if (encoder.folder / name).is_file()]
+    return [*encoder.unused, *there, *unfollowed(encoder.folder, encoder.positions)]

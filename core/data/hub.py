@@ -21,8 +21,9 @@ from typing import Literal
 
 from core.config.run import OWN_ENCODER, RunConfig
 from core.config.scale import Sources
+from core.data.encoders import encoder_in
 from core.data.own_data import check_hub
-from core.data.sources import encoder_in, needs_sets
+from core.data.sources import needs_sets
 from core.data.sts import senteval_root
 from core.data.text import file_digest
 from core.errors import UserError, refusing, say
@@ -117,7 +118,7 @@ def missing_parts(places: Sources) -> list[str]:
         missing.append("text")
     if places.evaluation is None and needs_sets(places):
         missing.append("sets")
-    if places.encoder is None:
+    if places.encoder.folder is None:
         missing.append("encoder")
     return missing
 
@@ -125,18 +126,16 @@ def missing_parts(places: Sources) -> list[str]:
 def fetch_parts(places: Sources, cache_dir: Path, others: Sequence[str] = ()) -> Sources:
     """`places` with what is missing, and with these other encoders, from the hub. Raises
     UserError."""
-    at_hand = [encoder.stands_for for encoder in places.others]
-    for name in others:
-        if name not in at_hand:
-            encoder = encoder_in(name, fetch_folder(ENCODER_REPOSITORIES[name], cache_dir))
-            places = replace(places, others=(*places.others, encoder))
+    for name in ("bert-base", *others):
+        encoder = places.encoder_for(name)
+        if encoder is None or encoder.folder is None:
+            folder = fetch_folder(ENCODER_REPOSITORIES[name], cache_dir)
+            places = places.with_encoders(encoder_in(name, folder, cache_dir))
     missing = missing_parts(places)
     if "text" in missing:
         places = replace(places, corpus=fetch(DATA, CORPUS_FILE, cache_dir))
     if "sets" in missing:
         places = replace(places, evaluation=unpack(fetch(DATA, EVALUATION_FILE, cache_dir)))
-    if "encoder" in missing:
-        places = replace(places, encoder=fetch_folder(ENCODER_REPOSITORIES["bert-base"], cache_dir))
     return places
 
 

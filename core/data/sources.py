@@ -12,7 +12,7 @@ from typing import Any
 
 from core.config.run import PAPER_HIDDEN
 from core.config.scale import SCALES, EncoderSource, Scale, Sources
-from core.data import encoders
+from core.data.encoders import DEMO_ENCODER, DEMO_ENCODER_DIGEST, SHIPPED, encoder_in
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import measure
@@ -36,25 +36,15 @@ NOT_FETCHED = Sources(
     corpus_digest=NO_DIGEST,
     corpus_rows=1_000_000,
     corpus_name="",
-    encoder_digest=NO_DIGEST,
-    encoder_name="",
-    encoder_hidden=PAPER_HIDDEN,
-    encoder_masked_words=True,
+    encoders=(EncoderSource("bert-base", NO_DIGEST, PAPER_HIDDEN, "", masked_words=True),),
     evaluation_digest=NO_DIGEST,
     evaluation_name="",
     transfer_digest=NO_DIGEST,
 )
-PLACES = ("corpus", "encoder", "evaluation", "pairs", "own_text")
+PLACES = ("corpus", "evaluation", "pairs", "own_text")
 # What a result records under the name that Sources has, so that tables can be drawn without the
 # data.
-RECORDED = (
-    "corpus_rows",
-    "corpus_rows_csv_quoted",
-    "encoder_hidden",
-    "encoder_masked_words",
-    "evaluation_digest",
-    "transfer_digest",
-)
+RECORDED = ("corpus_rows", "corpus_rows_csv_quoted", "evaluation_digest", "transfer_digest")
 
 
 def needs_sets(sources: Sources) -> bool:
@@ -67,7 +57,9 @@ def provenance(sources: Sources) -> dict[str, object]:
     return {name: getattr(sources, name) for name in RECORDED} | {
         "corpus": sources.corpus_name,
         "evaluation": sources.evaluation_name,
-        "encoders": [encoder[:4] for encoder in sources.encoders()],
+        "encoders": [encoder[:4] for encoder in sources.encoders],
+        "encoder_hidden": sources.encoder.hidden,
+        "encoder_masked_words": sources.encoder.masked_words,
         "own_data": bool(sources.pairs or sources.own_text),
     }
 
@@ -93,29 +85,33 @@ def demo_sources() -> Sources:
         evaluation_digest=DEMO_EVALUATION_DIGEST,
         evaluation_name="generated pairs",
         transfer_digest=DEMO_TRANSFER_DIGEST,
-        **_own_encoder(encoders.DEMO_ENCODER),
+        encoders=(
+            EncoderSource(
+                "bert-base", DEMO_ENCODER_DIGEST, *SHIPPED[DEMO_ENCODER_DIGEST], folder=DEMO_ENCODER
+            ),
+        ),
     )
 
 
 def local_places(
     data_dir: Path | None,
-    encoder: Path | None,
-    others: Sequence[tuple[str, Path]] = (),
+    encoders: Mapping[str, Path],
+    cache: Path,
     text: Path | None = None,
     pairs: Sequence[tuple[str, Path]] = (),
 ) -> Sources:
-    """Sources that are not read yet, at the places that the user named. Raises UserError for an
-    encoder that no run could train from, and for a folder without its data."""
-    for folder in filter(None, (encoder, *dict(others).values())):
-        encoders.check_encoder(folder)
-    return replace(
+    """Sources whose data is not read yet, at the places that the user named; `encoders` are folders
+    by what they stand for. Raises UserError for an encoder that no run could train from, and for a
+    folder without its data."""
+    places = replace(
         NOT_FETCHED,
         corpus=text or (data_dir and corpus_file(data_dir)),
         evaluation=data_dir and senteval_root(data_dir),
-        encoder=encoder,
         pairs=tuple(pairs),
         own_text=text is not None,
-        others=tuple(encoder_in(name, folder) for name, folder in dict(others).items()),
+    )
+    return places.with_encoders(
+        *(encoder_in(name, folder, cache) for name, folder in encoders.items())
     )
 
 
@@ -135,9 +131,7 @@ def corpus_file(data_dir: Path) -> Path:
 def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED) -> Sources:
     """What lies at these places, by content, and else what is known. Raises UserError for unusable
     text and sets."""
-    others = {encoder.stands_for: encoder for encoder in (*known.others, *places.others)}
     changes: dict[str, Any] = {name: getattr(places, name) for name in PLACES}
-    changes["others"] = tuple(others.values())
     if places.evaluation is not None:
         load_sts(places.evaluation)  # refused before anything is trained
         load_stsb(places.evaluation, "train")
@@ -158,9 +152,8 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
         changes |= {"corpus_digest": digest, "corpus_rows": rows, "corpus_rows_csv_quoted": quoted}
         changes["corpus_name"] = places.corpus.name
         changes["corpus_columns"] = columns
-    if places.encoder is not None:
-        changes |= _own_encoder(places.encoder)
-    return replace(known, **changes)
+    here = [encoder for encoder in places.encoders if encoder.folder is not None]
+    return replace(known, **changes).with_encoders(*here)
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:
@@ -168,7 +161,7 @@ def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> 
     every run is missing."""
     absent = [name for name in others if sources.encoder_for(name) is None]
     new = [EncoderSource(name, f"{NO_DIGEST}: {name}", HIDDEN[name], name) for name in absent]
-    return replace(sources, others=(*sources.others, *new))
+    return sources.with_encoders(*new)
 
 
 def recorded_sources(scale: Scale, store: Store) -> Sources | None:
@@ -201,12 +194,15 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
 def other_data(sources: Sources, first: Mapping[str, str]) -> str:
     """The encoder, text and sets whose digests differ from those of the first run (`Store.first`),
     by name and content; or ""."""
-    parts = {"encoder": "encoder", "text": "corpus", "sets": "evaluation"}
+    names = {
+        "encoder": sources.encoder.name,
+        "text": sources.corpus_name,
+        "sets": sources.evaluation_name,
+    }
     other = []
-    for part, field_name in parts.items():
-        digest = getattr(sources, f"{field_name}_digest")
-        if digest != first[f"{field_name}_digest"]:
-            other.append(_labelled(part, getattr(sources, f"{field_name}_name"), digest))
+    for (part, name), (key, digest) in zip(names.items(), digests(sources).items(), strict=True):
+        if digest != first[key]:
+            other.append(_labelled(part, name, digest))
     return ",".join(other)
 
 
@@ -225,49 +221,24 @@ def first_digests(scale: Scale, results: Path) -> dict[str, str]:
 
 def digests(sources: Sources) -> dict[str, str]:
     """The digests of encoder, text and sets, as `Store.first` gives them."""
-    return {name: getattr(sources, name) for name in FIRST_DIGESTS}
+    values = sources.encoder.digest, sources.corpus_digest, sources.evaluation_digest
+    return dict(zip(FIRST_DIGESTS, values, strict=True))
 
 
 def _sources_of(run: StoredRun) -> Sources:
     """The sources that a stored run records. Raises KeyError for a run that records none."""
     config = run.config
     about: Mapping[str, Any] = run.provenance
-    first, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
+    own, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
+    own = own._replace(masked_words=about["encoder_masked_words"])
     return Sources(
         corpus_digest=config.data.digest,
         corpus_columns=config.data.columns,
         corpus_name=about["corpus"],
         evaluation_name=about["evaluation"],
-        encoder_digest=first.digest,
-        encoder_name=first.name,
-        others=tuple(others),
+        encoders=(own, *others),
         **{name: about[name] for name in RECORDED},
     )
-
-
-def encoder_in(stands_for: str, folder: Path) -> EncoderSource:
-    """The encoder in a folder. A fetched folder is models--OWNER--NAME/snapshots/COMMIT in the
-    cache."""
-    place = folder.resolve()
-    name = place.name
-    if place.parent.name == "snapshots":
-        name = place.parents[1].name.rpartition("--")[2]
-    for scale, shipped in encoders.SHIPPED_ENCODERS.items():
-        if place == shipped:
-            name = f"{scale} encoder"
-    hidden = encoders.hidden_size(folder)
-    return EncoderSource(stands_for, encoders.encoder_digest(folder), hidden, name, folder)
-
-
-def _own_encoder(folder: Path) -> dict[str, Any]:
-    """The fields of Sources about the scale's own encoder."""
-    encoder = encoder_in("bert-base", folder)
-    return {
-        "encoder_digest": encoder.digest,
-        "encoder_hidden": encoder.hidden,
-        "encoder_name": encoder.name,
-        "encoder_masked_words": encoders.has_masked_words(folder),
-    }
 
 
 def _labelled(part: str, name: str, digest: str) -> str:

@@ -12,28 +12,56 @@ import copy
 import inspect
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from core.data.encoders import RELATIVE
-from core.encoder.bert import Embeddings, Encoder
+from core.encoder.bert import Embeddings, Encoder, position_offset, positions
 from core.encoder.packing import Packed, pack
-from core.errors import UserError
+from core.errors import UserError, refusing
 
 OWN_FORWARD = ("bert", "roberta")  # model types that `Encoder` computes itself
 EPSILONS = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps")
-# in the name of a rate that drops no token, or drops whole layers
-POSITIONS_ELSEWHERE = ("classif", "pooler", "head", "summary", "layerdrop")
+# Settings of a configuration that make attention compute positions itself.
+RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
+# in the name of a rate that drops no token
+OTHER_RATES = ("classif", "pooler", "head", "summary")
 SAME_VECTOR = 1e-3  # of the largest number: rounding of float32 is a thousandth of it
 
 
+@torch.no_grad()
 def encoder_over(model: Any, hidden_dropout: float, attention_dropout: float) -> Encoder:
-    """The encoder over a loaded model's parameters, by the fast path where there is one. Raises
-    UserError for a model that cannot be trained here."""
-    if model.config.model_type in OWN_FORWARD:
-        return Encoder(model, hidden_dropout, attention_dropout)
-    return AnyEncoder(model, hidden_dropout, attention_dropout)
+    """The encoder over a loaded model's parameters, by the fast path where there is one.
+
+    Raises UserError unless it gives two sentences the vectors that transformers gives them, in
+    training if nothing is dropped, and a sentence's last token counts in its first one's vector.
+    """
+    kind = model.config.model_type
+    batch = pack([np.arange(2, 11) % model.config.vocab_size, np.arange(5, 11)])
+    batch = Packed(*(None if part is None else part.to(model.device) for part in batch))
+    ids = torch.zeros(batch.mask.shape, dtype=torch.int64, device=model.device)
+    ids[batch.mask] = batch.ids
+    with refusing(f"A {kind} encoder cannot be trained here", "give another encoder"):
+        make = Encoder if kind in OWN_FORWARD else AnyEncoder
+        encoder = make(model, hidden_dropout, attention_dropout)
+        model.eval()
+        theirs = model(input_ids=ids, attention_mask=batch.mask.long()).last_hidden_state[:, 0]
+        ours = encoder.train(not (hidden_dropout or attention_dropout))(batch)
+        batch.ids[8] = batch.ids[0]
+        moved = encoder(batch)
+    encoder.train()
+    if not float((ours - theirs).abs().max()) <= SAME_VECTOR * float(theirs.abs().max()):
+        raise UserError(
+            f"A {kind} encoder has other vectors where word embeddings enter it, or drops something "
+            "else than tokens' numbers; give another encoder."
+        )
+    if torch.equal(moved[0], ours[0]):
+        raise UserError(
+            f"In this {kind} model the first token sees no later ones, as in a decoder; give a "
+            "bidirectional encoder."
+        )
+    return encoder
 
 
 class Entered(nn.Module):
@@ -59,11 +87,7 @@ class AnyEmbeddings(Embeddings):
         self.arguments = set(inspect.signature(source.forward).parameters)
         positions = getattr(source, "position_embeddings", None)
         self.has_positions = isinstance(positions, nn.Embedding)
-        # RoBERTa and its relatives count positions from padding_idx + 1
-        self.position_offset = 0
-        padding = getattr(positions, "padding_idx", None)
-        if padding is not None:
-            self.position_offset = padding + 1
+        self.position_offset = position_offset(source)
 
     def lookup(self, packed: Packed) -> Tensor:
         weight = self.source.get_submodule(self.table).weight
@@ -114,8 +138,7 @@ class AnyStack(nn.Module):
 
 class AnyEncoder(Encoder):
     """The encoder over the parameters of a loaded model, which are shared and not copied. Raises
-    UserError for a model that gives other vectors this way, or in which no token sees later
-    tokens."""
+    UserError for a model without a table of word embeddings."""
 
     capturable = False
 
@@ -134,8 +157,7 @@ class AnyEncoder(Encoder):
         self.hidden = config.hidden_size
         self.word_width = model.get_input_embeddings().weight.shape[1]
         self.norm_eps = next((getattr(config, n) for n in EPSILONS if hasattr(config, n)), 1e-12)
-        places = getattr(config, "max_position_embeddings", None) or 512
-        self.max_positions = places - self.embeddings.position_offset
+        self.max_positions = positions(model)
         relative = any(getattr(config, name, None) for name in RELATIVE)
         self.shuffles_positions = self.embeddings.has_positions and not relative
         self.mask_token: int | None = None
@@ -143,58 +165,17 @@ class AnyEncoder(Encoder):
         if not isinstance(dense, nn.Linear) or dense.out_features != self.hidden:
             dense = None
         self.pretrained_pooler: list[nn.Linear | None] = [dense]
-        self._check(model)
-
-    @torch.no_grad()
-    def _check(self, model: Any) -> None:
-        """Raise UserError unless two sentences have the vectors that transformers gives them, and
-        a sentence's last token counts in its first one's vector."""
-        kind = model.config.model_type
-        words = min(model.config.vocab_size - 1, 100)
-        batch = pack([token_range(words, length) for length in (9, 6)])
-        places = {name: getattr(batch, name).to(model.device) for name in Packed._fields[:5]}
-        batch = Packed(**places)
-        ids = torch.full(batch.mask.shape, 0, device=model.device)
-        ids[batch.mask] = batch.ids
-        mode = model.training
-        model.eval()
-        self.eval()
-        try:
-            theirs = model(input_ids=ids, attention_mask=batch.mask.long()).last_hidden_state[:, 0]
-            ours = self(batch)
-            batch.ids[8] = batch.ids[0]
-            moved = self(batch)
-        except (TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
-            reason = " ".join(str(error).split())[:120]
-            raise UserError(
-                f"A {kind} encoder takes no word embeddings as transformers runs it ({reason}); "
-                "give another encoder."
-            ) from error
-        model.train(mode)
-        self.train()
-        if float((ours - theirs).abs().max()) > SAME_VECTOR * float(theirs.abs().max()):
-            raise UserError(
-                f"A {kind} encoder has other vectors where word embeddings enter it; give another "
-                "encoder."
-            )
-        if torch.equal(moved[0], ours[0]):
-            raise UserError(
-                f"In this {kind} model the first token sees no later ones, as in a decoder; give a "
-                "bidirectional encoder."
-            )
-
-
-def token_range(words: int, length: int) -> Any:
-    """Token ids (length,) of a sentence that a check encodes, none of them 0 or 1."""
-    return (torch.arange(length) * 7 % (words - 2) + 2).numpy()
 
 
 def _with_dropout(config: Any, hidden_dropout: float, attention_dropout: float) -> Any:
-    """A copy of a model's configuration with these rates in all its layers."""
+    """A copy of a model's configuration with these rates in all its layers, of which none is
+    dropped whole."""
     changed = copy.deepcopy(config)
     for name, value in vars(config).items():
         rate = "drop" in name and isinstance(value, (int, float)) and not isinstance(value, bool)
-        if rate and not any(part in name for part in POSITIONS_ELSEWHERE):
+        if "layerdrop" in name:
+            setattr(changed, name, 0.0)
+        elif rate and not any(part in name for part in OTHER_RATES):
             setattr(changed, name, attention_dropout if "att" in name else hidden_dropout)
     return changed
 

@@ -23,18 +23,32 @@ from core.encoder.products import batched_product, linear
 ALIGNED = 16
 
 
+def position_offset(embeddings: Any) -> int:
+    """The position of a sentence's first token: RoBERTa and its relatives count behind that of
+    padding."""
+    table = getattr(embeddings, "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    return 0 if padding is None else padding + 1
+
+
+def positions(model: Any) -> int:
+    """The tokens that a loaded model has positions for."""
+    places = getattr(model.config, "max_position_embeddings", None) or 512
+    return places - position_offset(getattr(model, "embeddings", None))
+
+
 class Embeddings(nn.Module):
     """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers'
     module."""
 
-    def __init__(self, source: Any, dropout: float, position_offset: int):
+    def __init__(self, source: Any, dropout: float):
         super().__init__()
         self.word = source.word_embeddings
         self.position = source.position_embeddings
         self.token_type = source.token_type_embeddings
         self.norm = source.LayerNorm
         self.dropout = Dropout(dropout)
-        self.position_offset = position_offset  # RoBERTa counts positions from padding_idx + 1
+        self.position_offset = position_offset(source)
 
     def lookup(self, packed: Packed) -> Tensor:
         """Word embeddings (T, hidden): the input that FGSM and cut-off change."""
@@ -198,17 +212,16 @@ class Encoder(nn.Module):
         super().__init__()
         config = model.config
         pooler = getattr(model, "pooler", None)
-        offset = config.pad_token_id + 1 if config.model_type == "roberta" else 0
         layers = [
             Layer(source, config, hidden_dropout, attention_dropout)
             for source in model.encoder.layer
         ]
-        self.embeddings = Embeddings(model.embeddings, hidden_dropout, offset)
+        self.embeddings = Embeddings(model.embeddings, hidden_dropout)
         self.stack = Stack(layers)
         self.hidden = config.hidden_size
         self.word_width = config.hidden_size
         self.norm_eps = config.layer_norm_eps
-        self.max_positions = config.max_position_embeddings - offset
+        self.max_positions = positions(model)
         self.mask_token: int | None = None  # the id of [MASK], which the tokenizer names
         # in a list: a source of initial weights, not a part of this module
         self.pretrained_pooler: list[nn.Linear | None] = [None if pooler is None else pooler.dense]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,29 +15,41 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
-from core.data.encoders import check_files, json_object
+from core.data.encoders import COPY, ENCODER_FILES, check_files, json_object
+from core.encoder.any import encoder_over
+from core.encoder.bert import Encoder, position_offset, positions
 from core.encoder.packing import token_matrix
 from core.encoder.tokens import tokenise
 from core.encoder.vectors import array
-from core.errors import UserError, refusing, say
+from core.errors import UserError, refusing
 from core.evaluation.scoring import in_batches
+from core.store.files import regular
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Pooling = Literal["cls", "pooler", "mean", "first_last_avg"]
+MASKED_WORDS = ("cls.predictions.transform.", "lm_head.dense.")  # heads of BERT and RoBERTa
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # no network, no code of a folder
 
 
 @dataclass(frozen=True)
 class LoadedEncoder:
-    """A loaded encoder. Sentences are cut at `max_length` tokens, special ones included (D82)."""
+    """A loaded encoder. Sentences are cut at `max_length` tokens, special ones included (D82).
+    `unused` are the weights of its checkpoint that are no part of it."""
 
     model: Any
     tokenizer: Any
     max_length: int
+    unused: tuple[str, ...]
+
+    def heads(self) -> list[str]:
+        """The parts of the checkpoint that are no part of the encoder."""
+        prefix = f"{self.model.base_model_prefix}."
+        return sorted({name.removeprefix(prefix).partition(".")[0] for name in self.unused})
 
 
 def load_checkpoint(
@@ -49,14 +62,17 @@ def load_checkpoint(
     for weights that the checkpoint lacks: `transformers` would fill those with random numbers.
     """
     folder = Path(folder)
-    check_files(folder, allow_pickle)
+    check_files(folder)
     from transformers import AutoModel, AutoTokenizer, logging  # slow to import
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     # load; unused weights are reported otherwise, and missing ones are refused below
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    with refusing(f"The encoder in {folder} cannot be loaded", "copy its files there again"):
+    hint = f"{COPY}, with git lfs pull if they came by git"
+    if any(folder.glob("pytorch_model*")) and not allow_pickle:
+        hint = "save its weights as safetensors, or give evaluate --allow-pickle if you trust them"
+    with refusing(f"The encoder in {folder} cannot be loaded", hint):
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
         safe = not allow_pickle or any(folder.glob("model.safetensors*"))
         model, info = AutoModel.from_pretrained(
@@ -67,39 +83,72 @@ def load_checkpoint(
             ignore_mismatched_sizes=True,
             **LOCAL,  # mismatches are named and refused below
         )
-    kind = model.config.model_type
-    missing = sorted(info["missing_keys"])
-    unused = info["unexpected_keys"]
+        longest = min(positions(model), tokenizer.model_max_length)
+        first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
+        whole = _whole_numbers(folder)
 
     # refuse what does not fit
-    if len(tokenizer) > model.config.vocab_size:
-        raise UserError(
-            f"The tokenizer in {folder} has {len(tokenizer)} tokens, and the encoder "
-            f"{model.config.vocab_size}; copy the encoder's own tokenizer there."
-        )
-    wrong = _wrong_weights(info)
-    first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
+    kind = model.config.model_type
     if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:
         raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
+    wrong = [*whole, *_wrong_weights(model, info)]
     if wrong:
         raise UserError(
-            f"{folder} has weights that do not fit its config.json ({wrong[0]}); copy both."
+            f"{folder} has weights that do not fit its config.json ({wrong[0]}); {COPY}."
+        )
+    padding = tokenizer.pad_token_id or 0
+    first_position = position_offset(getattr(model, "embeddings", None))
+    fits = len(tokenizer) <= model.config.vocab_size and first_position in (0, padding + 1)
+    if not fits or longest < 3:
+        raise UserError(
+            f"{folder} has a tokenizer of {len(tokenizer)} tokens that pads with {padding} and cuts "
+            f"sentences at {longest}, and an encoder of {model.config.vocab_size} tokens whose first "
+            f"position is {first_position}; {COPY}."
         )
     if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
         raise UserError(
             f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its "
             "post-processor, or take --pooling mean."
         )
-    if pooling == "pooler" and (missing or getattr(model, "pooler", None) is None):
+    if pooling == "pooler" and (info["missing_keys"] or getattr(model, "pooler", None) is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
+    unused = tuple(sorted(info["unexpected_keys"]))
+    return LoadedEncoder(model.eval().to(device), tokenizer, longest, unused)
 
-    # say what is not used
-    prefix = f"{model.base_model_prefix}."
-    heads = {name.removeprefix(prefix).split(".")[0] for name in unused}
-    if heads:
-        say(f"Weights outside the encoder are not used: {', '.join(sorted(heads))[:200]}.")
-    longest = min(_positions(model), tokenizer.model_max_length)
-    return LoadedEncoder(model.eval().to(device), tokenizer, longest)
+
+def load_encoder(
+    folder: Path, hidden_dropout: float, attention_dropout: float
+) -> tuple[Encoder, LoadedEncoder]:
+    """The encoder in this folder as a run trains it, with these rates of dropout. Raises
+    UserError."""
+    loaded = load_checkpoint(folder, pooling="cls")
+    files = {"model.safetensors", *loaded.tokenizer.vocab_files_names.values()}
+    other = sorted(name for name in files - {*ENCODER_FILES} if (folder / name).is_file())
+    if other or not (folder / "model.safetensors").is_file():
+        raise UserError(
+            f"{folder} needs all weights in model.safetensors, and no {' or '.join(other) or 'shards'}"
+            "; save it anew with transformers."
+        )
+    encoder = encoder_over(loaded.model, hidden_dropout, attention_dropout)
+    encoder.mask_token = loaded.tokenizer.mask_token_id
+    return encoder, loaded
+
+
+def main(folder: Path) -> None:
+    """Print what loading an encoder says of it, as fields of `EncoderSource` in JSON, or why no run
+    could train from it."""
+    about: dict[str, Any]
+    try:
+        encoder, loaded = load_encoder(folder, 0.0, 0.0)
+        about = {
+            "hidden": encoder.hidden,
+            "positions": encoder.max_positions,
+            "masked_words": any(name.startswith(MASKED_WORDS) for name in loaded.unused),
+            "unused": [head for head in loaded.heads() if head not in ("cls", "lm_head", "pooler")],
+        }
+    except UserError as error:
+        about = {"refusal": str(error)}
+    print(json.dumps(about))
 
 
 def stated_pooling(folder: Path) -> Pooling:
@@ -110,7 +159,20 @@ def stated_pooling(folder: Path) -> Pooling:
     return "mean" if pooling.get("pooling_mode_mean_tokens") is True else "cls"
 
 
-def _wrong_weights(info: Mapping[str, Any]) -> list[str]:
+def _whole_numbers(folder: Path) -> list[str]:
+    """Weights that are stored as whole numbers, as quantised ones are, and would be read as they
+    stand."""
+    names = []
+    for file in sorted(folder.glob("model*.safetensors")):
+        with safe_open(regular(file), framework="pt") as tensors:
+            for name in list(tensors.keys()):
+                weight = name.endswith(("weight", "bias"))
+                if weight and "F" not in tensors.get_slice(name).get_dtype():
+                    names.append(f"{name} is in whole numbers")
+    return names
+
+
+def _wrong_weights(model: Any, info: Mapping[str, Any]) -> list[str]:
     """What is wrong with loaded weights, but for a pooler that is missing."""
     missing = sorted(info["missing_keys"])
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
@@ -119,17 +181,10 @@ def _wrong_weights(info: Mapping[str, Any]) -> list[str]:
     for name in sorted(info["unexpected_keys"]):
         if re.search(r"\blayers?\.\d", name):
             wrong.append(f"{name} is of a layer too many")
+    for name, weight in model.named_parameters():
+        if not weight.isfinite().all():
+            wrong.append(f"{name} is not finite")
     return wrong
-
-
-def _positions(model: Any) -> int:
-    """The tokens that the model has positions for; RoBERTa's table starts behind its padding."""
-    places = getattr(model.config, "max_position_embeddings", None) or 512
-    table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
-    padding = getattr(table, "padding_idx", None)
-    if padding is None:
-        return places
-    return places - padding - 1
 
 
 def sentence_vectors(
@@ -199,7 +254,11 @@ def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTr
         modules = SentenceTransformer(
             str(folder), device=device, model_kwargs=arguments, **LOCAL
         ).eval()
-        places = _positions(encoder.model)
+        places = positions(encoder.model)
         modules.max_seq_length = min(modules.max_seq_length or places, places)
         modules.encode(["a"])  # a module may lack what the module before it should give
         return modules
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -49,7 +49,7 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     setup = result.setup
     if setup is None:  # scores of a user's own
         return dict.fromkeys(SETTING, "")
-    name = setup.sources.encoder_name
+    name = setup.sources.encoder.name
     if cell is not None:
         encoder = setup.sources.encoder_for(cell.cell.encoder)
         name = ""

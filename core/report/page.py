@@ -126,7 +126,7 @@ def _section(
             continue
         drawn = figures / scale / profile
         pictures = {ending: drawn / f"{study.name}{ending}.png" for ending in ("", "-differences")}
-        encoder = shown(result.setup.sources.encoder_name)
+        encoder = shown(result.setup.sources.encoder.name)
         tables.append(
             {
                 "scale": scale,

@@ -105,7 +105,7 @@ def setting(result: StudyResult) -> str:
     """Scale, profile, encoder and data in one line."""
     setup = result.setup
     sources = setup.sources
-    encoder = shown(sources.encoder_name)
+    encoder = shown(sources.encoder.name)
     text = shown(sources.corpus_name)
     pairs = shown(sources.evaluation_name)
     scale = f"scale {setup.scale.name}"
@@ -124,9 +124,9 @@ def caution(result: StudyResult) -> str:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
-    encoder = shown(sources.encoder_name)
+    encoder = shown(sources.encoder.name)
     sentences = [f"These verdicts are about {encoder}, not about the paper's encoder."]
-    if sources.encoder_digest == MINI_DIGEST:
+    if sources.encoder.digest == MINI_DIGEST:
         sentences.append(CUT)
     return " ".join(sentences)
 

@@ -314,9 +314,7 @@ def parse(argv: Sequence[str]) -> Options:
             raise UserError(
                 f"{option} needs the package {package}; pip install -r {brought_by} brings it."
             )
-    encoders = dict(options.encoders)
-    options.encoder = encoders.pop(ENCODERS[0], None)
-    options.other_encoders = tuple(encoders.items())
+    options.encoder = dict(options.encoders).get(ENCODERS[0])
     if options.verify:
         options.mode = "verify-published"
     elif options.fields is not None:

@@ -138,7 +138,7 @@ def _encode_and_pooling(
             note = ". Choose another with --pooling."
         pooling: Any = options.pooling or encoding.stated_pooling(folder)
         checkpoint = encoding.load_checkpoint(folder, pooling=pooling, **here)
-        dropped = ", ".join(unfollowed(folder, checkpoint.max_length))
+        dropped = ", ".join([*checkpoint.heads(), *unfollowed(folder, checkpoint.max_length)])
         if dropped:
             say(f"Not used: {dropped[:200]}.")
         encode = partial(encoding.sentence_vectors, checkpoint, pooling=pooling)

@@ -19,7 +19,7 @@ from core.runner.devices import cache_folder
 from core.store.store import Store
 from core.study import variants
 from core.study.setup import Setup
-from core.study.study import Study
+from core.study.study import ENCODERS, Study
 
 POSITIVE = 4  # alignment is of the pairs above it
 # modes that train nothing, and so fetch nothing
@@ -67,7 +67,7 @@ def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Sto
     # A made-up language, which the project ships
     if scale.generated:
         data = (options.text, options.pairs, options.data_dir)
-        if any(data) or options.encoder or options.other_encoders:
+        if any(data) or options.encoders:
             raise UserError(
                 f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
                 "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
@@ -116,11 +116,17 @@ def _local_places(options: Options, encoder: Path | None) -> Sources:
     pairs = []
     for name, place in options.pairs:
         pairs.append((name, data_file(place, "pairs", cache, fetch=not looking)))
-    places = finding.local_places(options.data_dir, encoder, options.other_encoders, text, pairs)
-    for folder in filter(None, (options.encoder, *dict(options.other_encoders).values())):
-        unused = ", ".join(encoders.unused(folder))
-        if unused:
-            say(f"Runs start from the encoder in {folder} alone, without {unused[:200]}.")
+    folders = dict(options.encoders)
+    if encoder is not None:
+        folders[ENCODERS[0]] = encoder
+    places = finding.local_places(options.data_dir, folders, cache, text, pairs)
+    for source in places.encoders:
+        if source.folder is not None:
+            unused = ", ".join(encoders.unused(source))
+            if unused:
+                say(
+                    f"Runs start from the encoder in {source.folder} alone, without {unused[:200]}."
+                )
     return places
 
 
@@ -132,7 +138,7 @@ def on_data(
     if own := finding.own_data(found):
         scale = with_own_pairs(scale, [name for name, _ in found.pairs])
         return scale, [study.on(own, own=True) for study in studies]
-    if found.encoder is None or options.mode == "verify-published":
+    if found.encoder.folder is None or scale.generated or options.mode == "verify-published":
         return scale, studies
     first = finding.first_digests(scale, results)
     if not first:

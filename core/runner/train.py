@@ -18,7 +18,7 @@ from typing import Any
 
 from core.config.run import Execution, RunConfig
 from core.config.scale import Sources
-from core.data import encoders, hub
+from core.data import hub
 from core.data.sources import first_digests, provenance
 from core.errors import UserError, are, counted, say
 from core.runner import devices
@@ -246,23 +246,24 @@ class RunTrainer:
         of their identity."""
         options = self.options
         sources = self.found
+        encoder, *further = sources.encoders
         paths = {
             "corpus_path": sources.corpus,
             "evaluation_path": sources.evaluation,
-            "encoder_path": sources.encoder,
+            "encoder_path": encoder.folder,
             "tensorboard": options.tensorboard,
         }
         named: dict[str, Any] = {
             name: str(path) for name, path in paths.items() if path is not None
         }
         others = []
-        for other in sources.others:
+        for other in further:
             if other.folder is not None:
                 others.append((other.digest, str(other.folder), other.name))
         return Execution(
             results_dir=str(self.store.root),
             cache_dir=str(cache_folder()),
-            encoder_name=sources.encoder_name,
+            encoder_name=encoder.name,
             keep_models=options.keep_models,
             checkpoint_minutes=None if self.setup.scale.generated else CHECKPOINT_MINUTES,
             pairs=tuple((name, str(path)) for name, path in sources.pairs),
@@ -280,18 +281,11 @@ class RunTrainer:
         if not plan.missing:
             return
         options = self.options
-        scale = self.setup.scale
         device = "cpu" if options.device == "cpu" else "cuda"
         if not (options.cluster or options.gpus):
             device = self.here.device
-        folder = self.found.encoder
-        if scale.generated:
-            folder = encoders.DEMO_ENCODER
-        places = sys.maxsize
-        if folder is not None:  # else the encoder is not fetched
-            places = encoders.positions(folder)
         for planned in plan.missing:
-            check_device(planned.config, places, device)
+            check_device(planned.config, self.found.encoder.positions, device)
 
 
 @contextlib.contextmanager

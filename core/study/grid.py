@@ -208,9 +208,9 @@ def _without_text(run: RunConfig, setup: Setup) -> Reason | None:
     if text is None or text.model is None:
         return None
     if text.model == OWN_ENCODER:
-        if setup.sources.encoder_masked_words:
+        if setup.sources.encoder.masked_words:
             return None
-        name = shown(setup.sources.encoder_name)
+        name = shown(setup.sources.encoder.name)
         words = f"needs a masked-word head, which the encoder {name} does not have"
         return Reason("no masked words", words)
     if setup.scale.hub_models:

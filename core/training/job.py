@@ -23,15 +23,14 @@ from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
-from core.encoder.any import encoder_over
 from core.encoder.bert import Encoder
 from core.encoder.packing import Packed, pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.encoder.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown_tokens
 from core.errors import UserError
+from core.evaluation import encoding
 from core.evaluation.baselines import baseline_rows, kept_rows
 from core.evaluation.edits import edit_rows
-from core.evaluation.encoding import load_checkpoint
 from core.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive, Sentences, TrainingText
 from core.training.checkpoint import CheckpointFile
@@ -232,9 +231,9 @@ def load_encoder(run: Run) -> tuple[Encoder, Any]:
     settings = run.config.encoder
     if encoder_digest(run.encoder_folder) != settings.digest:
         raise UserError(f"The encoder in {run.encoder_folder} is not what this run {PLANNED}.")
-    loaded = load_checkpoint(run.encoder_folder, pooling="cls")
-    encoder = encoder_over(loaded.model, settings.hidden_dropout, settings.attention_dropout)
-    encoder.mask_token = loaded.tokenizer.mask_token_id
+    encoder, loaded = encoding.load_encoder(
+        run.encoder_folder, settings.hidden_dropout, settings.attention_dropout
+    )
     check_augmentation(run.config, encoder)
     return encoder, loaded.tokenizer
 

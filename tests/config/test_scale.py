@@ -71,7 +71,7 @@ def test_a_scale_of_another_batch_keeps_counts_in_batches():
 
 
 def test_full_scale_is_one_pass_in_the_papers_own_units():
-    sources = replace(SOURCES, corpus_rows=1_000_001, encoder_hidden=768)
+    sources = replace(PAPER_SOURCES, corpus_rows=1_000_001)
     run = at_scale(MOCOSE, FULL, sources)
     assert (run.train.steps, run.train.learning_rate, run.eval.every, run.ema.total_updates) == (
         15_625,
@@ -111,7 +111,8 @@ def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions
 
 def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
-        sources = replace(SOURCES, corpus_rows=1_000_000, encoder_masked_words=head)
+        encoder = SOURCES.encoder._replace(masked_words=head)
+        sources = replace(SOURCES, corpus_rows=1_000_000, encoders=(encoder,))
         setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
         one = small(base={"text": text}, metric=Metric(task="dev", title=""))
         return config_at(setup, one, one.cells[0], 0), cell_at(setup, one, one.cells[0]).unavailable

@@ -19,7 +19,7 @@ from core.config.methods import base
 from core.config.run import TextView
 from core.config.scale import EncoderSource
 from core.config.vary import vary
-from core.data import hub, own_data, sources
+from core.data import hub, own_data
 from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sources import NOT_FETCHED
 from core.data.sts import load_sts
@@ -169,14 +169,16 @@ def served(contents, monkeypatch):
 @pytest.fixture
 def tiny_default(monkeypatch):
     monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-base", TINY)
+    about = {"hidden": 16, "positions": 20, "masked_words": False, "unused": []}
+    monkeypatch.setattr("core.data.encoders._loaded", lambda folder: dict(about))
 
 
 def test_everything_once_then_offline(served, tiny_default, tmp_path):
     places = hub.fetch_parts(NOT_FETCHED, tmp_path)
     assert places.corpus.read_bytes() == TEXT and len(load_sts(places.evaluation)) == 8
-    assert places.encoder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
+    assert places.encoder.folder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
     assert places.corpus.name == "wiki1m_for_simcse.txt"
-    assert sources.encoder_in("bert-base", places.encoder).name == "bert"
+    assert places.encoder.name == "bert"
     asked = len(served.asked)
     assert ("HEAD", f"/datasets/{DATA.name}/resolve/main/{CORPUS_FILE}") in served.asked
     # nothing is asked again
@@ -186,7 +188,7 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
     score.write_bytes(content.replace(b"1", b"2", 1))
     # unpacked anew
     assert hub.fetch_parts(NOT_FETCHED, tmp_path) == places and score.read_bytes() == content
-    config = places.encoder / "config.json"
+    config = places.encoder.folder / "config.json"
     content = config.read_bytes()
     config.resolve().write_bytes(content.replace(b"2", b"3", 1))
     # fetched anew
@@ -196,12 +198,13 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
 
 
 def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_path):
+    own = {"encoders": (EncoderSource("bert-base", "e", 16, "e", folder=Path("e")),)}
     for number, (given, fetched) in enumerate(
         (
-            ({"encoder": Path("e")}, ["text", "sets"]),
+            (own, ["text", "sets"]),
             ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
-            ({"encoder": Path("e"), "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
-            ({"corpus": Path("t"), "encoder": Path("e"), "pairs": (("x", Path("x")),)}, ["sets"]),
+            ({**own, "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
+            ({**own, "corpus": Path("t"), "pairs": (("x", Path("x")),)}, ["sets"]),
         )
     ):
         served.asked.clear()
@@ -212,15 +215,12 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
     monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-large", TINY)
-    at_hand = dataclasses.replace(
-        NOT_FETCHED,
-        corpus=Path("t"),
-        evaluation=Path("s"),
-        encoder=Path("e"),
-        others=(EncoderSource("roberta-base", "r", 768, "r", Path("r")),),
-    )
+    roberta = EncoderSource("roberta-base", "r", 768, "r", folder=Path("r"))
+    at_hand = dataclasses.replace(NOT_FETCHED, corpus=Path("t"), evaluation=Path("s"), **own)
+    at_hand = at_hand.with_encoders(roberta)
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
-    assert [(other.stands_for, other.folder.name) for other in places.others] == [
+    assert [(encoder.stands_for, encoder.folder.name) for encoder in places.encoders] == [
+        ("bert-base", "e"),
         ("roberta-base", "r"),
         ("bert-large", COMMIT),
     ]

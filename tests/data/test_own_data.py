@@ -407,7 +407,7 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     shutil.rmtree(desk.results / "runs")
     shutil.rmtree(desk.results / "first")
     published = sources.recorded_sources(MINI, desk.store)
-    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
+    desk.know_encoder("another\n")
     first = desk.do(*ONE_RUN)
     again = desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
@@ -417,9 +417,9 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     noted = desk.store.first("mini")
     # as in a folder of before: another encoder takes no plain names
     shutil.rmtree(desk.results / "first")
-    (desk.folder / "encoder" / "vocab.txt").write_text("a third\n")
+    desk.know_encoder("a third\n")
     assert "named after encoder=" in desk.do(*ONE_RUN).stdout and desk.store.first("mini") == noted
-    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")
+    desk.know_encoder("another\n")
     # not refused: the page is for the user's own encoder
     drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1")
     assert drawn.returncode == 0, drawn.stderr
@@ -436,7 +436,7 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
         ["mocose-table3", mode, "--scale", "paper", "--text", str(text), "--pairs", str(pairs)]
     )
     found = inputs.sources(options, PAPER, [], desk.store)
-    assert found.encoder_digest == sources.NO_DIGEST and found.corpus_rows == 16_384
+    assert found.encoder.digest == sources.NO_DIGEST and found.corpus_rows == 16_384
     assert found.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NO_DIGEST)
     assert sources.own_data(found).startswith(
         "text=mine.txt~"

@@ -13,11 +13,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-import tiny_checkpoint
-import torch
-from safetensors.torch import load_file, save_file
 
-from core.data.encoders import check_encoder, check_files
 from core.data.own_data import data_file, read_pairs
 from core.data.sources import NOT_FETCHED
 from core.data.text import sentences, text_bytes
@@ -30,7 +26,6 @@ CSV = b"sentence1,sentence2,score\n" + TSV.replace(b"\t", b",")
 RECORDS = [dict(zip(("sentence1", "sentence2", "score"), row, strict=True)) for row in ROWS]
 JSONL = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
 TEXTS = b"".join(b'{"text": "%b"}\n' % sentence for sentence in (b"one", b"two", b"three"))
-SETTINGS = "tokenizer_config.json"
 
 
 def parquet(column) -> bytes:
@@ -213,112 +208,6 @@ def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
         ]
 
 
-def setting(name: str, value: object, file: str = "config.json"):
-    return lambda folder: tiny_checkpoint.with_json(folder, file, **{name: value})
-
-
-def words_alone(*missing: str):
-    """Only a vocab.txt, as the authors of BERT wrote it, some of its words missing."""
-
-    def change(folder: Path) -> None:
-        words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-        for name in ("tokenizer.json", SETTINGS):
-            (folder / name).unlink()
-        (folder / "vocab.txt").write_text(
-            "".join(f"{word}\n" for word in words if word not in missing)
-        )
-
-    return change
-
-
-def with_capitals(folder: Path) -> None:
-    """A vocabulary with words in capitals, and no tokenizer.json."""
-    words_alone()(folder)
-    with open(folder / "vocab.txt", "a") as file:
-        file.write("Paris\n")
-
-
-def in_eight_bits(folder: Path) -> None:
-    """The weights as whole numbers, and nothing that says so."""
-    weights = load_file(folder / "model.safetensors")
-    whole = {name: (100 * weight).round().to(torch.int8) for name, weight in weights.items()}
-    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-REFUSED = [  # by both checks: what nothing follows; the rest by that of a training
-    # huggingface/transformers#34733, sentence-transformers#3247: passed over without peft
-    (lambda folder: (folder / "adapter_config.json").write_text("{}"), "has an adapter"),
-    # huggingface/transformers#12704
-    (setting("is_decoder", True), "is_decoder, which means a decoder"),
-    (setting("auto_map", {"AutoModel": "own.Model"}), "code of its own, which is never run"),
-    # weights that nothing reads
-    (setting("position_embedding_type", "relative_key"), "relative positions"),
-    (
-        lambda folder: (folder / "model.safetensors").write_text(
-            "version https://git-lfs.github.com/spec/v1\n"
-        ),
-        "a pointer of git-lfs",
-    ),
-    (setting("quantization_config", {"load_in_8bit": True}), "means quantised weights"),
-    # ml-explore/mlx-lm#1865: read as something else, in silence
-    (in_eight_bits, "weights of type I8"),
-    (setting("vocab_size", 40), "token ids up to 43, but config.json a vocab_size of 40"),
-    *(
-        (setting("num_attention_heads", heads), "attention heads, which do not divide 16")
-        for heads in (3, 32)
-    ),
-    (setting("num_attention_heads", 0), "no whole number above 0"),
-    (setting("num_hidden_layers", "2"), "num_hidden_layers '2', which is no whole number"),
-    (setting("hidden_act", "x"), "the activation 'x', which is not known"),
-    # iPieter/RobBERT#28, huggingface/sentence-transformers#1918: the longest sentence
-    *((setting("model_max_length", n, SETTINGS), "write at least 3") for n in (-1, 0, 2, "64")),
-    # huggingface/transformers#343, dmis-lab/biobert-pytorch#24: a cased vocabulary, and all text in
-    # small letters
-    (with_capitals, "state do_lower_case in tokenizer_config.json"),
-    # ThilinaRajapakse/simpletransformers#1169: a byte-order mark, which transformers cannot read
-    *(
-        (
-            lambda folder, file=file: (folder / file).write_bytes(
-                b"\xef\xbb\xbf" + (folder / file).read_bytes()
-            ),
-            "Unexpected UTF-8 BOM",
-        )
-        for file in ("config.json", SETTINGS)
-    ),
-]
-NOT_TRAINED = [
-    # huggingface/transformers#13000; huggingface/tokenizers#168 and #531; transformers#34528 and
-    # #15292
-    ("bert", setting("post_processor", None, "tokenizer.json"), "sets no .CLS."),
-    ("bert", words_alone("[UNK]"), "no token for unknown words"),
-    ("roberta", setting("pad_token_id", 0), "1 as id of its padding, not 0 as config.json"),
-    ("roberta", setting("pad_token_id", None), "1 as id of its padding, not None"),
-    ("bert", words_alone(), None),
-    (
-        "bert",
-        lambda folder: (with_capitals(folder), setting("do_lower_case", True, SETTINGS)(folder)),
-        None,
-    ),
-    ("bert", setting("model_max_length", 10**30, SETTINGS), None),
-]
-
-
-def test_a_folder_that_no_encoder_or_no_training_follows_is_refused(tmp_path):
-    for number, (change, sentence) in enumerate(REFUSED):
-        change(folder := tiny_checkpoint.bert(tmp_path / f"refused {number}"))
-        for check in (check_encoder, lambda folder: check_files(folder, allow_pickle=False)):
-            with pytest.raises(UserError, match=sentence):
-                check(folder)
-    for number, (model, change, sentence) in enumerate(NOT_TRAINED):
-        change(folder := getattr(tiny_checkpoint, model)(tmp_path / f"not trained {number}"))
-        check_files(folder, allow_pickle=False)
-        if sentence is None:
-            check_encoder(folder)
-        else:
-            with pytest.raises(UserError, match=sentence):
-                check_encoder(folder)
-
-
 def test_pairs_that_choose_and_test_and_pairs_without_alignment_are_told(tmp_path, capsys):
     """embeddings-benchmark/mteb#1036 and #4901: pairs of one split that are in another, in either
     order."""
@@ -329,9 +218,3 @@ def test_pairs_that_choose_and_test_and_pairs_without_alignment_are_told(tmp_pat
     none, dev, test = capsys.readouterr().out.splitlines()
     assert "has a score above 4 of 5, so runs have no alignment" in none
     assert dev.endswith("dev.tsv.") and test.endswith("1 of them in the development set, too.")
-
-
-def test_the_activations_are_those_of_transformers():
-    from transformers.activations import ACT2FN
-
-    assert sorted(ACTIVATIONS) == sorted(ACT2FN)

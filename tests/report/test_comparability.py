@@ -17,7 +17,7 @@ from small_study import small
 from core.config.methods import base
 from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
-from core.data.encoders import MINI_ENCODER, encoder_digest
+from core.data.encoders import MINI_ENCODER_DIGEST
 from core.errors import UserError
 from core.report.comparability import against_bar, gain, trained
 from core.report.frames import cell_frame, check_frame, claim_frame
@@ -167,9 +167,8 @@ def test_passes_over_the_text_are_counted_and_bar_nothing():
 
 
 def test_what_scale_mini_is_stands_beside_its_verdicts():
-    sources = dataclasses.replace(
-        SOURCES, encoder_digest=encoder_digest(MINI_ENCODER), corpus_rows=48_118
-    )
+    encoder = SOURCES.encoder._replace(digest=MINI_ENCODER_DIGEST)
+    sources = dataclasses.replace(SOURCES, encoders=(encoder,), corpus_rows=48_118)
     words = caution(study_result(resolve(study(), made_setup(1, scale=MINI, sources=sources))))
     assert CUT in words
     # an encoder of the user's

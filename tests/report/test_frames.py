@@ -147,7 +147,7 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
 
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@a"])
 def test_no_encoder_s_name_is_a_formula(name):
-    sources = replace(SOURCES, encoder_name=name)
+    sources = replace(SOURCES, encoders=(SOURCES.encoder._replace(name=name),))
     one = result(TABLE11, filled(TABLE11), sources=sources)
     for frame in (cell_frame(one), run_frame(one), summary_frame([one])):
         assert set(read(frame)["encoder"]) == {f"'{name}"} and set(frame["encoder"]) == {name}

@@ -192,7 +192,8 @@ def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
     (tmp_path / "demo/paper").mkdir(parents=True)
     (tmp_path / f"demo/paper/{study.name}.md").touch()
     for name in NAMES:
-        sources = replace(SOURCES, encoder_name=name, corpus_name=name, evaluation_name=name)
+        encoders = (SOURCES.encoder._replace(name=name),)
+        sources = replace(SOURCES, encoders=encoders, corpus_name=name, evaluation_name=name)
         one = result(study, filled(study), sources=sources)
         made = page_files((study,), {(DEMO.name, "paper"): [one]}, tmp_path, tmp_path, hourly(1.0))
         assert shown(name) in Reader(made["index.html"]).text, name

@@ -4,10 +4,9 @@ sentence with status 2 before any training, and nothing is written or lost."""
 import importlib.util
 import re
 import shutil
-from pathlib import Path
 
 import pytest
-from desk import check, encoder, here, refusing_desk
+from desk import check, here, refusing_desk
 from places import ROOT
 
 import run_study
@@ -129,20 +128,7 @@ HARMED = [
     (WIKI, lambda p: p.write_text("a b\n" + "word " * 300_000), "a line of 1499999 characters"),
     (WIKI, lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), "line 2 is not UTF-8"),
     ("encoder", shutil.rmtree, "holds no config.json"),
-    ("encoder", lambda p: encoder(p, hidden_size="wide"), r"is \[5, 384\], not \[5, 'wide'\]"),
-    (
-        "encoder",
-        lambda p: encoder(p, model_type="gpt2"),
-        "model_type 'gpt2', which is no bidirectional encoder",
-    ),
-    ("encoder", lambda p: encoder(p, num_hidden_layers=12), r"layer.11.attention.* is missing"),
-    (WEIGHTS, Path.unlink, "model.safetensors is no whole safetensors file"),
-    (
-        WEIGHTS,
-        lambda p: p.rename(p.with_name("pytorch_model.bin")),
-        "only pickled weights, which can run",
-    ),
-    (WEIGHTS, lambda p: p.write_bytes(p.read_bytes()[:-10]), "is no whole safetensors file"),
+    (WEIGHTS, lambda p: p.write_bytes(p.read_bytes()[:-10]), "cannot be loaded .*; copy"),
 ]
 
 

@@ -28,7 +28,7 @@ def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand
     own = tmp_path / "own"
     large = tmp_path / "large"
     given = cli.parse(["table3", "--encoder", str(own), "--encoder", f"bert-large={large}"])
-    assert (given.encoder, given.other_encoders) == (own, (("bert-large", large),))
+    assert given.encoder == own and dict(given.encoders)["bert-large"] == large
 
 
 def test_the_scale_follows_from_what_is_visible(monkeypatch):
@@ -83,6 +83,7 @@ def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
 
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
     (desk.folder / "encoder" / "modules.json").write_text("[]")
+    desk.know_encoder()
     first, second = desk.six().runs[:2]
     desk.store.prepare()
     desk.store.record_failure(first.run_id, "ValueError: made up")

@@ -81,7 +81,7 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     assert (table / "mocose-one.csv").exists()
     pack = desk.results / "published" / "mini" / "runs.parquet"
     before = pack.read_bytes(), (table / "mocose-one.csv").read_bytes()
-    (desk.folder / "encoder" / "vocab.txt").write_text("another\n")  # another encoder
+    desk.know_encoder("another\n")  # another encoder
     other = ("--results-dir", str(desk.folder / "other"))
     assert desk.do("mocose-one", "--jobs", "3", *CELLS, *other, **KNOWN).returncode == 0
     refused = desk.do("publish", "mocose-one", *other, **KNOWN)

@@ -23,7 +23,7 @@ from places import ROOT
 from core.config.identity import NUMERICS, run_id
 from core.config.methods import base
 from core.config.result import PairBlock, Result, Row
-from core.config.scale import MINI
+from core.config.scale import MINI, EncoderSource
 from core.config.vary import vary
 from core.data import sources
 from core.errors import UserError
@@ -76,11 +76,14 @@ def test_what_is_saved_is_what_is_loaded(store):
 
 def saved_with(store: Store, config, **changes) -> sources.Sources:
     """Store a run whose sources are the demo's with these changes, and return them."""
-    found = replace(sources.demo_sources(), **changes)
+    about = {"stands_for": "bert-base", "hidden": 128, "name": "demo encoder"}
+    digest = changes.pop("encoder_digest", "first")
+    encoder = EncoderSource(digest=digest, masked_words=True, **about)
+    found = replace(sources.demo_sources(), encoders=(encoder,), **changes)
     config = vary(
         config,
         {
-            "encoder.digest": found.encoder_digest,
+            "encoder.digest": found.encoder.digest,
             "data.digest": found.corpus_digest,
         },
     )

@@ -126,7 +126,7 @@ def test_what_is_the_same_setting_is_the_same_run():
     )
     assert (
         config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size
-        == SOURCES.encoder_hidden
+        == SOURCES.encoder.hidden
     )
 
 

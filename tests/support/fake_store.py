@@ -14,7 +14,7 @@ import pytest
 from resolved import config_at
 
 from core.config.identity import run_id
-from core.config.scale import DEMO, Scale, Sources
+from core.config.scale import DEMO, EncoderSource, Scale, Sources
 from core.study.grid import resolve
 from core.study.reason import Reason
 from core.study.setup import Setup
@@ -24,13 +24,10 @@ SOURCES = Sources(
     corpus_digest="c" * 8,
     corpus_rows=40_000,
     corpus_name="demo text",
-    encoder_digest="e" * 8,
-    encoder_hidden=128,
-    encoder_name="demo_bert 2x128",
     evaluation_digest="v" * 8,
     evaluation_name="demo pairs",
     transfer_digest="t" * 8,
-    encoder_masked_words=True,
+    encoders=(EncoderSource("bert-base", "e" * 8, 128, "demo_bert 2x128", masked_words=True),),
 )
 
 

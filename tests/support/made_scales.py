@@ -6,6 +6,7 @@ from dataclasses import replace
 from resolved import config_at
 
 from core.config.scale import PAPER, EncoderSource, Scale, Sources
+from core.data.sources import HIDDEN
 from core.study.setup import Setup
 from core.study.study import ENCODERS
 from studies import STUDIES
@@ -14,22 +15,17 @@ SOURCES = Sources(
     corpus_digest="corpus",
     corpus_rows=40_000,
     corpus_name="text",
-    encoder_digest="encoder",
-    encoder_hidden=128,
-    encoder_name="bert",
+    encoders=(EncoderSource("bert-base", "encoder", 128, "bert"),),
     evaluation_digest="pairs",
     evaluation_name="sets",
 )
 PAPER_SOURCES = replace(
     SOURCES,
     corpus_rows=1_000_000,
-    encoder_hidden=768,
     transfer_digest="transfer",
-    others=tuple(
-        EncoderSource(
-            stands_for=name, digest=name, hidden=1024 if name.endswith("large") else 768, name=name
-        )
-        for name in ENCODERS[1:]
+    encoders=(
+        EncoderSource("bert-base", "encoder", 768, "bert"),
+        *(EncoderSource(name, name, HIDDEN[name], name) for name in ENCODERS[1:]),
     ),
 )
 SMALL = Scale(
