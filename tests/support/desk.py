@@ -3,7 +3,6 @@ process, and what a refusal leaves."""
 
 from __future__ import annotations
 
-import atexit
 import functools
 import json
 import os
@@ -11,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import senteval_folder
 from forked import Forked
-from places import ROOT
+from places import ROOT, temporary
 from safetensors.numpy import save_file
 
 import run_study
@@ -41,9 +39,7 @@ SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six run
 @functools.cache
 def made_sets() -> Path:
     """Evaluation sets with the published counts, made once a process."""
-    place = tempfile.TemporaryDirectory(prefix="sets-")
-    atexit.register(place.cleanup)
-    return senteval_folder.build(Path(place.name))
+    return senteval_folder.build(Path(temporary("sets-").name))
 
 
 def encoder(folder: Path, **changes) -> None:

@@ -1,8 +1,8 @@
 """Runs of four steps at scale demo, and planned ones for the fake job."""
 
-import atexit
 import functools
-import tempfile
+
+from places import temporary
 
 from core.config.identity import run_id
 from core.config.methods import base
@@ -32,9 +32,7 @@ def thinned():
 @functools.cache
 def shared_cache() -> str:
     """A cache for runs of one process: to read the demo's text takes longer than four steps."""
-    place = tempfile.TemporaryDirectory(prefix="cache-")
-    atexit.register(place.cleanup)
-    return place.name
+    return temporary("cache-").name
 
 
 def run(config, execution):
