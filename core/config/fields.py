@@ -35,11 +35,8 @@ def explained(*texts: str) -> tuple[str, ...]:
     """A note for each D-number in these texts, each once, in the file's order: "D21: The code
     …"."""
     mentioned = NUMBER.findall(" ".join(texts))
-    notes = []
-    for number, sentence in explanations().items():
-        if number in mentioned:
-            notes.append(f"{number}: {sentence}")
-    return tuple(notes)
+    entries = explanations().items()
+    return tuple(f"{number}: {sentence}" for number, sentence in entries if number in mentioned)
 
 
 def fields() -> list[tuple[str, type[Section]]]:

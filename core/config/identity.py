@@ -44,15 +44,13 @@ def canonical_json(run: RunConfig) -> str:
     return f'{{"numerics":{NUMERICS},"run":{{{",".join(texts)}}}}}'
 
 
-@functools.cache  # the runs of a study share most of their sections
-def _section_text(section: Section) -> str:
-    return _text(section)
-
-
 def _text(value: Any) -> str:
     return json.dumps(
         to_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True
     )
+
+
+_section_text = functools.cache(_text)  # the runs of a study share most of their sections
 
 
 def to_plain(value: Any) -> Any:

@@ -140,12 +140,13 @@ fields_of: Callable[[Any], dict[str, Field]] = functools.cache(_fields_of)
 def _checked(field: Field, value: Any) -> Any:
     """The value of a field as its annotation wants it, or UserError naming place, value and what
     is allowed."""
-    place = field.place
     if not fits(field.hint, value):
-        raise UserError(f"{place} is {repr(value)[:80]}, but it must be {describe(field.hint)}.")
+        raise UserError(
+            f"{field.place} is {repr(value)[:80]}, but it must be {describe(field.hint)}."
+        )
     for bound in field.bounds:
         if value is not None and not bound.holds(value):
-            raise UserError(f"{place} is {value}, but it must be {bound.words}.")
+            raise UserError(f"{field.place} is {value}, but it must be {bound.words}.")
     if type(value) in (int, float) and int not in alternatives(field.hint):
         return float(value) + 0.0  # -0.0 is written otherwise, and would be another run id
     return value

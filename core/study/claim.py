@@ -285,8 +285,6 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
 
 def matches(wanted: Labels, labels: Labels) -> bool:
     """Whether a cell has these labels, None matching any."""
-    if wanted == labels:  # most have no None
-        return True
     return len(wanted) == len(labels) and all(
         want in (None, have) for want, have in zip(wanted, labels, strict=False)
     )

@@ -109,12 +109,10 @@ class Grid:
     def parts(self) -> list[Grid]:
         """The grid at each combination of the study's varied values, in order; itself if nothing
         is varied."""
-        if not self.study.varied:
-            return [self]
-        return [
-            replace(self, study=part, cells=tuple(self.of(part.cells)))
-            for part in parts(self.study)
-        ]
+        divided = []
+        for part in parts(self.study):
+            divided.append(replace(self, study=part, cells=tuple(self.of(part.cells))))
+        return divided
 
 
 def resolve(study: Study, setup: Setup) -> Grid:
@@ -146,7 +144,10 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     names_data_seed = any("seed.data" in changes for changes in naming)
     configs: tuple[RunConfig, ...] = ()
     if base is not None and unavailable is None:
-        base = _with_settings(cell, setup, base)
+        if cell.settings:
+            base = vary(base, chosen_values(base, cell.settings))
+            # of eval.transfer
+            base = vary(base, {"eval.digest": run_evaluation_digest(base, setup.sources)})
         configs = tuple([_seeded(base, names_data_seed, seed) for seed in seeds])
     return GridCell(
         cell=cell,
@@ -158,15 +159,6 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
         configs=configs,
         run_ids=tuple(map(run_id, configs)),
     )
-
-
-def _with_settings(cell: Cell, setup: Setup, run: RunConfig) -> RunConfig:
-    """The run under what `--set` and `--vary` say of the cell."""
-    if not cell.settings:
-        return run
-    run = vary(run, chosen_values(run, cell.settings))
-    # of eval.transfer
-    return vary(run, {"eval.digest": run_evaluation_digest(run, setup.sources)})
 
 
 @functools.cache  # studies share runs, and a report goes through all of them

@@ -8,6 +8,7 @@ it does not name is the profile's. Where the code had another value there, `by_p
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -42,6 +43,7 @@ AVERAGE = Metric(task="avg", title="Average of the STS test sets")
 DEVELOPMENT = Metric(task="dev", title="Development set")
 
 LONGEST_SUFFIX = 120
+FOOTNOTE = re.compile("^ *- ", re.MULTILINE)  # how each begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +267,9 @@ def study(
     printed_runs: object = None,
     metric: Metric = AVERAGE,
     reference: Labels | str | None = None,
+    caption: str,
+    claims: Iterable[Claim] = (),
+    footnotes: str = "",
     **facts: Any,
 ) -> Study:
     """The study that a file states.
@@ -273,7 +278,9 @@ def study(
     the combinations of the axes' labels but those of `without` (None: any label), each with the
     changes of its labels, and with those that `cell` makes of the labels. `printed` has the paper's
     numbers by label, axis within axis, or as a tuple in the order of the labels; `printed_runs` the
-    single runs. What `name`, `paper` and `title` leave out follows from the path of the file.
+    single runs. Each of the `footnotes` begins a line with "- "; wherever else a line ends in a
+    text, there is a blank. What `name`, `paper` and `title` leave out follows from the path of the
+    file.
 
     Of the further facts, `tasks` says that the axis named `task` runs over a scale's own test sets
     (tests) or transfer tasks (probes): `at` puts in those of the scale. `least_seeds` is how many
@@ -305,8 +312,22 @@ def study(
         cells=tuple(cells),
         metric=metric,
         reference=None if reference is None else labels_of(reference),
+        caption=in_one_line(caption),
+        claims=tuple(map(_in_lines, claims)),
+        footnotes=tuple(filter(None, map(in_one_line, re.split(FOOTNOTE, footnotes)))),
         **facts,
     )
+
+
+def in_one_line(text: str) -> str:
+    """A text with a blank for each line's end."""
+    return " ".join(text.split())
+
+
+def _in_lines(claim: Claim) -> Claim:
+    """A claim with each of its texts in one line."""
+    texts = {name: in_one_line(getattr(claim, name)) for name in ("text", "quote", "note")}
+    return replace(claim, **texts)
 
 
 def short(suffix: str) -> str:
@@ -328,7 +349,5 @@ SIMCSE = study(
     rows=Axis("method", "Method", ("SimCSE",)),
     figure=None,
     metric=Metric(task="avg", title="Average"),
-    footnotes=(
-        "A method counts as learning if it gains more than a third of what SimCSE gains here.",
-    ),
+    footnotes="A method counts as learning if it gains more than a third of what SimCSE gains here.",
 )

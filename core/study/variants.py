@@ -43,8 +43,6 @@ def varied(
         words |= _given(study, runs, words, text, text.partition("=")[2].split(","))
     chosen = sorted(f"{path}={values[0]}" for path, values in words.items() if len(values) == 1)
     axes = [Axis(path, path, values) for path, values in words.items() if len(values) > 1]
-    footnotes = (*study.footnotes, *_unchanged(words, runs))
-    study = replace(study, footnotes=footnotes)
     if chosen:
         suffix = short(",".join(chosen))
         name = f"{study.name}@{suffix}"
@@ -60,7 +58,8 @@ def varied(
                 cell = replace(cell, published=None, published_runs=())
             cells.append(replace(cell, labels=cell.labels + place, settings=stated))
         claims += [_claim_at(claim, place) for claim in study.claims]
-    study = replace(study, cells=tuple(cells))
+    footnotes = (*study.footnotes, *_unchanged(words, runs))
+    study = replace(study, cells=tuple(cells), footnotes=footnotes)
     return _with_axes(study, axes, claims) if axes else study
 
 

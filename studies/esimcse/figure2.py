@@ -19,27 +19,19 @@ STUDY = study(
             key="E-F2.1",
             text="A batch of 64 is the best for unsupervised SimCSE.",
             predicate=best("64", SIZES),
-            quote=(
-                "the optimal batch size is 64, and other settings of the batch size will lower "
-                "the performance."
-            ),
+            quote="""the optimal batch size is 64, and other settings of the batch size will lower
+                the performance.""",
             place="Section 1",
             printed="not printed",
             note="The figure's numbers are not available, and which sizes it shows is a guess.",
         ),
     ),
-    footnotes=(
-        (
-            "The paper's numbers are not available; the sizes are a guess, and the learning rate "
-            "stays at 3e-5 for all of them."
-        ),
-        (
-            "All sizes see the same sentences once: a batch twice as large has half as many "
-            "steps, and half as many development checks."
-        ),
-        (
-            "The score is that of the best of these checks on the set that is reported, so "
-            "smaller batches choose among more (D74, D76)."
-        ),
-    ),
+    footnotes="""
+        - The paper's numbers are not available; the sizes are a guess, and the learning rate stays
+          at 3e-5 for all of them.
+        - All sizes see the same sentences once: a batch twice as large has half as many steps, and
+          half as many development checks.
+        - The score is that of the best of these checks on the set that is reported, so smaller
+          batches choose among more (D74, D76).
+    """,
 )

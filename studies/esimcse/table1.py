@@ -70,13 +70,11 @@ STUDY = study(
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
             printed="not printed",
-            note=(
-                "The rows without a model's name are SimCSE's; untrained is the encoder that it "
-                "starts from. The paper shows SimCSE alone, which scores 8.5 lower on pairs of "
-                "unlike length. The two groups hold other pairs, and an untrained encoder scores "
-                "lower there, too. So the claim asks what training adds. Corrected after runs had "
-                "been seen: SimCSE's own loss was compared with 0."
-            ),
+            note="""The rows without a model's name are SimCSE's; untrained is the encoder that it
+                starts from. The paper shows SimCSE alone, which scores 8.5 lower on pairs of unlike
+                length. The two groups hold other pairs, and an untrained encoder scores lower
+                there, too. So the claim asks what training adds. Corrected after runs had been
+                seen: SimCSE's own loss was compared with 0.""",
         ),
         Claim(
             key="E1.1 (our reading)",
@@ -85,18 +83,14 @@ STUDY = study(
             quote="as the length difference increases, the performance of unsup-SimCSE gets worse.",
             place="Section 1",
             printed="not printed",
-            note=(
-                "Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing. "
-                "MoCoSE, which the paper does not name, has positive pairs of one length like "
-                "SimCSE, and no part in the claim."
-            ),
+            note="""Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing.
+                MoCoSE, which the paper does not name, has positive pairs of one length like SimCSE,
+                and no part in the claim.""",
         ),
         Claim(
             key="E1.2",
-            text=(
-                "On every test set SimCSE loses far more on pairs of unlike length than the "
-                "untrained encoder does."
-            ),
+            text="""On every test set SimCSE loses far more on pairs of unlike length than the
+                untrained encoder does.""",
             predicate=all_of(
                 *(
                     weighted(
@@ -112,18 +106,14 @@ STUDY = study(
                     for task in TASKS
                 )
             ),
-            quote=(
-                "The performance of unsup-SimCSE on sentences with similar length (≤ 3) far "
-                "exceeds the performance on sentences with a larger difference in length (> 3)."
-            ),
+            quote="""The performance of unsup-SimCSE on sentences with similar length (≤ 3) far
+                exceeds the performance on sentences with a larger difference in length (> 3).""",
             place="Section 1",
             printed="not printed",
             margin=None,
-            note=(
-                "Far is read as by more than a point on every set, which is our margin. SimCSE's "
-                "own loss is printed as 1.12 on STS13 to 12.95 on STS14. Corrected after runs had "
-                "been seen: SimCSE's own loss was compared with a point."
-            ),
+            note="""Far is read as by more than a point on every set, which is our margin. SimCSE's
+                own loss is printed as 1.12 on STS13 to 12.95 on STS14. Corrected after runs had
+                been seen: SimCSE's own loss was compared with a point.""",
         ),
         Claim(
             key="E1.3",
@@ -131,19 +121,15 @@ STUDY = study(
             printed="not printed",
             margin=0.05,
             predicate=of_metric(greater(LIKE, (f"ESimCSE, {LIKE[0]}", LIKE[1])), EXCESS),
-            quote=(
-                "would tend to consider that sentences of the same or similar length are more "
-                "similar in semantics. Through statistical observations, we find that "
-                "unsup-SimCSE does have such a problem."
-            ),
+            quote="""would tend to consider that sentences of the same or similar length are more
+                similar in semantics. Through statistical observations, we find that unsup-SimCSE
+                does have such a problem.""",
             place="Abstract",
-            note=(
-                "Compared is how much higher a pair that differs by at most 3 words is rated than "
-                "another pair of the same gold score, in SDs of the set's cosines, mean of the "
-                "test sets. E1.1 and E1.2 ask how well such pairs are ordered; this asks in which "
-                "direction they are misjudged, which the paper never measures. The margin, a "
-                "twentieth of an SD, is ours."
-            ),
+            note="""Compared is how much higher a pair that differs by at most 3 words is rated than
+                another pair of the same gold score, in SDs of the set's cosines, mean of the test
+                sets. E1.1 and E1.2 ask how well such pairs are ordered; this asks in which
+                direction they are misjudged, which the paper never measures. The margin, a
+                twentieth of an SD, is ours.""",
         ),
         Claim(
             key="E1.4",
@@ -151,34 +137,24 @@ STUDY = study(
             printed="not printed",
             margin=0.05,
             predicate=above(LIKE, 0.0, LEARNT),
-            quote=(
-                "due to such a difference, the semantic similarity model trained with these pairs "
-                "can be biased, which probably considers that two sentences of the same or "
-                "similar lengths are more similar in semantics."
-            ),
+            quote="""due to such a difference, the semantic similarity model trained with these
+                pairs can be biased, which probably considers that two sentences of the same or
+                similar lengths are more similar in semantics.""",
             place="Section 1",
-            note=(
-                "The number is that of E1.3 at SimCSE's selected checkpoint, less that of the "
-                "[CLS] of the encoder that SimCSE starts from. Our reading: the paper compares "
-                "with no untrained encoder. It blames the training pairs, with can and probably; "
-                "what it has in mind may as well be E1.3. The margin is ours."
-            ),
+            note="""The number is that of E1.3 at SimCSE's selected checkpoint, less that of the
+                [CLS] of the encoder that SimCSE starts from. Our reading: the paper compares with
+                no untrained encoder. It blames the training pairs, with can and probably; what it
+                has in mind may as well be E1.3. The margin is ours.""",
         ),
     ),
-    footnotes=(
-        (
-            "That length is counted in blank-separated words, and that a set's subsets are taken "
-            "together, is a guess."
-        ),
-        (
-            "The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which "
-            "public reruns put up to three points lower (D81)."
-        ),
-        (
-            "The two groups hold different pairs: a lower score on one may be the pairs' doing, "
-            "not the model's. The other rows, which are ours, score the same pairs. What SimCSE "
-            "loses beyond the untrained encoder, training adds. What it loses beyond ESimCSE, "
-            "whose positive pairs differ in length, is a bias of its own."
-        ),
-    ),
+    footnotes="""
+        - That length is counted in blank-separated words, and that a set's subsets are taken
+          together, is a guess.
+        - The paper scored the published SimCSE checkpoint; here SimCSE is trained anew, which
+          public reruns put up to three points lower (D81).
+        - The two groups hold different pairs: a lower score on one may be the pairs' doing, not the
+          model's. The other rows, which are ours, score the same pairs. What SimCSE loses beyond
+          the untrained encoder, training adds. What it loses beyond ESimCSE, whose positive pairs
+          differ in length, is a bias of its own.
+    """,
 )

@@ -42,10 +42,8 @@ STUDY = study(
             predicate=greater(WORD, NONE),
             quote="word repetition can also bring a good improvement",
             place="Section 5.3",
-            note=(
-                "The row has the momentum queue, too, and none has not. Good is not read as a "
-                "size: any gain counts; as printed 1.95."
-            ),
+            note="""The row has the momentum queue, too, and none has not. Good is not read as a
+                size: any gain counts; as printed 1.95.""",
         ),
         Claim(
             key="E10.3",
@@ -69,39 +67,25 @@ STUDY = study(
             key="E10.5",
             text="The finer the repetition, the less a sentence's length matters.",
             predicate=of_metric(all_of(greater(NONE, WORD), greater(WORD, SUBWORD)), GAP),
-            quote=(
-                "more fine-grained repetition can better alleviate the bias brought by the length "
-                "difference of positive pairs."
-            ),
+            quote="""more fine-grained repetition can better alleviate the bias brought by the
+                length difference of positive pairs.""",
             place="Section 5.3",
             printed="not printed",
-            note=(
-                "The loss is the score on test pairs that differ by at most 3 words minus that on "
-                "the other pairs, mean of the sets."
-            ),
+            note="""The loss is the score on test pairs that differ by at most 3 words minus that on
+                the other pairs, mean of the sets.""",
         ),
     ),
-    footnotes=(
-        (
-            "none is SimCSE; every other row has the momentum queue too, so that they differ from "
-            "it by more than the lengthening. The queue alone is printed at 83.98 (Table 6): "
-            "stop-words and [MASK] lie below it, words 0.42 above."
-        ),
-        (
-            "Words, stop-words and [MASK] are added before tokenisation, and the sentence is cut "
-            "at 32 tokens after it, so that a long one loses its end and becomes no longer; "
-            "sub-words are added behind the cut (D62). A row of deviations-esimcse cuts those, "
-            "too. Under repaired and released positions leave out the last word, as the code does "
-            "(D63)."
-        ),
-        (
-            "The released code cannot insert stop-words or [MASK] (D72): where they go, and which "
-            "stop-words, is a guess from the paper's text."
-        ),
-        (
-            "The score is that of the best of many development checks on the set that is "
-            "reported, as in the paper (D74, D76); its sub-word row is the released run of seed "
-            "42."
-        ),
-    ),
+    footnotes="""
+        - none is SimCSE; every other row has the momentum queue too, so that they differ from it by
+          more than the lengthening. The queue alone is printed at 83.98 (Table 6): stop-words and
+          [MASK] lie below it, words 0.42 above.
+        - Words, stop-words and [MASK] are added before tokenisation, and the sentence is cut at 32
+          tokens after it, so that a long one loses its end and becomes no longer; sub-words are
+          added behind the cut (D62). A row of deviations-esimcse cuts those, too. Under repaired
+          and released positions leave out the last word, as the code does (D63).
+        - The released code cannot insert stop-words or [MASK] (D72): where they go, and which
+          stop-words, is a guess from the paper's text.
+        - The score is that of the best of many development checks on the set that is reported, as
+          in the paper (D74, D76); its sub-word row is the released run of seed 42.
+    """,
 )

@@ -34,42 +34,31 @@ STUDY = study(
     claims=(
         Claim(
             key="E2.1",
-            text=(
-                "Repeating a word changes the similarity less than inserting or deleting one does."
-            ),
+            text="""Repeating a word changes the similarity less than inserting or deleting one
+                does.""",
             predicate=each_above(KEPT, LOST),
             untrained=each_above(
                 [UNTRAINED[kept] for kept in KEPT], [UNTRAINED[lost] for lost in LOST]
             ),
-            quote=(
-                "Both deviate far from the meaning of the original sentence. […] Both keep the "
-                "meaning of the original sentence quite well."
-            ),
+            quote="""Both deviate far from the meaning of the original sentence. […] Both keep the
+                meaning of the original sentence quite well.""",
             place="Section 1",
             margin=0.05,
-            note=(
-                "The paper shows one sentence. Support speaks of the sign, however small; the "
-                "margin of 0.05 in cosine is for a sign that cannot be told. Where the untrained "
-                "encoder shows all four signs, too, the claim has no verdict. That rule was added "
-                "after runs had been seen."
-            ),
+            note="""The paper shows one sentence. Support speaks of the sign, however small; the
+                margin of 0.05 in cosine is for a sign that cannot be told. Where the untrained
+                encoder shows all four signs, too, the claim has no verdict. That rule was added
+                after runs had been seen.""",
         ),
     ),
-    footnotes=(
-        (
-            "Cosines, not Spearman. The paper shows one sentence; ours are means over sentences "
-            "of the development set."
-        ),
-        (
-            "An edit here is of one word or sub-word, whatever the sentence's length; the paper's "
-            "example has four words inserted, three deleted, and three or five repeated. Larger "
-            "edits may differ by more."
-        ),
-        (
-            "The paper's second example of a repetition stands in the row repetition 2, where "
-            "ours repeats a sub-word; the pairing is a guess."
-        ),
-        "In the text at hand the paper's deletion row shows an unchanged sentence (D75).",
-        "The paper used the published SimCSE checkpoint; here SimCSE is trained anew (D81).",
-    ),
+    footnotes="""
+        - Cosines, not Spearman. The paper shows one sentence; ours are means over sentences of the
+          development set.
+        - An edit here is of one word or sub-word, whatever the sentence's length; the paper's
+          example has four words inserted, three deleted, and three or five repeated. Larger edits
+          may differ by more.
+        - The paper's second example of a repetition stands in the row repetition 2, where ours
+          repeats a sub-word; the pairing is a guess.
+        - In the text at hand the paper's deletion row shows an unchanged sentence (D75).
+        - The paper used the published SimCSE checkpoint; here SimCSE is trained anew (D81).
+    """,
 )

@@ -34,12 +34,9 @@ STUDY = study(
     metric=Metric(task="dev", title="Pairs", quantity="pairs", checkpoint="data"),
     figure=None,
     tasks="tests",
-    footnotes=(
-        (
-            "Counts, not scores: every run counts the pairs that it reads, and any seed gives the "
-            "same."
-        ),
-        "A nought is a split that the set does not have; nothing is counted there.",
-        "The paper prints SICK15 for STS15 (D75); STS13 is without its SMT subset (D80).",
-    ),
+    footnotes="""
+        - Counts, not scores: every run counts the pairs that it reads, and any seed gives the same.
+        - A nought is a split that the set does not have; nothing is counted there.
+        - The paper prints SICK15 for STS15 (D75); STS13 is without its SMT subset (D80).
+    """,
 )

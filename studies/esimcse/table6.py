@@ -34,15 +34,11 @@ STUDY = study(
     claims=(
         Claim(
             key="E6.1",
-            text=(
-                "On the development set repetition alone and the momentum queue alone each "
-                "improve on SimCSE."
-            ),
+            text="""On the development set repetition alone and the momentum queue alone each
+                improve on SimCSE.""",
             predicate=each_above([REPETITION, QUEUE], [BASELINE]),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements "
-                "to unsup-SimCSE."
-            ),
+            quote="""either word repetition or momentum contrast can bring substantial improvements
+                to unsup-SimCSE.""",
             place="Section 4.3",
             margin=min(REPETITION_GAINS, QUEUE_GAINS) / 2,
             note="The margin is half of the smaller printed gain.",
@@ -51,34 +47,27 @@ STUDY = study(
             key="E6.2",
             text="On the development set both together are better than either alone.",
             predicate=best(BOTH, [REPETITION, QUEUE]),
-            quote=(
-                "these two modifications can be superimposed (ESimCSE) to get further improvements."
-            ),
+            quote="""these two modifications can be superimposed (ESimCSE) to get further
+                improvements.""",
             place="Section 4.3",
             margin=BOTH_GAINS / 2,
             note="The margin is half of the smaller printed gain.",
         ),
         Claim(
             key="E6.3",
-            text=(
-                "On the development set repetition alone gains 1.64 and the momentum queue alone "
-                "1.53."
-            ),
+            text="""On the development set repetition alone gains 1.64 and the momentum queue alone
+                1.53.""",
             predicate=all_of(
                 gains(REPETITION, BASELINE, REPETITION_GAINS, REPETITION_GAINS / 2),
                 gains(QUEUE, BASELINE, QUEUE_GAINS, QUEUE_GAINS / 2),
             ),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements "
-                "to unsup-SimCSE."
-            ),
+            quote="""either word repetition or momentum contrast can bring substantial improvements
+                to unsup-SimCSE.""",
             place="Section 4.3",
             margin=None,
-            note=(
-                "The sentence has no numbers; the gains are the table's own. As printed is read "
-                "as nearer to the printed gain than to none: within half of it, which is our "
-                "margin."
-            ),
+            note="""The sentence has no numbers; the gains are the table's own. As printed is read
+                as nearer to the printed gain than to none: within half of it, which is our
+                margin.""",
         ),
         Claim(
             key="E6.4",
@@ -89,23 +78,17 @@ STUDY = study(
             printed="not printed",
             margin=None,
             gate="none",
-            note=(
-                "The keys are read as reused, not as free: the momentum encoder's own pass is in "
-                "the step. Encoding 160 more sentences beside 2 × 64 is counted as a forward pass "
-                "alone, a third of their cost with gradient: 1.42 times SimCSE's step, which is "
-                "our bound."
-            ),
+            note="""The keys are read as reused, not as free: the momentum encoder's own pass is in
+                the step. Encoding 160 more sentences beside 2 × 64 is counted as a forward pass
+                alone, a third of their cost with gradient: 1.42 times SimCSE's step, which is our
+                bound.""",
         ),
     ),
-    footnotes=(
-        "That the single components keep a repetition rate of 0.32 and a queue of 160 is a guess.",
-        (
-            "The row +word repetition repeats sub-words, as the method does by default; for words "
-            "see Table 10, which has the queue too."
-        ),
-        (
-            "The score is that of the best of many development checks on the set that is "
-            "reported, as in the paper (D74, D76); its last row is the released run of seed 42."
-        ),
-    ),
+    footnotes="""
+        - That the single components keep a repetition rate of 0.32 and a queue of 160 is a guess.
+        - The row +word repetition repeats sub-words, as the method does by default; for words see
+          Table 10, which has the queue too.
+        - The score is that of the best of many development checks on the set that is reported, as
+          in the paper (D74, D76); its last row is the released run of seed 42.
+    """,
 )

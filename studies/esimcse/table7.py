@@ -38,15 +38,11 @@ STUDY = study(
     claims=(
         Claim(
             key="E7.1",
-            text=(
-                "On average over the test sets repetition alone and the momentum queue alone each "
-                "improve on SimCSE."
-            ),
+            text="""On average over the test sets repetition alone and the momentum queue alone each
+                improve on SimCSE.""",
             predicate=each_above([(REPETITION, "avg"), (QUEUE, "avg")], [(BASELINE, "avg")]),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements "
-                "to unsup-SimCSE."
-            ),
+            quote="""either word repetition or momentum contrast can bring substantial improvements
+                to unsup-SimCSE.""",
             place="Section 4.3",
             margin=min(REPETITION_GAINS, QUEUE_GAINS) / 2,
             note="The margin is half of the smaller printed gain.",
@@ -55,44 +51,35 @@ STUDY = study(
             key="E7.2",
             text="On average over the test sets both together are better than either alone.",
             predicate=best((BOTH, "avg"), [(REPETITION, "avg"), (QUEUE, "avg")]),
-            quote=(
-                "these two modifications can be superimposed (ESimCSE) to get further improvements."
-            ),
+            quote="""these two modifications can be superimposed (ESimCSE) to get further
+                improvements.""",
             place="Section 4.3",
             margin=BOTH_GAINS / 2,
             note="The margin is half of the smaller printed gain.",
         ),
         Claim(
             key="E7.3",
-            text=(
-                "On average over the test sets repetition alone gains 1.18 and the momentum queue "
-                "alone 1.29."
-            ),
+            text="""On average over the test sets repetition alone gains 1.18 and the momentum queue
+                alone 1.29.""",
             predicate=all_of(
                 gains(
                     (REPETITION, "avg"), (BASELINE, "avg"), REPETITION_GAINS, REPETITION_GAINS / 2
                 ),
                 gains((QUEUE, "avg"), (BASELINE, "avg"), QUEUE_GAINS, QUEUE_GAINS / 2),
             ),
-            quote=(
-                "either word repetition or momentum contrast can bring substantial improvements "
-                "to unsup-SimCSE."
-            ),
+            quote="""either word repetition or momentum contrast can bring substantial improvements
+                to unsup-SimCSE.""",
             place="Section 4.3",
             margin=None,
-            note=(
-                "The gains are those of Table 7. As printed is read as nearer to the printed gain "
-                "than to none: within half of it, which is our margin."
-            ),
+            note="""The gains are those of Table 7. As printed is read as nearer to the printed gain
+                than to none: within half of it, which is our margin.""",
         ),
     ),
-    footnotes=(
-        "That the single components keep a repetition rate of 0.32 and a queue of 160 is a guess.",
-        "The row +word repetition repeats sub-words, as the method does by default.",
-        (
-            "SimCSE's row is of its published checkpoint (D81), the last one the released run of "
-            "seed 42."
-        ),
-        "The paper prints SICK15 for STS15 (D75).",
-    ),
+    footnotes="""
+        - That the single components keep a repetition rate of 0.32 and a queue of 160 is a guess.
+        - The row +word repetition repeats sub-words, as the method does by default.
+        - SimCSE's row is of its published checkpoint (D81), the last one the released run of seed
+          42.
+        - The paper prints SICK15 for STS15 (D75).
+    """,
 )

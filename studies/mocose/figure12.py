@@ -28,15 +28,11 @@ STUDY = study(
     metric=AVERAGE,
     figure=FigureSpec(x="initial_vectors"),
     reference="1024",
-    footnotes=(
-        (
-            "All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the "
-            "others are a quarter, half and all. The table lacks 128, whose runs in the figure "
-            "have a mean of 49.07. The claims are Table 7's."
-        ),
-        (
-            "Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a "
-            "guess). The preprint numbers this figure 13 (D51)."
-        ),
-    ),
+    footnotes="""
+        - All but 128 are Table 7's column 4096, the same runs: 1 is its row none, and the others
+          are a quarter, half and all. The table lacks 128, whose runs in the figure have a mean of
+          49.07. The claims are Table 7's.
+        - Decay 0.85 and batch 64 are those of Table 7; the rest is the standard setting (a guess).
+          The preprint numbers this figure 13 (D51).
+    """,
 )

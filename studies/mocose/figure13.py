@@ -41,10 +41,8 @@ STUDY = study(
             predicate=any_of(
                 *(best(mtd, [other for other in MTD if other not in AROUND]) for mtd in AROUND)
             ),
-            quote=(
-                "we observe the best model performance in MoCoSE-BERT-large within the "
-                "appropriate Maximum Traceable Distance range (around 22)."
-            ),
+            quote="""we observe the best model performance in MoCoSE-BERT-large within the
+                appropriate Maximum Traceable Distance range (around 22).""",
             place="Appendix A.11",
             note="One of 22 and 22.67 is above every other; which of the two is meant is not said.",
         ),
@@ -53,28 +51,20 @@ STUDY = study(
             text="On BERT-large, too, the longest queue is below the best.",
             printed="not printed",
             predicate=mean_above(AROUND, ["45"]),
-            quote=(
-                "even on BERT-large, the longer queue sizes do not improve the model performance "
-                "indefinitely."
-            ),
+            quote="""even on BERT-large, the longer queue sizes do not improve the model performance
+                indefinitely.""",
             place="Appendix A.11",
-            note=(
-                "Not indefinitely is read as: the longest is below the best. A level that is "
-                "merely kept would be true to the sentence, and is equivalent here. 45 has the "
-                "longest queue, 800, and another decay, too."
-            ),
+            note="""Not indefinitely is read as: the longest is below the best. A level that is
+                merely kept would be true to the sentence, and is equivalent here. 45 has the
+                longest queue, 800, and another decay, too.""",
         ),
     ),
-    footnotes=(
-        (
-            "The figure's values are not available. Appendix A.11 varies \"batch size and queue "
-            "size\"; here the batch is Section 4.1's 32 for large models, and decays, queues and "
-            "128 initial vectors that make up the figure's range of 5 to 45 are a guess."
-        ),
-        (
-            "Under repaired and released the schedule of the decay rises to 1 and falls again at "
-            "batch 32 (D2), so that the MTD, which takes its start, says little."
-        ),
-        "The preprint numbers this figure 12 (D51).",
-    ),
+    footnotes="""
+        - The figure's values are not available. Appendix A.11 varies "batch size and queue size";
+          here the batch is Section 4.1's 32 for large models, and decays, queues and 128 initial
+          vectors that make up the figure's range of 5 to 45 are a guess.
+        - Under repaired and released the schedule of the decay rises to 1 and falls again at batch
+          32 (D2), so that the MTD, which takes its start, says little.
+        - The preprint numbers this figure 12 (D51).
+    """,
 )

@@ -44,10 +44,8 @@ STUDY = study(
             predicate=best((None, "14.67"), ((None, "5"), (None, "21"))),
             quote="the historical information used should be not too old and not too new",
             place="Section 5.7",
-            note=(
-                "The paper names 14.67; that the ends of what it tried are too new and too old is "
-                "our reading. As printed 0.20 and 0.79 above."
-            ),
+            note="""The paper names 14.67; that the ends of what it tried are too new and too old is
+                our reading. As printed 0.20 and 0.79 above.""",
         ),
         Claim(
             key="F2.3",
@@ -59,29 +57,19 @@ STUDY = study(
             ),
             quote="SimCSE does not obtain improvement as the batch size increases",
             place="Section 1",
-            note=(
-                "An equivalence claim: no gain of a point, which is our margin; a flat row "
-                "supports it."
-            ),
+            note="""An equivalence claim: no gain of a point, which is our margin; a flat row
+                supports it.""",
         ),
     ),
-    footnotes=(
-        (
-            "The paper's line is the mean of the cells here, which are read off Figure 3 (± "
-            "0.02): three runs each."
-        ),
-        (
-            "Decay and queue are inferred from the MTD; 128 initial vectors are derived for batch "
-            "64 and a guess otherwise, and never more than the queue holds."
-        ),
-        (
-            "The MTD is nominal: it takes the decay where it starts, which is constant under "
-            "paper alone (D3), and its first term is a mean age and no maximum (D4)."
-        ),
-        (
-            "SimCSE has no queue and no target branch. The paper draws it at 0 by convention "
-            "(D4); it is drawn first here, on no scale. The paper's number is of batch 64; 128 "
-            "and 256, at the same learning rate, are what its introduction speaks of."
-        ),
-    ),
+    footnotes="""
+        - The paper's line is the mean of the cells here, which are read off Figure 3 (± 0.02):
+          three runs each.
+        - Decay and queue are inferred from the MTD; 128 initial vectors are derived for batch 64
+          and a guess otherwise, and never more than the queue holds.
+        - The MTD is nominal: it takes the decay where it starts, which is constant under paper
+          alone (D3), and its first term is a mean age and no maximum (D4).
+        - SimCSE has no queue and no target branch. The paper draws it at 0 by convention (D4); it
+          is drawn first here, on no scale. The paper's number is of batch 64; 128 and 256, at the
+          same learning rate, are what its introduction speaks of.
+    """,
 )

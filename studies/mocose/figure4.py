@@ -51,16 +51,12 @@ STUDY = study(
                 ),
                 SUM,
             ),
-            quote=(
-                "the increase and decrease of MTD is a considering result of uniformity and "
-                "alignment moving away from their optimal combination region."
-            ),
+            quote="""the increase and decrease of MTD is a considering result of uniformity and
+                alignment moving away from their optimal combination region.""",
             place="Section 5.7",
-            note=(
-                "The paper measures the distance of the two from a point that it does not give. "
-                "The sum of both orders cells as their L1 distance does from any point that lies "
-                "below them. Range and margin, 0.1 in the unit of the sum, are ours."
-            ),
+            note="""The paper measures the distance of the two from a point that it does not give.
+                The sum of both orders cells as their L1 distance does from any point that lies
+                below them. Range and margin, 0.1 in the unit of the sum, are ours.""",
         ),
         Claim(
             key="F4.2",
@@ -68,29 +64,20 @@ STUDY = study(
             printed="not printed",
             margin=None,
             predicate=of_metric(differ([("alignment", mtd) for mtd in MTD], by=0.1), SUM),
-            quote=(
-                "changes in MTD reflects in the performance of uniformity and alignment of the "
-                "learned text embedding."
-            ),
+            quote="""changes in MTD reflects in the performance of uniformity and alignment of the
+                learned text embedding.""",
             place="Section 1",
             note="The margin, in the unit of the sum, is ours. Which MTD is best is F4.1.",
         ),
     ),
-    footnotes=(
-        (
-            "The figure's values are not available. The printed numbers are the notebook's, for "
-            "single runs at batch 256; that the figure has that batch size is a guess, and so are "
-            "128 initial vectors."
-        ),
-        (
-            "Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive "
-            "pairs; uniformity is of the distinct sentences."
-        ),
-        (
-            "By batches: the notebook's way, means over batches of 64 pairs in file order, "
-            "uniformity of first sentences only (D43); it cuts sentences at 32 tokens, which is "
-            "not done here."
-        ),
-        "Values are on their own scales, not times 100.",
-    ),
+    footnotes="""
+        - The figure's values are not available. The printed numbers are the notebook's, for single
+          runs at batch 256; that the figure has that batch size is a guess, and so are 128 initial
+          vectors.
+        - Alignment is over STS-B pairs with gold above 4, a guess for the paper's positive pairs;
+          uniformity is of the distinct sentences.
+        - By batches: the notebook's way, means over batches of 64 pairs in file order, uniformity
+          of first sentences only (D43); it cuts sentences at 32 tokens, which is not done here.
+        - Values are on their own scales, not times 100.
+    """,
 )

@@ -51,22 +51,17 @@ STUDY = study(
     claims=(
         Claim(
             key="F7.1",
-            text=(
-                "MoCoSE's singular values fall more slowly than SimCSE's, as shares of the largest."
-            ),
+            text="""MoCoSE's singular values fall more slowly than SimCSE's, as shares of the
+                largest.""",
             printed="not printed",
             margin=0.02,
             predicate=all_of(*(greater(("MoCoSE", share), ("SimCSE", share)) for share in SHARES)),
-            quote=(
-                "our method is able to alleviate the rapid decline of singular values compared to "
-                "other methods"
-            ),
+            quote="""our method is able to alleviate the rapid decline of singular values compared
+                to other methods""",
             place="Appendix A.4",
-            note=(
-                "One of two readings: as shares, so that lengths of vectors cancel out; the "
-                "margin is a share of 0.02. The figure has 0.26 against 0.27 and 0.13 against "
-                "0.15, each ± 0.03, which decides nothing. The other is F7.1 (levels)."
-            ),
+            note="""One of two readings: as shares, so that lengths of vectors cancel out; the
+                margin is a share of 0.02. The figure has 0.26 against 0.27 and 0.13 against 0.15,
+                each ± 0.03, which decides nothing. The other is F7.1 (levels).""",
         ),
         Claim(
             key="F7.1 (levels)",
@@ -75,15 +70,11 @@ STUDY = study(
             margin=None,
             read_to=READ_TO,
             predicate=all_of(*(greater(("MoCoSE", level), ("SimCSE", level)) for level in LEVELS)),
-            quote=(
-                "our method is able to alleviate the rapid decline of singular values compared to "
-                "other methods"
-            ),
+            quote="""our method is able to alleviate the rapid decline of singular values compared
+                to other methods""",
             place="Appendix A.4",
-            note=(
-                "As the figure shows it, in absolute values: 57 against 43 and 28 against 24. "
-                "Each is read to ± 5, so the second is open. Longer vectors alone would do it."
-            ),
+            note="""As the figure shows it, in absolute values: 57 against 43 and 28 against 24.
+                Each is read to ± 5, so the second is open. Longer vectors alone would do it.""",
         ),
         Claim(
             key="F7.2",
@@ -91,22 +82,16 @@ STUDY = study(
             printed="not printed",
             margin=0.02,
             predicate=all_of(*(greater(("MoCoSE", share), (UNTRAINED, share)) for share in SHARES)),
-            quote=(
-                "our method is able to alleviate the rapid decline of singular values compared to "
-                "other methods"
-            ),
+            quote="""our method is able to alleviate the rapid decline of singular values compared
+                to other methods""",
             place="Appendix A.4",
-            note=(
-                "Shares of the largest; the margin is a share of 0.02. By eye 0.26 against 0.03 "
-                "at index 50 and 0.13 against 0.02 at 100."
-            ),
+            note="""Shares of the largest; the margin is a share of 0.02. By eye 0.26 against 0.03
+                at index 50 and 0.13 against 0.02 at 100.""",
         ),
         Claim(
             key="F7.3",
-            text=(
-                "MoCoSE's vectors are more isotropic than SimCSE's and those of BERT without "
-                "training."
-            ),
+            text="""MoCoSE's vectors are more isotropic than SimCSE's and those of BERT without
+                training.""",
             printed="not printed",
             margin=5.0,
             predicate=best(
@@ -115,26 +100,20 @@ STUDY = study(
             ),
             quote="our model is able to make the sentence embedding more isotropic.",
             place="Appendix A.4",
-            note=(
-                "Isotropic is read as spread over many directions: the exponential of the entropy "
-                "of the shares of variance, the squared singular values of the centred unit "
-                "vectors. The margin of 5 is ours."
-            ),
+            note="""Isotropic is read as spread over many directions: the exponential of the entropy
+                of the shares of variance, the squared singular values of the centred unit vectors.
+                The margin of 5 is ours.""",
         ),
     ),
-    footnotes=(
-        (
-            "Which sentences the paper took and whether it centred their vectors is not said; "
-            "ours are those of the development set, not centred: a guess. Levels do not compare "
-            "between numbers of sentences."
-        ),
-        (
-            "The paper's numbers are read off by eye (± 5), which leaves the shares undecided "
-            "between MoCoSE and SimCSE: 0.26 against 0.27 at index 50 and 0.13 against 0.15 at "
-            "100, each ± 0.03; BERT has 0.03 and 0.02."
-        ),
-        "BERT is the encoder before training, its [CLS].",
-        "Indices are of 768, and keep their ratio to the width of another encoder.",
-        "The models are Table 1's.",
-    ),
+    footnotes="""
+        - Which sentences the paper took and whether it centred their vectors is not said; ours are
+          those of the development set, not centred: a guess. Levels do not compare between numbers
+          of sentences.
+        - The paper's numbers are read off by eye (± 5), which leaves the shares undecided between
+          MoCoSE and SimCSE: 0.26 against 0.27 at index 50 and 0.13 against 0.15 at 100, each ±
+          0.03; BERT has 0.03 and 0.02.
+        - BERT is the encoder before training, its [CLS].
+        - Indices are of 768, and keep their ratio to the width of another encoder.
+        - The models are Table 1's.
+    """,
 )

@@ -80,10 +80,8 @@ STUDY = study(
             ),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
-            note=(
-                "As printed: development accuracy of the one against test accuracy of the other. "
-                "A point is our reading of on a par."
-            ),
+            note="""As printed: development accuracy of the one against test accuracy of the other.
+                A point is our reading of on a par.""",
         ),
         Claim(
             key="T2.1 (test)",
@@ -99,10 +97,8 @@ STUDY = study(
         ),
         Claim(
             key="T2.2",
-            text=(
-                "MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer "
-                "tasks."
-            ),
+            text="""MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer
+                tasks.""",
             predicate=at_least(
                 4,
                 [
@@ -114,16 +110,13 @@ STUDY = study(
             ),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
-            note=(
-                "Most is read as four of seven at least; as printed five, with unlike splits (D42)."
-            ),
+            note="""Most is read as four of seven at least; as printed five, with unlike splits
+                (D42).""",
         ),
         Claim(
             key="T2.2 (test)",
-            text=(
-                "MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer "
-                "tasks, all on the test split."
-            ),
+            text="""MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer
+                tasks, all on the test split.""",
             printed="not printed",
             predicate=at_least(
                 4,
@@ -150,17 +143,13 @@ STUDY = study(
             ),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",
-            note=(
-                "As printed, with unlike splits (D42), and asked of what a bert-base alone can "
-                "answer: two of three. Of all six other base rows it is printed above five."
-            ),
+            note="""As printed, with unlike splits (D42), and asked of what a bert-base alone can
+                answer: two of three. Of all six other base rows it is printed above five.""",
         ),
         Claim(
             key="T2.3 (test)",
-            text=(
-                "MoCoSE on BERT-base outperforms most of the earlier methods, all on the test "
-                "split."
-            ),
+            text="""MoCoSE on BERT-base outperforms most of the earlier methods, all on the test
+                split.""",
             printed="not printed",
             predicate=at_least(
                 2,
@@ -171,10 +160,8 @@ STUDY = study(
             ),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",
-            note=(
-                "The claim like for like. Whether a method has learnt is judged by its STS "
-                "scores, not by these accuracies."
-            ),
+            note="""The claim like for like. Whether a method has learnt is judged by its STS
+                scores, not by these accuracies.""",
         ),
         Claim(
             key="T2.4",
@@ -185,29 +172,19 @@ STUDY = study(
             ),
             quote="MoCoSE remains at a comparable level with the SimCSE.",
             place="Table 2's caption",
-            note=(
-                "A point is our reading of comparable; the splits are unlike (D42). The base "
-                "model is T2.1, which is another sentence."
-            ),
+            note="""A point is our reading of comparable; the splits are unlike (D42). The base
+                model is T2.1, which is another sentence.""",
         ),
     ),
-    footnotes=(
-        (
-            "The paper's MoCoSE rows are development accuracies, all other rows test accuracies: "
-            "its TREC values are no multiples of 1/500 (D42)."
-        ),
-        (
-            "Each row is one run. 128 initial vectors are uncertain (D16); decay and initial "
-            "vectors of the large model are a guess."
-        ),
-        (
-            "The printed average of the averaged BERT embeddings is 84.94, that of its tasks "
-            "84.95 (D50)."
-        ),
-        (
-            "The rows of the untrained encoder need no training: any run of bert-base that scores "
-            "transfer tasks holds them. The printed average is that of Reimers and Gurevych, the "
-            "mean of the last layer. GloVe and Skip-thought are other papers' and are not run."
-        ),
-    ),
+    footnotes="""
+        - The paper's MoCoSE rows are development accuracies, all other rows test accuracies: its
+          TREC values are no multiples of 1/500 (D42).
+        - Each row is one run. 128 initial vectors are uncertain (D16); decay and initial vectors of
+          the large model are a guess.
+        - The printed average of the averaged BERT embeddings is 84.94, that of its tasks 84.95
+          (D50).
+        - The rows of the untrained encoder need no training: any run of bert-base that scores
+          transfer tasks holds them. The printed average is that of Reimers and Gurevych, the mean
+          of the last layer. GloVe and Skip-thought are other papers' and are not run.
+    """,
 )

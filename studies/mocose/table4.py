@@ -37,10 +37,8 @@ STUDY = study(
             key="T4.1",
             text="One projection layer with two predictor layers is best.",
             predicate=best(("1", "2"), [(a, b) for a in PRINTED for b in PREDICTOR]),
-            quote=(
-                "the best results are obtained when the projection is 1 layer and the prediction "
-                "has 2 layers."
-            ),
+            quote="""the best results are obtained when the projection is 1 layer and the prediction
+                has 2 layers.""",
             place="Section 5.2",
             note="As printed by 0.15 over one predictor layer.",
         ),
@@ -61,15 +59,11 @@ STUDY = study(
                     for depth in PREDICTOR
                 )
             ),
-            quote=(
-                "the best results are obtained when the projection is 1 layer and the prediction "
-                "has 2 layers."
-            ),
+            quote="""the best results are obtained when the projection is 1 layer and the prediction
+                has 2 layers.""",
             place="Section 5.2",
-            note=(
-                "The paper says that 1/2 is best; that one layer is better at every depth of the "
-                "predictor is our reading of it."
-            ),
+            note="""The paper says that 1/2 is best; that one layer is better at every depth of the
+                predictor is our reading of it.""",
         ),
         Claim(
             key="T4.4",
@@ -77,31 +71,22 @@ STUDY = study(
             printed="not printed",
             margin=0.1,
             predicate=of_metric(greater(("1", ADDED), ("1", "2")), UNIFORMITY),
-            quote=(
-                "both the queue and the prediction layer of the upper branch serves to disperse "
-                "the output feature of the upper and lower branches, thus ensuring that the "
-                "contrastive loss obtains features with sufficient uniformity."
-            ),
+            quote="""both the queue and the prediction layer of the upper branch serves to disperse
+                the output feature of the upper and lower branches, thus ensuring that the
+                contrastive loss obtains features with sufficient uniformity.""",
             place="Section 3",
-            note=(
-                "The sentence is of the features that the loss sees; ours are the sentence "
-                "vectors, which is our reading. The margin, in the unit of uniformity, is ours, "
-                "as in F4.1. Less is better. No row is without the queue."
-            ),
+            note="""The sentence is of the features that the loss sees; ours are the sentence
+                vectors, which is our reading. The margin, in the unit of uniformity, is ours, as in
+                F4.1. Less is better. No row is without the queue.""",
         ),
     ),
-    footnotes=(
-        (
-            "What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial "
-            "vectors, decay 0.85) is a guess. Section 4.1 would have the decay rise from 0.75 to "
-            "0.95 (D2)."
-        ),
-        (
-            "The released code cannot build two or more projection layers, so half of the table "
-            "was made with other code. Here each further layer is Linear, LayerNorm and dropout "
-            "of the encoder's width, in front of the last one: a guess (D12)."
-        ),
-        "The column without predictor is ours: the paper prints none at its usual decay.",
-        "Without projection layers the contrastive space has the width of the encoder.",
-    ),
+    footnotes="""
+        - What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors,
+          decay 0.85) is a guess. Section 4.1 would have the decay rise from 0.75 to 0.95 (D2).
+        - The released code cannot build two or more projection layers, so half of the table was
+          made with other code. Here each further layer is Linear, LayerNorm and dropout of the
+          encoder's width, in front of the last one: a guess (D12).
+        - The column without predictor is ours: the paper prints none at its usual decay.
+        - Without projection layers the contrastive space has the width of the encoder.
+    """,
 )

@@ -67,10 +67,8 @@ STUDY = study(
             predicate=greater(FGSM, DROPOUT),
             quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
             place="Section 5.3",
-            note=(
-                "The margin is half of the printed gain of 0.28. A perturbation of 5e-9 is of the "
-                "size of rounding (D18, D19): what differs between the two rows is a rerun."
-            ),
+            note="""The margin is half of the printed gain of 0.28. A perturbation of 5e-9 is of the
+                size of rounding (D18, D19): what differs between the two rows is a rerun.""",
         ),
         Claim(
             key="T5.1 (only)",
@@ -79,20 +77,16 @@ STUDY = study(
             predicate=each_above([DROPOUT], (*CUTOFFS, SHUFFLE), by=-1.0),
             quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
             place="Section 5.3",
-            note=(
-                "Does not improve is read as: is not a point better, which is our margin. "
-                "Text-level methods are T5.5."
-            ),
+            note="""Does not improve is read as: is not a point better, which is our margin.
+                Text-level methods are T5.5.""",
         ),
         Claim(
             key="T5.2",
             text="Token dropout does not help.",
             margin=None,
             predicate=greater(DROPOUT, "Token dropout 0.1", by=-1.0),
-            quote=(
-                "cut off and token shuffle do not improve, even slightly hurt the model’s "
-                "performance."
-            ),
+            quote="""cut off and token shuffle do not improve, even slightly hurt the model’s
+                performance.""",
             place="Section 5.3",
             note="Does not improve is read as: is not a point better, which is our margin.",
         ),
@@ -101,10 +95,8 @@ STUDY = study(
             text="Feature dropout is at best as good as none.",
             margin=None,
             predicate=each_above([DROPOUT], CUTOFFS[1:], by=-1.0),
-            quote=(
-                "the results of using the feature cut off is at most the same as without using "
-                "feature the cut off"
-            ),
+            quote="""the results of using the feature cut off is at most the same as without using
+                feature the cut off""",
             place="Section 5.3",
             note="Less than a point better counts as equal, which is our margin.",
         ),
@@ -114,14 +106,11 @@ STUDY = study(
             printed="fails",
             margin=None,
             predicate=between(DROPOUT, [SHUFFLE], 0.0, 1.0),
-            quote=(
-                "The token shuffle is slightly, but not significantly, detrimental to the results "
-                "of the model."
-            ),
+            quote="""The token shuffle is slightly, but not significantly, detrimental to the
+                results of the model.""",
             place="Section 5.3",
-            note=(
-                "Slightly is read as by less than a point, which is our margin; as printed by 2.96."
-            ),
+            note="""Slightly is read as by less than a point, which is our margin; as printed by
+                2.96.""",
         ),
         Claim(
             key="T5.5",
@@ -135,24 +124,18 @@ STUDY = study(
                     for better in (DROPOUT, FGSM, SHUFFLE)
                 )
             ),
-            quote=(
-                "the sentence-level augmentation methods also failed to outperform than the drop "
-                "out, FGSM and position shuffle."
-            ),
+            quote="""the sentence-level augmentation methods also failed to outperform than the drop
+                out, FGSM and position shuffle.""",
             place="Section 5.3",
-            note=(
-                "Failed to outperform is read as: is not a point better, which is our margin. The "
-                "sentence says sentence-level; the paper lists synonyms, typos, back translation "
-                "and paraphrase together as text-level methods, and they are taken so. The last "
-                "two are T5.5 (generated)."
-            ),
+            note="""Failed to outperform is read as: is not a point better, which is our margin. The
+                sentence says sentence-level; the paper lists synonyms, typos, back translation and
+                paraphrase together as text-level methods, and they are taken so. The last two are
+                T5.5 (generated).""",
         ),
         Claim(
             key="T5.5 (generated)",
-            text=(
-                "Neither paraphrasing nor back-translation beats dropout, FGSM or shuffled "
-                "positions."
-            ),
+            text="""Neither paraphrasing nor back-translation beats dropout, FGSM or shuffled
+                positions.""",
             margin=None,
             predicate=all_of(
                 *(
@@ -161,10 +144,8 @@ STUDY = study(
                     for better in (DROPOUT, FGSM, SHUFFLE)
                 )
             ),
-            quote=(
-                "the sentence-level augmentation methods also failed to outperform than the drop "
-                "out, FGSM and position shuffle."
-            ),
+            quote="""the sentence-level augmentation methods also failed to outperform than the drop
+                out, FGSM and position shuffle.""",
             place="Section 5.3",
             note="As T5.5, of the two that need a model that writes; a point is our margin.",
         ),
@@ -174,15 +155,11 @@ STUDY = study(
             printed="fails",
             margin=None,
             predicate=between(DROPOUT, CUTOFFS, 0.0, 1.0),
-            quote=(
-                "cut off and token shuffle do not improve, even slightly hurt the model’s "
-                "performance."
-            ),
+            quote="""cut off and token shuffle do not improve, even slightly hurt the model’s
+                performance.""",
             place="Section 5.3",
-            note=(
-                "Slightly is read as by less than a point, which is our margin; as printed by "
-                "35.44, 0.43 and 5.14. The shuffle is T5.4."
-            ),
+            note="""Slightly is read as by less than a point, which is our margin; as printed by
+                35.44, 0.43 and 5.14. The shuffle is T5.4.""",
         ),
         Claim(
             key="T5.8",
@@ -190,42 +167,27 @@ STUDY = study(
             predicate=best(FGSM, [name for name in (*VECTOR, *TEXT) if name not in GENERATED]),
             quote="the best results are obtained by using FGSM and dropout as augmentations.",
             place="Section 1",
-            note=(
-                "As printed by 0.28 over dropout only. The two rows that need a model that writes "
-                "are T5.5 (generated)."
-            ),
+            note="""As printed by 0.28 over dropout only. The two rows that need a model that writes
+                are T5.5 (generated).""",
         ),
     ),
-    footnotes=(
-        (
-            "The settings of the vector-level rows are a guess: the standard ones, and each "
-            "augmentation alone, without FGSM. Section 4.1 would have the decay rise from 0.75 to "
-            "0.95 (D2)."
-        ),
-        (
-            "The paper mixes protocols: its text-level rows are single, partly unfinished runs at "
-            "batch 256. Here all rows have one (D29)."
-        ),
-        (
-            "The printed vector-level rows but dropout and FGSM were scored, it seems, on "
-            "augmented test sentences (D21): so under released alone. Under paper slots are drawn "
-            "from a sentence's own tokens and each sentence has its own permutation, as in "
-            "ConSERT; under repaired and released both are the code's (D22, D24)."
-        ),
-        (
-            "Under released text is rebuilt from word pieces (D26), and what is called synonym "
-            "replacement inserts words (D27); under paper and repaired the original text is "
-            "rewritten, and words are replaced by a masked-word model's guesses."
-        ),
-        "What is called paraphrasing appends generated text under every profile (D28).",
-        "Figure 9 draws four of the augmentations; which four the paper does not say.",
-        (
-            "The single runs of FGSM are those of Table 6a's cell 768, which is the same setting "
-            "(read off Figure 10, ± 0.02)."
-        ),
-        (
-            "The poster seems to have 78.00 for shuffled positions; every other source has 73.80 "
-            "(D25)."
-        ),
-    ),
+    footnotes="""
+        - The settings of the vector-level rows are a guess: the standard ones, and each
+          augmentation alone, without FGSM. Section 4.1 would have the decay rise from 0.75 to 0.95
+          (D2).
+        - The paper mixes protocols: its text-level rows are single, partly unfinished runs at batch
+          256. Here all rows have one (D29).
+        - The printed vector-level rows but dropout and FGSM were scored, it seems, on augmented
+          test sentences (D21): so under released alone. Under paper slots are drawn from a
+          sentence's own tokens and each sentence has its own permutation, as in ConSERT; under
+          repaired and released both are the code's (D22, D24).
+        - Under released text is rebuilt from word pieces (D26), and what is called synonym
+          replacement inserts words (D27); under paper and repaired the original text is rewritten,
+          and words are replaced by a masked-word model's guesses.
+        - What is called paraphrasing appends generated text under every profile (D28).
+        - Figure 9 draws four of the augmentations; which four the paper does not say.
+        - The single runs of FGSM are those of Table 6a's cell 768, which is the same setting (read
+          off Figure 10, ± 0.02).
+        - The poster seems to have 78.00 for shuffled positions; every other source has 73.80 (D25).
+    """,
 )

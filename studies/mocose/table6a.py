@@ -33,10 +33,8 @@ STUDY = study(
             text="A small dimension hurts badly.",
             margin=None,
             predicate=each_above([width for width in PRINTED if width != "256"], ["256"], by=1.0),
-            quote=(
-                "the predictor mapping dimension can seriously impair the performance of the "
-                "model when it is small"
-            ),
+            quote="""the predictor mapping dimension can seriously impair the performance of the
+                model when it is small""",
             place="Section 5.4",
             note="Badly is read as by more than a point, which is our margin.",
         ),
@@ -45,25 +43,19 @@ STUDY = study(
             text="From 768 upward the dimension has no significant effect.",
             margin=None,
             predicate=within(["768", "1024", "2048"], 1.0),
-            quote=(
-                "when the dimension rises to a suitable range or larger, it no longer has a "
-                "significant impact on the model."
-            ),
+            quote="""when the dimension rises to a suitable range or larger, it no longer has a
+                significant impact on the model.""",
             place="Section 5.4",
             note="A point is our margin.",
         ),
     ),
-    footnotes=(
-        (
-            "Queue 512 is the slides' and the poster's (D47); the rest of the standard setting "
-            "(batch 64, 128 initial vectors, decay 0.85) is a guess. Section 4.1 would have the "
-            "decay rise from 0.75 to 0.95 (D2)."
-        ),
-        (
-            "The dimension is that of projection, predictor and queue alike; the sentence vector "
-            "keeps the encoder's width (D13)."
-        ),
-        "Dimensions are for an encoder of width 768, and keep their ratio to the width of another.",
-        "The caption's batch size of 512 is a slip for the queue's (D47).",
-    ),
+    footnotes="""
+        - Queue 512 is the slides' and the poster's (D47); the rest of the standard setting (batch
+          64, 128 initial vectors, decay 0.85) is a guess. Section 4.1 would have the decay rise
+          from 0.75 to 0.95 (D2).
+        - The dimension is that of projection, predictor and queue alike; the sentence vector keeps
+          the encoder's width (D13).
+        - Dimensions are for an encoder of width 768, and keep their ratio to the width of another.
+        - The caption's batch size of 512 is a slip for the queue's (D47).
+    """,
 )

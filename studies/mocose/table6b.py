@@ -36,24 +36,18 @@ STUDY = study(
             predicate=each_above(["64"], ("128", "256"), by=-1.0),
             quote="Surprisingly the model performance does not improve with increasing batch size",
             place="Section 5.5",
-            note=(
-                "An equivalence claim: no gain of a point, which is our margin; a flat table "
-                "supports it. At first it was read as that they do worse. From 32 to 64 the "
-                "printed score rises by 3.39."
-            ),
+            note="""An equivalence claim: no gain of a point, which is our margin; a flat table
+                supports it. At first it was read as that they do worse. From 32 to 64 the printed
+                score rises by 3.39.""",
         ),
     ),
-    footnotes=(
-        (
-            "Queue 512 is the slides' and the poster's, the caption's batch size of 512 a slip "
-            "for it (D47); decay 0.85 and 128 initial vectors are derived from cells that equal "
-            "Figure 3's points; the rest is the standard setting (a guess)."
-        ),
-        (
-            "With the batch change the number of steps and the distance of the oldest negative, "
-            "and under repaired and released how far the schedule of the decay gets: at 32 it "
-            "rises to 1 and falls again (D2), which alone may explain the weak cell."
-        ),
-        "The learning rate is the same in all cells.",
-    ),
+    footnotes="""
+        - Queue 512 is the slides' and the poster's, the caption's batch size of 512 a slip for it
+          (D47); decay 0.85 and 128 initial vectors are derived from cells that equal Figure 3's
+          points; the rest is the standard setting (a guess).
+        - With the batch change the number of steps and the distance of the oldest negative, and
+          under repaired and released how far the schedule of the decay gets: at 32 it rises to 1
+          and falls again (D2), which alone may explain the weak cell.
+        - The learning rate is the same in all cells.
+    """,
 )

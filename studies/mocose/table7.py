@@ -99,10 +99,8 @@ STUDY = study(
             key="T7.1",
             text="A queue of 512 that is filled by a quarter is best.",
             predicate=best(("quarter", "512"), [cell for size in SIZES for cell in COLUMNS[size]]),
-            quote=(
-                "the model achieves the highest results when the negative queue size set to 512 "
-                "and the smaller initial queue size set to 128."
-            ),
+            quote="""the model achieves the highest results when the negative queue size set to 512
+                and the smaller initial queue size set to 128.""",
             place="Section 5.6",
         ),
         Claim(
@@ -110,16 +108,12 @@ STUDY = study(
             text="At a fixed batch a longer queue does worse.",
             margin=0.2,
             predicate=falls_with_size(),
-            quote=(
-                "increasing the queue length with a fixed batch size decreases our model "
-                "performance"
-            ),
+            quote="""increasing the queue length with a fixed batch size decreases our model
+                performance""",
             place="Section 5.6",
-            note=(
-                "The slope is over log2 of the size. The margin is 0.2 points per doubling, one "
-                "point from 128 to 4096. As printed 4096 alone does it: from 128 to 1024 the "
-                "slope is 0.07 upward."
-            ),
+            note="""The slope is over log2 of the size. The margin is 0.2 points per doubling, one
+                point from 128 to 4096. As printed 4096 alone does it: from 128 to 1024 the slope is
+                0.07 upward.""",
         ),
         Claim(
             key="T7.3",
@@ -133,12 +127,10 @@ STUDY = study(
             untrained=collapsed(COLUMNS[4096][0], "untrained"),
             quote="With queue size longer than 1024, the results get unstable and worse.",
             place="Section 5.6",
-            note=(
-                "Scatter is the mean absolute deviation from a cell's median; a point more is our "
-                "margin. A lower mean is no instability; worse is T7.3 (worse). The sentence "
-                "speaks of queues that are filled whole at first; the four fills are taken "
-                "together. Figure 12's runs at 4096 reach from 34 to 74; 2048 is not there."
-            ),
+            note="""Scatter is the mean absolute deviation from a cell's median; a point more is our
+                margin. A lower mean is no instability; worse is T7.3 (worse). The sentence speaks
+                of queues that are filled whole at first; the four fills are taken together. Figure
+                12's runs at 4096 reach from 34 to 74; 2048 is not there.""",
         ),
         Claim(
             key="T7.3 (worse)",
@@ -146,10 +138,8 @@ STUDY = study(
             predicate=mean_above(COLUMNS[1024], COLUMNS[4096]),
             quote="With queue size longer than 1024, the results get unstable and worse.",
             place="Section 5.6",
-            note=(
-                "T7.2 tests the slope over all sizes, from another sentence of the section. This "
-                "claim tests its last step alone."
-            ),
+            note="""T7.2 tests the slope over all sizes, from another sentence of the section. This
+                claim tests its last step alone.""",
         ),
         Claim(
             key="T7.4",
@@ -157,15 +147,11 @@ STUDY = study(
             predicate=mean_above(
                 [("quarter", size) for size in LARGE], [("all", size) for size in LARGE]
             ),
-            quote=(
-                "This interference causes a degradation of the model’s performance when the "
-                "initial negative sample queue becomes longer."
-            ),
+            quote="""This interference causes a degradation of the model’s performance when the
+                initial negative sample queue becomes longer.""",
             place="Section 5.6",
-            note=(
-                "Large is read as 512 and above. As printed 67.97 against 66.18, from 512 and "
-                "4096; at 1024 a quarter is 0.25 below."
-            ),
+            note="""Large is read as 512 and above. As printed 67.97 against 66.18, from 512 and
+                4096; at 1024 a quarter is 0.25 below.""",
         ),
         Claim(
             key="T7.5",
@@ -173,29 +159,19 @@ STUDY = study(
             predicate=differ(COLUMNS[512]),
             quote="random initialization does have some impact on the model performance.",
             place="Appendix A.9",
-            note=(
-                "The sign is that of the comparison shown, and either sign counts. The claim is "
-                "tested where the paper tests it: at queue 512 and batch 64 (Figure 11)."
-            ),
+            note="""The sign is that of the comparison shown, and either sign counts. The claim is
+                tested where the paper tests it: at queue 512 and batch 64 (Figure 11).""",
         ),
     ),
-    footnotes=(
-        (
-            "The row none has one random vector, as in the legend of Figure 12; queue sizes are "
-            "in sentences at batch 64."
-        ),
-        (
-            "Decay 0.85 and batch 64 are derived from cells that equal Figure 3's points; the "
-            "rest is the standard setting (a guess)."
-        ),
-        (
-            "The rows differ only until the random vectors have left the queue: K/64 steps of "
-            "some 15,600 (D14)."
-        ),
-        (
-            "The paper's single runs are read off Figure 12 (± 0.02; ± 0.3 at 4096), which also "
-            "has a cell that the table lacks: 4096 with 128 initial vectors (39.0, 40.2, 68.0). "
-            "That cell is in figure12."
-        ),
-    ),
+    footnotes="""
+        - The row none has one random vector, as in the legend of Figure 12; queue sizes are in
+          sentences at batch 64.
+        - Decay 0.85 and batch 64 are derived from cells that equal Figure 3's points; the rest is
+          the standard setting (a guess).
+        - The rows differ only until the random vectors have left the queue: K/64 steps of some
+          15,600 (D14).
+        - The paper's single runs are read off Figure 12 (± 0.02; ± 0.3 at 4096), which also has a
+          cell that the table lacks: 4096 with 128 initial vectors (39.0, 40.2, 68.0). That cell is
+          in figure12.
+    """,
 )

@@ -46,14 +46,11 @@ STUDY = study(
             key="T8.1",
             text="The middle of the queue beats all of it, and what the middle leaves.",
             predicate=best(MIDDLE, ("all", "without 256~768")),
-            quote=(
-                "The experiments show that the model performs best when using the middle part of "
-                "the queue."
-            ),
+            quote="""The experiments show that the model performs best when using the middle part of
+                the queue.""",
             place="Section 5.6",
-            note=(
-                "With T8.2 the middle is best of the five. As printed by 0.16 over the whole queue."
-            ),
+            note="""With T8.2 the middle is best of the five. As printed by 0.16 over the whole
+                queue.""",
         ),
         Claim(
             key="T8.2",
@@ -64,20 +61,14 @@ STUDY = study(
         ),
         Claim(
             key="T8.3",
-            text=(
-                "The age of the negatives matters: some two parts of one size differ, in either "
-                "direction."
-            ),
+            text="""The age of the negatives matters: some two parts of one size differ, in either
+                direction.""",
             predicate=differ([MIDDLE, *(name for name in REST)]),
-            quote=(
-                "using different parts of samples from the negative queue leads to different "
-                "performance."
-            ),
+            quote="""using different parts of samples from the negative queue leads to different
+                performance.""",
             place="Section 1",
-            note=(
-                "The sign is that of the comparison shown, and either sign counts. Single runs; a "
-                "second run of 0~512 is logged with 76.53, against 76.10 as printed (D44)."
-            ),
+            note="""The sign is that of the comparison shown, and either sign counts. Single runs; a
+                second run of 0~512 is logged with 76.53, against 76.10 as printed (D44).""",
         ),
         Claim(
             key="T8.4",
@@ -85,30 +76,21 @@ STUDY = study(
             predicate=weighted(
                 [MIDDLE, *REST, "all"], [1.0 + 1 / 4, *(1 / 4 - 1 / 3 for _ in REST), -1.0]
             ),
-            quote=(
-                "the increase in queue length affects the model performance not only because of "
-                "the increased number of negative samples, but more because it provides "
-                "historical information within a certain range."
-            ),
+            quote="""the increase in queue length affects the model performance not only because of
+                the increased number of negative samples, but more because it provides historical
+                information within a certain range.""",
             place="Section 5.6",
-            note=(
-                "The lead of the middle over the mean of the other three halves is compared with "
-                "the lead of the whole queue over the mean of all four halves. As printed 1.02 "
-                "against 0.61."
-            ),
+            note="""The lead of the middle over the mean of the other three halves is compared with
+                the lead of the whole queue over the mean of all four halves. As printed 1.02
+                against 0.61.""",
         ),
     ),
-    footnotes=(
-        (
-            "One run each. Decay and FGSM are those of the notebook, whose code cell has FGSM off "
-            "(D44); it has a check every 175 steps, as repaired and released do, the paper every "
-            "100."
-        ),
-        (
-            "Index 0 is the newest. At batch 256 the parts are ages of 1-2, 2-3, 3-4, and 1 and 4 "
-            "steps; under repaired and released 255 negatives of the batch itself are there in "
-            "every cell (D1)."
-        ),
-        "While the queue fills, all of it is used.",
-    ),
+    footnotes="""
+        - One run each. Decay and FGSM are those of the notebook, whose code cell has FGSM off
+          (D44); it has a check every 175 steps, as repaired and released do, the paper every 100.
+        - Index 0 is the newest. At batch 256 the parts are ages of 1-2, 2-3, 3-4, and 1 and 4
+          steps; under repaired and released 255 negatives of the batch itself are there in every
+          cell (D1).
+        - While the queue fills, all of it is used.
+    """,
 )

@@ -33,28 +33,18 @@ STUDY = study(
             predicate=best("5e-9", PRINTED),
             quote="the average results of the model are optimal when the FGSM parameter is 5e-9.",
             place="Appendix A.7",
-            note=(
-                "As printed by 0.02; the five cells differ as reruns of one cell would (D18, D19)."
-            ),
+            note="""As printed by 0.02; the five cells differ as reruns of one cell would (D18,
+                D19).""",
         ),
     ),
-    footnotes=(
-        (
-            "What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial "
-            "vectors, decay 0.85) is a guess. Section 4.1 would have the decay rise from 0.75 to "
-            "0.95 (D2)."
-        ),
-        (
-            "5e-9 moves a word vector's entries by about one unit in the last place, and by the "
-            "sign of another batch's gradient (D18, D19)."
-        ),
-        (
-            "1e-4, 1e-3 and 1e-2 are not the paper's: a perturbation of 1 % of an entry needs "
-            "about 4e-4 (D19)."
-        ),
-        (
-            "None is the setting of Table 5's dropout only, for which the paper prints 76.76, not "
-            "76.26 (D48)."
-        ),
-    ),
+    footnotes="""
+        - What is fixed is not said; the standard setting (batch 64, queue 512, 128 initial vectors,
+          decay 0.85) is a guess. Section 4.1 would have the decay rise from 0.75 to 0.95 (D2).
+        - 5e-9 moves a word vector's entries by about one unit in the last place, and by the sign of
+          another batch's gradient (D18, D19).
+        - 1e-4, 1e-3 and 1e-2 are not the paper's: a perturbation of 1 % of an entry needs about
+          4e-4 (D19).
+        - None is the setting of Table 5's dropout only, for which the paper prints 76.76, not 76.26
+          (D48).
+    """,
 )

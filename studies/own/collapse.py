@@ -18,10 +18,8 @@ STUDY = study(
     name="collapse",
     order=6,
     title="Collapse and negatives",
-    caption=(
-        "Development score at the end of training with a decay of 0 and with the standard one, by "
-        "where negatives come from (D1)"
-    ),
+    caption="""Development score at the end of training with a decay of 0 and with the standard one,
+        by where negatives come from (D1)""",
     method="mocose",
     base={"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     rows=Axis("setting", "Setting", SETTINGS),
@@ -29,12 +27,10 @@ STUDY = study(
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
     figure=FigureSpec(kind="curve"),
     must_learn=((HEALTHY, None),),
-    footnotes=(
-        (
-            "MoCoSE's Figures 5 and 6 under two kinds of negatives. Equation 3 has those of the "
-            "queue alone, the code those of the batch, too (D1). What else differs between the "
-            "profiles stays the profile's. Judged by its standard row, as Figure 5 is: a row that "
-            "may collapse cannot show that a scale can train."
-        ),
-    ),
+    footnotes="""
+        - MoCoSE's Figures 5 and 6 under two kinds of negatives. Equation 3 has those of the queue
+          alone, the code those of the batch, too (D1). What else differs between the profiles stays
+          the profile's. Judged by its standard row, as Figure 5 is: a row that may collapse cannot
+          show that a scale can train.
+    """,
 )

@@ -63,32 +63,18 @@ STUDY = study(
     metric=AVERAGE,
     figure=FigureSpec(x="deviation"),
     reference="paper",
-    footnotes=(
-        (
-            "Every row is the paper's configuration with one thing changed towards the code, or "
-            "towards another reading of the paper; the profile decides about the seed alone "
-            "(D35)."
-        ),
-        (
-            "Repaired has the changes D1, D2, D11 and D18 together; the last change adds the "
-            "code's slips."
-        ),
-        (
-            "D5 is a control: without gradient accumulation both timings give the same numbers, "
-            "so a difference would be an error of ours."
-        ),
-        (
-            "D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row "
-            "D18 stale gradient. At scales with a fixed number of steps D37 has no ragged batch "
-            "to keep."
-        ),
-        (
-            "The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is "
-            "aggregated has one subset a set at scale demo."
-        ),
-        (
-            "D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. "
-            "Precision (D34) is the scale's to choose."
-        ),
-    ),
+    footnotes="""
+        - Every row is the paper's configuration with one thing changed towards the code, or towards
+          another reading of the paper; the profile decides about the seed alone (D35).
+        - Repaired has the changes D1, D2, D11 and D18 together; the last change adds the code's
+          slips.
+        - D5 is a control: without gradient accumulation both timings give the same numbers, so a
+          difference would be an error of ours.
+        - D7 without D6 does nothing, and D20 needs a stored gradient: compare it with the row D18
+          stale gradient. At scales with a fixed number of steps D37 has no ragged batch to keep.
+        - The rows D40 last checkpoint and D80 read the paper's runs otherwise; what is aggregated
+          has one subset a set at scale demo.
+        - D21, D22, D24 and D33 act through an augmentation alone: see deviations-d21. Precision
+          (D34) is the scale's to choose.
+    """,
 )

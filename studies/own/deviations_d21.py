@@ -70,16 +70,11 @@ STUDY = study(
     metric=AVERAGE,
     figure=FigureSpec(),
     reference=("none", "plain"),
-    footnotes=(
-        (
-            "The released code applies these augmentations to the test sentences too, at random "
-            "(D21); the paper does not say so. That its four numbers were made this way is a "
-            "guess."
-        ),
-        (
-            "Augmented also means that the checkpoint is chosen on scores of corrupted sentences, "
-            "of the development set."
-        ),
-        "Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).",
-    ),
+    footnotes="""
+        - The released code applies these augmentations to the test sentences too, at random (D21);
+          the paper does not say so. That its four numbers were made this way is a guess.
+        - Augmented also means that the checkpoint is chosen on scores of corrupted sentences, of
+          the development set.
+        - Embedding dropout is on in every row, FGSM at 5e-9 as well (D18, D19).
+    """,
 )

@@ -47,33 +47,21 @@ STUDY = study(
     metric=AVERAGE,
     figure=FigureSpec(x="deviation"),
     reference="paper",
-    footnotes=(
-        (
-            "Every row is the paper's configuration with one thing changed towards the code, or "
-            "towards another reading of the paper. D62's cap of ten, all that repaired changes, "
-            "has no row: at a rate of 0.32 no 32 tokens have more. D35 gives all runs one order "
-            "of the text, dropout and repetitions, as the code does, from the same number though "
-            "by another generator; the last row has all that the code does but this, unless the "
-            "profile is released."
-        ),
-        (
-            "Scores are averages of the test sets, not development scores as in the paper's "
-            "ablations, which select on what they report (D76)."
-        ),
-        (
-            "D64 gives every seed the same repetitions, which may narrow the spread but has no "
-            "reason to move the mean; D78 is a control at scales with a fixed number of steps, "
-            "where there is no ragged batch to keep."
-        ),
-        (
-            "D66 has the paper's dropout for large encoders, on the base encoder. The uncut first "
-            "batch of D70 needs a queue below one batch, and is in the last row alone, where it "
-            "does nothing."
-        ),
-        (
-            "The rows D74 last checkpoint and D80 read the paper's runs otherwise; what is "
-            "aggregated has one subset a set at scale demo."
-        ),
-        "Precision (D71) is the scale's to choose.",
-    ),
+    footnotes="""
+        - Every row is the paper's configuration with one thing changed towards the code, or towards
+          another reading of the paper. D62's cap of ten, all that repaired changes, has no row: at
+          a rate of 0.32 no 32 tokens have more. D35 gives all runs one order of the text, dropout
+          and repetitions, as the code does, from the same number though by another generator; the
+          last row has all that the code does but this, unless the profile is released.
+        - Scores are averages of the test sets, not development scores as in the paper's ablations,
+          which select on what they report (D76).
+        - D64 gives every seed the same repetitions, which may narrow the spread but has no reason
+          to move the mean; D78 is a control at scales with a fixed number of steps, where there is
+          no ragged batch to keep.
+        - D66 has the paper's dropout for large encoders, on the base encoder. The uncut first batch
+          of D70 needs a queue below one batch, and is in the last row alone, where it does nothing.
+        - The rows D74 last checkpoint and D80 read the paper's runs otherwise; what is aggregated
+          has one subset a set at scale demo.
+        - Precision (D71) is the scale's to choose.
+    """,
 )

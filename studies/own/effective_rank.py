@@ -32,11 +32,9 @@ STUDY = study(
     metric=AVERAGE,
     figure=None,  # several units; rank.png draws effective rank against score over all runs
     reference=("SimCSE", None),
-    footnotes=(
-        (
-            "Effective rank: exp of the entropy of the shares of variance of the development "
-            "sentences' vectors, as RankMe with squared values. `python -m tools.effective_rank` "
-            "has its rank correlation with the score over all runs."
-        ),
-    ),
+    footnotes="""
+        - Effective rank: exp of the entropy of the shares of variance of the development sentences'
+          vectors, as RankMe with squared values. `python -m tools.effective_rank` has its rank
+          correlation with the score over all runs.
+    """,
 )

@@ -24,10 +24,8 @@ STUDY = study(
         note="λ: the share of the slow encoder's weights that each step keeps",
     ),
     reference=("0.995", "ESimCSE"),
-    footnotes=(
-        (
-            "The paper uses 0.995 and varies it in no table. The slow encoder then averages over "
-            "about 200 steps, with 0.9 over ten."
-        ),
-    ),
+    footnotes="""
+        - The paper uses 0.995 and varies it in no table. The slow encoder then averages over about
+          200 steps, with 0.9 over ten.
+    """,
 )

@@ -30,14 +30,10 @@ STUDY = study(
     metric=AVERAGE,
     figure=FigureSpec(x="setting"),
     reference=(BASELINE,),
-    footnotes=(
-        (
-            "The first two rows of MoCoSE have the predictor of two layers; its paper shows no "
-            "row without it at the usual decay."
-        ),
-        (
-            "Equation 3 has the negatives of the queue alone, the code those of the batch, too "
-            "(D1). The decay is 0.85."
-        ),
-    ),
+    footnotes="""
+        - The first two rows of MoCoSE have the predictor of two layers; its paper shows no row
+          without it at the usual decay.
+        - Equation 3 has the negatives of the queue alone, the code those of the batch, too (D1).
+          The decay is 0.85.
+    """,
 )

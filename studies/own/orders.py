@@ -15,10 +15,8 @@ STUDY = study(
     name="orders",
     order=7,
     title="Orders of the text",
-    caption=(
-        "ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row "
-        "(D35)"
-    ),
+    caption="""ESimCSE's Table 7 under several seeds of the data, each shared by all runs of its row
+        (D35)""",
     method="esimcse",
     rows=Axis(
         "order", "Seed of the data", {str(order): Row({"seed.data": order}) for order in ORDERS}
@@ -26,13 +24,10 @@ STUDY = study(
     columns=Axis("components", "Components", PARTS),
     metric=AVERAGE,
     figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
-    footnotes=(
-        (
-            "The code seeds order of the text, dropout and repetitions with 42 in every run "
-            "(D35). Here all runs of a row share such a seed, so that its seeds differ in new "
-            "weights alone: what rows have in common holds for any order, what they do not is one "
-            "order's. The number is the code's, its generator is not, so 42 is no more their "
-            "order than the others are."
-        ),
-    ),
+    footnotes="""
+        - The code seeds order of the text, dropout and repetitions with 42 in every run (D35). Here
+          all runs of a row share such a seed, so that its seeds differ in new weights alone: what
+          rows have in common holds for any order, what they do not is one order's. The number is
+          the code's, its generator is not, so 42 is no more their order than the others are.
+    """,
 )

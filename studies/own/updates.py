@@ -8,10 +8,8 @@ STUDY = study(
     name="updates",
     order=2,
     title="Equal updates",
-    caption=(
-        "Batch size at a fixed queue, every cell with as many updates as a batch of 64 has in one "
-        "epoch"
-    ),
+    caption="""Batch size at a fixed queue, every cell with as many updates as a batch of 64 has in
+        one epoch""",
     method="mocose",
     base={"ema.start": 0.85, "queue.size": 512, "queue.init_size": 128},
     columns=Axis(
@@ -21,12 +19,10 @@ STUDY = study(
     figure=FigureSpec(x="batch_size"),
     reference="64",
     equal_updates=True,
-    footnotes=(
-        (
-            "MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter "
-            "of the updates of one of 64. Here all have as many updates; larger batches therefore "
-            "read the text more than once, in a new order each time."
-        ),
-        "The learning rate is the same in all cells.",
-    ),
+    footnotes="""
+        - MoCoSE's Table 6b gives every batch size one epoch, so a batch of 256 has a quarter of the
+          updates of one of 64. Here all have as many updates; larger batches therefore read the
+          text more than once, in a new order each time.
+        - The learning rate is the same in all cells.
+    """,
 )

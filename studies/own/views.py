@@ -25,15 +25,11 @@ STUDY = study(
         task="train", title="Distance of the views", quantity="view_cosine_loss", checkpoint="last"
     ),
     figure=FigureSpec(x="epsilon"),
-    footnotes=(
-        (
-            "The paper's reason for FGSM's gain is that it slightly enhances the difference "
-            "between the two samples (Section 5.3), which it does not measure. Here: mean cosine "
-            "of the views without FGSM minus that with it, dropout off. The runs are Table 9's."
-        ),
-        (
-            "Under repaired and released both views are perturbed alike, so that the distance is "
-            "none by construction (D18)."
-        ),
-    ),
+    footnotes="""
+        - The paper's reason for FGSM's gain is that it slightly enhances the difference between the
+          two samples (Section 5.3), which it does not measure. Here: mean cosine of the views
+          without FGSM minus that with it, dropout off. The runs are Table 9's.
+        - Under repaired and released both views are perturbed alike, so that the distance is none
+          by construction (D18).
+    """,
 )

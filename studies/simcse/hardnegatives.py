@@ -18,8 +18,8 @@ STUDY = study(
     metric=DEVELOPMENT,
     figure=FigureSpec(x="negatives"),
     reference="without",
-    footnotes=(
-        "The rows need triples of your own: --text FILE?columns=sent0,sent1,hard_neg.",
-        "Defaults are a batch of 512 and a rate of 5e-5. No numbers of the paper are shown.",
-    ),
+    footnotes="""
+        - The rows need triples of your own: --text FILE?columns=sent0,sent1,hard_neg.
+        - Defaults are a batch of 512 and a rate of 5e-5. No numbers of the paper are shown.
+    """,
 )

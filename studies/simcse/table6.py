@@ -23,22 +23,15 @@ STUDY = study(
             key="S6.1",
             text="The layer on [CLS] in training alone is the best of the three.",
             predicate=best(TRAIN_ALONE, POOLING),
-            quote=(
-                "for unsupervised SimCSE, taking [CLS] representation with MLP only during "
-                "training works the best"
-            ),
+            quote="""for unsupervised SimCSE, taking [CLS] representation with MLP only during
+                training works the best""",
             place="Section 6.3",
         ),
     ),
-    footnotes=(
-        (
-            "The paper's row First-last avg. is printed at 81.2; no method here trains an average "
-            "of layers. The supervised column is left out."
-        ),
-        "Numbers are the published paper's, one decimal; how many runs they have is not said.",
-        (
-            "The paper checks every 250 steps. Its script checks every 125, and so do these runs "
-            "(D88)."
-        ),
-    ),
+    footnotes="""
+        - The paper's row First-last avg. is printed at 81.2; no method here trains an average of
+          layers. The supervised column is left out.
+        - Numbers are the published paper's, one decimal; how many runs they have is not said.
+        - The paper checks every 250 steps. Its script checks every 125, and so do these runs (D88).
+    """,
 )

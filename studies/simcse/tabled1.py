@@ -23,27 +23,17 @@ STUDY = study(
             text="Of the five temperatures 0.05 is the best (our reading).",
             printed="not printed",
             predicate=best("0.05", TEMPERATURES),
-            quote=(
-                "with a carefully tuned temperature τ = 0.05, cosine similarity is better than "
-                "dot product."
-            ),
+            quote="""with a carefully tuned temperature τ = 0.05, cosine similarity is better than
+                dot product.""",
             place="Appendix D",
-            note=(
-                "The sentence compares with the dot product, which no method here has. That 0.05 "
-                "is the best of those tried is our reading of tuned."
-            ),
+            note="""The sentence compares with the dot product, which no method here has. That 0.05
+                is the best of those tried is our reading of tuned.""",
         ),
     ),
-    footnotes=(
-        (
-            "No number is printed for unsupervised SimCSE, so the paper's row is empty. Its table "
-            "has 84.9, 85.4, 86.2, 82.0 and 64.0 at these temperatures and 85.9 for the dot "
-            "product, without saying of which model; 86.2 is the supervised one's in Table 6 (a "
-            "guess)."
-        ),
-        (
-            "The paper checks every 250 steps. Its script checks every 125, and so do these runs "
-            "(D88)."
-        ),
-    ),
+    footnotes="""
+        - No number is printed for unsupervised SimCSE, so the paper's row is empty. Its table has
+          84.9, 85.4, 86.2, 82.0 and 64.0 at these temperatures and 85.9 for the dot product,
+          without saying of which model; 86.2 is the supervised one's in Table 6 (a guess).
+        - The paper checks every 250 steps. Its script checks every 125, and so do these runs (D88).
+    """,
 )
