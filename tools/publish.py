@@ -1,7 +1,7 @@
 """For maintainers: pack finished runs into `results/published`, and draw what is published.
 
-python tools/publish.py table7 esimcse-table5 --scale mini    pack these studies' runs, and draw
-python tools/publish.py                                        draw alone
+python -m tools.publish table7 esimcse-table5 --scale mini    # pack these studies' runs, and draw
+python -m tools.publish                                       # draw alone
 """
 
 from __future__ import annotations
@@ -20,18 +20,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-HOME = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(HOME))
-
-from core.config.methods import PROFILES, base
+from core.config.methods import PROFILES
 from core.config.scale import SCALES
 from core.data import sources as finding
-from core.errors import UserError, are, counted
+from core.errors import HOME, UserError, are, counted
 from core.runner.best_scale import stored_setup
 from core.runner.cli import Options
 from core.runner.draw import StudyDrawer
-from core.runner.estimate import SIZES, gpu_seconds
-from core.runner.progress import spoken
 from core.runner.train import Surroundings
 from core.store import code, files, locks
 from core.store.published import PACK_NAME, SCHEMA, Pack, PackedRun
@@ -39,6 +34,7 @@ from core.store.records import seal
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.study import Study
+from tools import readme
 
 
 def pack(store: Store, runs: Iterable[str], target: Path, replace: bool = False) -> None:
@@ -156,6 +152,15 @@ def publish(home: Path, results: Path, studies: Sequence[Study], scale: str, rep
         print(f"{are(len(own) - len(fresh), 'run')} published already, with the same numbers.")
 
 
+def check_readme(file: Path, studies: Sequence[Study]) -> None:
+    """Raise UserError for a claim in README that no study has."""
+    keys = {claim.key for study in studies for claim in study.claims}
+    listed = readme.claims_of(file.read_text(encoding="utf-8")) if file.exists() else []
+    for key in listed:
+        if key not in keys:
+            raise UserError(f"{file} lists claim {key}, which no study has; mend README first.")
+
+
 def redraw_published(home: Path, studies: Sequence[Study], folders: Collection[Path] = ()) -> None:
     """Draw everything that is published and README's findings, and remove the files of studies that
     nothing published starts any more; where nothing of a scale can be read, all files stay.
@@ -170,34 +175,16 @@ def redraw_published(home: Path, studies: Sequence[Study], folders: Collection[P
         drawn = drawer.redraw(studies, folders=folders)
 
     from core.report import render
-    from tools import readme
 
     file = home / "README.md"
     if file.exists() and all((published / f"{name}.csv").exists() for name in readme.CLAIM_FILES):
-        text = readme.filled(file.read_text(encoding="utf-8"), published, times(published))
-        files.write_changed(file, text.encode())
+        readme.fill(file, published)
     for (scale, profile), results in drawn.items():
         if not any(drawn.get((scale, other)) for other in PROFILES):
             continue
         kept = {result.study.name for result in results}
         for name in {study.name for study in studies} - kept:
             render.remove(name, published / scale / profile, figures / scale / profile)
-
-
-def times(published: Path) -> dict[str, str]:
-    """How long a run takes by scale, for README: of an H100 by the measured rates, least and most
-    of three methods; at scale demo of a CPU core, the middle 80 % of the published runs."""
-    runs = [base(method, "paper") for method in ("simcse", "esimcse", "mocose")]
-    ranges = {}
-    for scale in ("mini", "paper"):
-        seconds = [gpu_seconds(run, SIZES[scale]) for run in runs]
-        ranges[scale] = (min(seconds), max(seconds))
-    file = published / "demo" / "paper" / "runs.csv"
-    if file.is_file():
-        import pandas  # takes a second
-
-        ranges["demo"] = tuple(pandas.read_csv(file)["seconds"].quantile([0.1, 0.9]))
-    return {scale: f"{spoken(low)} to {spoken(high)}" for scale, (low, high) in ranges.items()}
 
 
 def main(argv: Sequence[str], around: Surroundings) -> int:
@@ -211,8 +198,9 @@ def main(argv: Sequence[str], around: Surroundings) -> int:
     )
     options = parser.parse_args(argv)
     catalogue = around.catalogue
-    studies = [catalogue.find(name) for name in options.studies]
     try:
+        studies = [catalogue.find(name) for name in options.studies]
+        check_readme(around.home / "README.md", catalogue.studies)
         if studies:
             results = options.results_dir or around.own / "results"
             publish(around.home, results, studies, options.scale, options.replace)

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from core.config.methods import base
-from core.errors import HOME, counted, spoken
+from core.errors import HOME, UserError, counted, spoken
 from core.report.claims import comparison_words, lists
-from core.report.numbers import interval, significance, signed
+from core.report.numbers import interval, signed, significance
 from core.report.page import slug
 from core.report.tables import md
 from core.report.words import outcome_words
@@ -24,7 +24,20 @@ from core.store.files import write_changed
 
 PAGE_LINK = "results/published/index.html"  # whose anchors are the claims' keys
 TEXTS = ("points", "within_margin", "right", "different")  # columns that may be empty
+RESULTS = re.compile(r"<!-- results (.*?) -->\n.*?<!-- end -->", re.DOTALL)
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
+
+
+def fill(file: Path, published: Path) -> None:
+    """Write rows and times into a README. Raises UserError for a claim without a row."""
+    text = filled(file.read_text(encoding="utf-8"), published, times(published))
+    write_changed(file, text.encode())
+
+
+def claims_of(readme: str) -> list[str]:
+    """The keys of the claims that a README lists."""
+    keys = " ".join(marks[1] for marks in RESULTS.finditer(readme)).split()
+    return [key.replace("_", " ") for key in keys]
 
 
 def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
@@ -38,14 +51,19 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
 
     def table(marks: re.Match) -> str:
         lines = ["| claim | printed | here | verdict |", "|---|--:|--:|---|"]
-        for key in marks[2].split():
+        for key in marks[1].split():
             name = key.replace("_", " ")
-            row = next(claims[claims["claim"] == name].itertuples())
+            row = next(claims[claims["claim"] == name].itertuples(), None)
+            if row is None:
+                raise UserError(
+                    f"README lists claim {name}, which has no published row at scale mini; leave "
+                    "it out there."
+                )
             of_claim = comparisons[comparisons["claim"] == name]
             lines += _readme_rows(row, of_claim)
-        return "\n".join([marks[1], *lines, marks[3]])
+        return "\n".join([f"<!-- results {marks[1]} -->", *lines, "<!-- end -->"])
 
-    readme = re.sub(r"(<!-- results (.*?) -->)\n.*?(<!-- end -->)", table, readme, flags=re.DOTALL)
+    readme = RESULTS.sub(table, readme)
     return re.sub(
         r"(<!-- time (\w+) -->)(.*?)(<!-- end -->)",
         lambda mark: mark[1] + times.get(mark[2], mark[3]) + mark[4],
@@ -103,7 +121,4 @@ def times(published: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    published = HOME / "results" / "published"
-    file = HOME / "README.md"
-    text = filled(file.read_text(encoding="utf-8"), published, times(published))
-    write_changed(file, text.encode())
+    fill(HOME / "README.md", HOME / "results" / "published")

@@ -1,17 +1,12 @@
 """The benchmarks measure what they say: the plain step is the same step, and turns are taken."""
 
-import io
-import json
-import sys
-
 import numpy as np
 import pytest
 import tiny
 import torch
-from fake_gpu import fake_gpu
 from scipy import stats
 
-from benchmarks import gpu_step, plain, pointing, step, together
+from benchmarks import gpu_step, plain, pointing, step
 from benchmarks.step import Setting, alternated
 from core.data.sources import demo_sources
 from core.encoder.packing import pack
@@ -83,68 +78,6 @@ def test_a_gpus_step_is_measured_for_four_runs(capsys):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU: it would be measured")
 def test_a_step_of_a_gpu_that_is_not_there_is_refused(capsys):
     assert gpu_step.main([]) == 2 and "There is no GPU here" in capsys.readouterr().err
-
-
-STAND_IN = """
-import json, os, sys
-seconds = float(sys.argv[2])
-with_mps = os.path.exists(os.environ["CUDA_MPS_PIPE_DIRECTORY"] + "/control")
-file = os.path.join(os.environ["FAKE_MPS"], sys.argv[1] + str(with_mps))
-with open(file, "a") as notes:
-    notes.write(os.environ["CUDA_VISIBLE_DEVICES"] + " ")
-print("ready", flush=True)
-assert sys.stdin.readline() == "go\\n"
-with open(file) as notes:
-    runs = len(notes.read().split())
-runs = {1: 1, 3: 2, 7: 4, 15: 8}[runs]  # this measurement's
-alone, gain = {"mini": (600, 0.1), "bert-base": (70, 0.001)}[sys.argv[1]]
-print(json.dumps([alone / runs * (1 + gain * (runs - 1) * with_mps) * seconds, seconds]))
-"""
-
-
-@pytest.fixture
-def card(monkeypatch):
-    """A GPU that is not there."""
-    monkeypatch.setattr("core.runner.devices.check_torch", lambda _: None)
-    with fake_gpu(monkeypatch) as gpu:
-        yield gpu
-
-
-def test_runs_at_once_are_measured_together_with_and_without_mps(card, capsys):
-    """Runs that stand in for a card's: with MPS they gain at mini's shape alone."""
-    words = [sys.executable, "-I", "-S", "-c", STAND_IN]
-    assert together.main(["--seconds", "2"], words) == 0
-    assert card.said() == ["start", "quit"]
-    *_, lines, sentence = capsys.readouterr().out.strip().split("\n\n")
-    assert lines.splitlines()[2:] == [
-        "| mini's shape, without MPS | 600 | 600 | 600 | 600 |",
-        "| mini's shape, with MPS | 600 | 660 | 780 | 1,020 |",
-        "| bert-base's shape, without MPS | 70 | 70 | 70 | 70 |",
-        "| bert-base's shape, with MPS | 70 | 70 | 70 | 70 |",
-    ]
-    assert sentence == (
-        "Have a GPU train 8 at mini's shape with MPS (1.70 times one run) and one run at "
-        "bert-base's shape."
-    )
-
-
-def test_a_run_that_fails_is_one_sentence_and_leaves_no_daemon(card, capsys):
-    assert together.main([], ["false"]) == 2 and card.said() == ["start", "quit"]
-    assert capsys.readouterr().err == "A run of 1 at once failed at mini's shape; see above.\n"
-
-
-def test_a_run_of_those_at_once_is_a_real_training(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.StringIO("go\n"))
-    assert together.main(["--one", "tiny", "0.1"]) == 0
-    ready, answer = capsys.readouterr().out.split("\n", 1)
-    steps, seconds = json.loads(answer)
-    assert ready == "ready" and steps >= 1 and seconds >= 0.1
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU: it would be measured")
-def test_runs_at_once_on_a_gpu_that_is_not_there_are_refused(capsys, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert together.main([]) == 2 and capsys.readouterr().err.startswith("No GPU is visible, so")
 
 
 def test_draws_point_as_scipy_says_and_are_wrong_on_the_other_side():

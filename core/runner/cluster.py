@@ -22,7 +22,7 @@ from core.errors import UserError
 from core.runner import devices
 from core.runner.launch import SHORT_GRACE, STOP_POLL, Ending, Hear, Launcher, Stop
 from core.runner.plan import PlannedRun
-from core.runner.worker import Message, Order
+from core.runner.worker import Message, RunOrder
 from core.store import files
 
 ANSWER = 8.0  # seconds that a scheduler has to answer
@@ -34,7 +34,7 @@ class Cluster:
     The sign is a file that workers see while the command runs; it holds how often the command was
     asked to stop."""
 
-    def __init__(self, address: str, order: Order, scale: str, device: str, jobs: int | None):
+    def __init__(self, address: str, order: RunOrder, scale: str, device: str, jobs: int | None):
         self.address = address
         self.client = connected(address)
         self.lost = ""

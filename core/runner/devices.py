@@ -34,6 +34,11 @@ QUERY = (
     "--format=csv,noheader,nounits",
 )
 ROW = re.compile(r"(GPU-[^\s,]+), *([^,]*), *([^,]*)")  # of its answer
+NO_GPU = "torch cannot use the GPU that nvidia-smi lists"
+MEND_GPU = (
+    "install a build of torch for its driver (https://pytorch.org/get-started/locally), or give "
+    "--device cpu"
+)
 DRIVER = Path("/proc/driver/nvidia/gpus")  # has an entry for each GPU
 
 
@@ -86,14 +91,6 @@ def _present() -> list[tuple[str, int]]:
     if not DRIVER.is_dir():
         return []
     return [("", 0)] * len(list(DRIVER.iterdir()))
-
-
-def no_gpu(cause: str) -> str:
-    """The sentence for a GPU that torch cannot use."""
-    return (
-        f"torch cannot use the GPU that nvidia-smi lists ({cause[:200]}); install a build of torch "
-        "for its driver (https://pytorch.org/get-started/locally), or give --device cpu."
-    )
 
 
 def memory() -> int:

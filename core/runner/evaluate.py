@@ -6,28 +6,30 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.config.scale import DEMO, SCALES, STS_TESTS
 from core.data.encoders import unfollowed
 from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
-from core.errors import UserError, counted, no_formula, say
+from core.errors import UserError, counted, no_formula, refusing, say
 from core.runner import devices
 from core.runner.cli import Parser, check_names, path_here, program
 from core.store.files import write_whole
 
+if TYPE_CHECKING:  # brings torch
+    from core.evaluation.scoring import EvaluationResult
+
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 SHOWN_AGGREGATES = ("all", "mean", "wmean")
-SHOWN_GEOMETRY = ("alignment", "alignment_all", "uniformity")
-CSV_COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
+SCORED_COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
 
 
-class Task(NamedTuple):
+class Scoring(NamedTuple):
     """What a command scores: its sets, which of them are tests and development sets, and those that
     give alignment and uniformity."""
 
@@ -46,43 +48,36 @@ def main(argv: Sequence[str]) -> int:
     began = time.monotonic()
     task = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
-    from core.evaluation import scoring  # torch takes seconds: mistakes are found first
+    import torch  # takes seconds: mistakes are found first
 
-    _check_gpu(options.device)
+    from core.evaluation import scoring
+
+    with refusing(devices.NO_GPU, devices.MEND_GPU):
+        torch.zeros(1, device=options.device)
     encode, pooling = _encode_and_pooling(options)
     without = " and ".join(task.development)
     tests = counted(len(task.tests), "test set")
     pairs = sum(map(len, task.sets.values()))
     say(f"Read {tests} and {without or 'no development set'}, {pairs} pairs.")
     evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
-    scores = dict(evaluation.scores)
-    if task.tests:
-        scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}
-    lines = _say_scores(task, scores) + _say_geometry(task, evaluation.geometry)
+    lines = _said(task, evaluation)
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
     if options.csv is not None:
         import pandas
 
         name = no_formula(options.model.name)
         rows = [(name, pooling, *line) for line in lines]
-        table = pandas.DataFrame(rows, columns=CSV_COLUMNS)
+        table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
         write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
 
 
-def _check_gpu(device: str) -> None:
-    """Raise UserError if torch cannot use the GPU."""
-    import torch
-
-    try:
-        torch.zeros(1, device=device)
-    except (AssertionError, RuntimeError) as error:
-        cause = " ".join(str(error).split())
-        raise UserError(devices.no_gpu(cause)) from error
-
-
-def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[CsvLine]:
-    """Print a line for each set, and for the average; the lines of the CSV file."""
+def _said(task: Scoring, evaluation: EvaluationResult) -> list[CsvLine]:
+    """Print a line for each set, and for the average, alignment and uniformity; the lines of the CSV
+    file."""
+    scores = dict(evaluation.scores)
+    if task.tests:
+        scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}
     average_of = f"  of the {counted(len(task.tests), 'test')}"
     if task.development:
         average_of += f", without {' and '.join(task.development)}"
@@ -101,19 +96,11 @@ def _say_scores(task: Task, scores: Mapping[str, Mapping[str, float]]) -> list[C
         say(f"{name.replace('avg', 'average'):<10} {pairs:>6} {numbers}{note}")
         for aggregate in SHOWN_AGGREGATES:
             lines.append((name, f"spearman_{aggregate}", score[aggregate], pairs))
+    for metric, value in evaluation.geometry.items():
+        if not math.isnan(value):  # a set may be smaller than a batch
+            say(f"{metric.replace('_', ', ')}: {value:.4f}")
+        lines.append((task.geometry_of[-1].name, metric, value, ""))
     return lines
-
-
-def _say_geometry(task: Task, geometry: Mapping[str, float]) -> list[CsvLine]:
-    """Print alignment and uniformity; the lines of the CSV file."""
-    for metric in SHOWN_GEOMETRY:
-        line = f"{metric.replace('_', ', ')}: {geometry[f'{metric}_global']:.4f}"
-        batched = geometry[f"{metric}_batched64"]
-        if not math.isnan(batched):  # a set may be smaller
-            line += f", in batches of 64 {batched:.4f}"
-        say(line)
-    name = task.geometry_of[-1].name
-    return [(name, metric, value, "") for metric, value in geometry.items()]
 
 
 def _encode_and_pooling(
@@ -177,7 +164,7 @@ def _encode_and_pooling(
     return encode, pooling
 
 
-def _task(options: argparse.Namespace) -> Task:
+def _task(options: argparse.Namespace) -> Scoring:
     """The sets that the options name. Raises UserError if they name none."""
     cache = devices.cache_folder()
     check_names("--pairs", options.pairs)
@@ -210,7 +197,7 @@ def _task(options: argparse.Namespace) -> Task:
         raise UserError(
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
-    return Task(tests, development, sets | own, geometry_of)
+    return Scoring(tests, development, sets | own, geometry_of)
 
 
 def _parser() -> Parser:

@@ -156,12 +156,12 @@ def on_data(
 def varied_study(options: Options, study: Study, setup: Setup) -> Study:
     """The study as --set and --vary change it; prints which rows stay as they are. Raises
     UserError."""
-    changed = study
+    other = study
     if options.settings or options.vary:
-        changed = variants.varied(study, setup, options.settings, options.vary)
-    for footnote in changed.footnotes[len(study.footnotes) :]:
+        other = variants.varied(study, setup, options.settings, options.vary)
+    for footnote in other.footnotes[len(study.footnotes) :]:
         print(footnote)
-    return changed
+    return other
 
 
 def _announced(found: Sources) -> Sources:

@@ -26,7 +26,7 @@ from core.errors import UserError, refusing
 from core.runner import devices
 from core.runner.devices import PROJECT, Resources, cache_folder
 from core.runner.plan import PlannedRun
-from core.runner.worker import LESS_MEMORY, Message, Order, Report, train_run
+from core.runner.worker import LESS_MEMORY, Message, Report, RunOrder, train_run
 from core.store.files import AGAIN
 from core.store.store import Store
 
@@ -82,7 +82,7 @@ class Launcher:
 
     lost = ""
 
-    def __init__(self, order: Order, resources: Resources):
+    def __init__(self, order: RunOrder, resources: Resources):
         execution = replace(
             order.execution,
             device=resources.device,
@@ -97,20 +97,15 @@ class Launcher:
         self._lock = threading.Lock()
         self._worker: Worker | None = None
 
-    def start(self) -> Worker:
-        """The warm process, which imports the training code meanwhile; a new one if it has died."""
+    def worker(self, stop: Stop) -> Worker:
+        """The warm process, or a new one if it has died, once its training code is imported or
+        somebody asks to stop. Raises UserError if the code cannot be imported."""
         with self._lock:
             if self._worker is None or self._worker.process.poll() is not None:
                 modules = [self.order.job.partition(":")[0], *self.order.warm]
                 self._worker = Worker(modules, self.order.execution.threads)
+            self._worker.wait_ready(stop)
             return self._worker
-
-    def worker(self, stop: Stop) -> Worker:
-        """The warm process, once its training code is imported or somebody asks to stop. Raises
-        UserError if the code cannot be imported."""
-        worker = self.start()
-        worker.wait_ready(stop)
-        return worker
 
     def close(self) -> None:
         """Let the warm process go."""
@@ -181,7 +176,7 @@ class Launcher:
         if stop.asked:
             return report, 0.0
         with worker.ask(function) as reports:
-            while report.ended is None and time.monotonic() - began < patience:
+            while report.ended is None:
                 message = Message()
                 try:
                     if reports.poll(STOP_POLL):
@@ -192,12 +187,15 @@ class Launcher:
                 if message.started:
                     began = time.monotonic()
                 hear(message)
-                if stop.asked and report.pid is not None and report.ended is None:
+                late = time.monotonic() - began > patience
+                if (stop.asked or late) and report.pid is not None and report.ended is None:
                     number = signal.SIGTERM
-                    if time.monotonic() > stop.deadline:
+                    if late or time.monotonic() > stop.deadline:
                         number = signal.SIGKILL
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.killpg(report.pid, number)
+                if late:
+                    break  # not even a kill ends a process that waits for a broken driver
         return report, time.monotonic() - began
 
 
@@ -228,12 +226,11 @@ class Worker:
     def wait_ready(self, stop: Stop) -> None:
         """Wait until all is imported, or somebody asks to stop. Raises UserError if the import
         failed."""
-        with self._lock:
-            while self._broken is None and not stop.asked:
-                if self._requests.poll(0.1):
-                    self._broken = "it was killed"
-                    with contextlib.suppress(EOFError, OSError):
-                        self._broken = self._requests.recv()
+        while self._broken is None and not stop.asked:
+            if self._requests.poll(0.1):
+                self._broken = "it was killed"
+                with contextlib.suppress(EOFError, OSError):
+                    self._broken = self._requests.recv()
         if self._broken:
             raise UserError(
                 f"The training code could not be started ({self._broken}); see {self.log}, mend "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.config.method_code import is_code_of
@@ -132,15 +132,20 @@ def plan(
 
     # Those that are done
     done = {}
-    codes = {}  # digests of the methods' code that made own runs
+    is_present = functools.cache(is_code_of)
+    others = Counter[str]()  # runs of other code, by method
     if not force:
         for name, run in runs.items():
+            method = run.config.method
             stored = store.verified(name)
             if stored is not None:
-                codes[name] = stored.provenance.get("method_code")
+                code = stored.provenance.get("method_code")
+                others[method] += code is not None and not is_present(code, method)
             if stored is not None or (use_published and store.has(name, use_published=True)):
                 done[name] = run.config
-    _say_other_code(done, codes)
+    for method, number in (+others).items():
+        by = f"made by another core/methods/{method}; --force trains again."
+        say(f"{are(number, 'stored run')} {by}")
     _say_without_columns(grids)
 
     # Those without the model that they could have left
@@ -178,21 +183,6 @@ def _say_without_columns(grids: Sequence[Grid]) -> None:
         for words, names in rows.items():
             left_out = f"{counted(len(names), 'row')} left out ({', '.join(names)})"
             say(f"{grid.study.name}, {left_out}: {words}.")
-
-
-def _say_other_code(done: Mapping[str, RunConfig], codes: Mapping[str, object]) -> None:
-    """Say how many of these stored runs were made by other code of their method."""
-    is_present = functools.cache(is_code_of)
-    others = Counter[str]()
-    for name, config in done.items():
-        code = codes.get(name)
-        if code is not None and not is_present(code, config.method):
-            others[config.method] += 1
-    for method, number in others.items():
-        say(
-            f"{are(number, 'stored run')} made by another core/methods/{method}; --force trains "
-            "again."
-        )
 
 
 def _cell_names(cell: GridCell) -> tuple[str, ...]:

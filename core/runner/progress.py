@@ -133,22 +133,18 @@ class Display:
         return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
 
     def left(self) -> float:
-        """Seconds that the command still needs: running runs by their rates, other runs by their
-        estimates, corrected by what finished and running runs took."""
+        """Seconds that the command still needs: what is left of the estimates, corrected by what
+        finished and running runs took."""
         longer = self._longer()
         parts = []
         for run in list(self._open):
-            estimate = longer * self._estimates[run]
             share = training_share(self._runs[run].config)
             message = self._going.get(run, Message())
-            trained = message.step or 0
-            total = message.total or 1  # a run without training has no step
-            if message.phase not in (None, "load", "train"):
-                parts.append((1 - share) * estimate)
-            elif message.rate:
-                parts.append((total - trained) / message.rate + (1 - share) * estimate)
-            else:
-                parts.append(estimate * (1 - share * trained / total))
+            trained = 1.0
+            if message.phase in (None, "load", "train"):
+                # a run without training has no step
+                trained = (message.step or 0) / (message.total or 1)
+            parts.append(longer * self._estimates[run] * (1 - share * trained))
         runs = max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
         return runs + self._after
 

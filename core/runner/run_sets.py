@@ -9,7 +9,7 @@ most is added.
 from __future__ import annotations
 
 import functools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -31,13 +31,11 @@ class Prospect(NamedTuple):
 
 
 class RunSet(NamedTuple):
-    """Missing runs that are trained together, the checks that they reach, the likeliest first, and
-    by claim the best of its later checks."""
+    """Missing runs that are trained together, and what they may settle, in words."""
 
     runs: tuple[PlannedRun, ...]
     wall: float  # seconds by the clock
-    reached: tuple[Prospect, ...]
-    best: Mapping[tuple[str, str], Prospect]
+    claims: tuple[str, ...]
 
     @classmethod
     def of(
@@ -47,57 +45,35 @@ class RunSet(NamedTuple):
         prospects: Sequence[Prospect],
         done: frozenset[str],
     ) -> RunSet:
-        """A set of runs with the checks that it adds to those that need only the runs `done`."""
+        """A set of runs with the checks that it adds to those that need only the runs `done`, the
+        likeliest first."""
         trained = done | {run.run_id for run in runs}
+        last = {prospect.claim: prospect for prospect in prospects}
         reached = {prospect.claim: prospect for prospect in prospects if prospect.runs <= trained}
-        before = {prospect.claim: prospect for prospect in prospects if prospect.runs <= done}
-        added = [check for claim, check in reached.items() if check != before.get(claim)]
+        added = [check for check in reached.values() if not check.runs <= done]
         added.sort(key=lambda prospect: -prospect.chance)
-        best = {prospect.claim: prospect for prospect in prospects}
-        return cls(tuple(runs), wall, tuple(added), best)
+        claims = []
+        for check in added:
+            later = last[check.claim]
+            words = f"{check.claim[1]} ({check.chance:.2f}"
+            if later.seeds > check.seeds:
+                words += f"; {later.chance:.2f} with {later.seeds} seeds"
+            if not claims or later.chance >= LEAST_NAMED:
+                claims.append(f"{words})")
+        return cls(tuple(runs), wall, tuple(claims))
 
     def words(self) -> str:
         """The set in a line: its runs, their time, and claims with their chances."""
-        named = [check for check in self.reached if self.best[check.claim].chance >= LEAST_NAMED]
-        claims = []
-        for check in named or self.reached[:1]:
-            best = self.best[check.claim]
-            words = f"{check.chance:.2f}"
-            if best.seeds > check.seeds:
-                words += f"; {best.chance:.2f} with {best.seeds} seeds"
-            claims.append(f"{check.claim[1]} ({words})")
-        size = counted(len(self.runs), "run")
-        wall = spoken(self.wall)
-        return f"{size}, about {wall}: {'; '.join(self._cells())}. May settle {', '.join(claims)}."
-
-    def _cells(self) -> list[str]:
-        """The seeds and cells of the runs, in few studies: those with most runs, then with most
-        chances."""
-        chances = defaultdict[str, float](float)
-        for check in self.reached:
-            chances[check.claim[0]] += check.chance
-        left = list(self.runs)
-        words = []
-        while left:
-            sizes = Counter[str]()  # runs of each study
-            for run in left:
-                sizes.update({name.split(" ")[0] for name in run.cells})
-            study = max(sizes, key=lambda name: (sizes[name], chances[name]))
-            others = []
-            seeds = defaultdict[str, list[int]](list)  # by cell
-            for run in left:
-                names = [name for name in run.cells if name.startswith(f"{study} ")]
-                if names:
-                    seeds[names[0].removeprefix(f"{study} ")].append(run.seed)
-                else:
-                    others.append(run)
-            cells = defaultdict[tuple[int, ...], list[str]](list)  # by seeds
-            for cell, of_cell in seeds.items():
-                cells[tuple(sorted(of_cell))].append(cell)
-            for numbers, names in cells.items():
-                words.append(f"{_seeds(numbers)} of {study} {', '.join(names)}")
-            left = others
-        return words
+        seeds = defaultdict[str, list[int]](list)  # by cell
+        for run in self.runs:
+            seeds[run.cells[0]].append(run.seed)
+        cells = defaultdict[tuple[str, str], list[str]](list)  # by study and seeds
+        for name, of_cell in seeds.items():
+            study, _, cell = name.partition(" ")
+            cells[study, _seeds(sorted(of_cell))].append(cell)
+        parts = [f"{of} of {study} {', '.join(names)}" for (study, of), names in cells.items()]
+        size = f"{counted(len(self.runs), 'run')}, about {spoken(self.wall)}"
+        return f"{size}: {'; '.join(parts)}. May settle {', '.join(self.claims)}."
 
 
 def _seeds(seeds: Sequence[int]) -> str:

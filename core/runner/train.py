@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import shlex
-import shutil
 import signal
 import sys
 import time
@@ -23,13 +22,13 @@ from core.data.sources import first_digests, provenance
 from core.errors import UserError, are, counted, say
 from core.runner import devices
 from core.runner.cli import INSTALLED, Options, program
-from core.runner.devices import Resources, cache_folder
+from core.runner.devices import MEND_GPU, NO_GPU, Resources, cache_folder
 from core.runner.estimate import Expectation, expectation
 from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, diagnosis, tail
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
-from core.runner.trials import Trials, tried
-from core.runner.worker import Order, use_gpu
+from core.runner.trials import tried
+from core.runner.worker import RunOrder, use_gpu
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.setup import Setup, check_device
@@ -87,9 +86,7 @@ class RunTrainer:
     def launcher(self) -> Launcher:
         """What trains on this machine; its warm process stays until `close`."""
         say("Starting the training process; the first time this takes up to a minute.")
-        launcher = Launcher(self.order(), self.here)
-        launcher.start()
-        return launcher
+        return Launcher(self.order(), self.here)
 
     @functools.cached_property
     def cluster(self) -> Any:
@@ -100,9 +97,9 @@ class RunTrainer:
         scale = self.setup.scale.name
         return Cluster(options.cluster, self.order(), scale, options.device, options.jobs)
 
-    def order(self) -> Order:
+    def order(self) -> RunOrder:
         """What all runs of this command have in common."""
-        return Order(
+        return RunOrder(
             execution=self.execution(),
             job=self.around.job,
             warm=self.around.warm,
@@ -127,7 +124,7 @@ class RunTrainer:
             self.check_gpu(stop)
             if self.options.trial is not False:
                 configs = [planned.config for planned in plan.missing]
-                faults = self.tried(configs, stop, anew=bool(self.options.trial)).faults
+                faults, _ = self.tried(configs, stop, anew=bool(self.options.trial))
                 if faults:
                     say(*faults, out=sys.stderr)
                     raise UserError(NOT_TRAINED)
@@ -226,10 +223,12 @@ class RunTrainer:
             still += f", {begun} of them from a checkpoint"
         return [*lines, "", f"{still}. Go on with:", f"  {shlex.join([*typed_command(), *words])}"]
 
-    def tried(self, configs: Sequence[RunConfig], stop: Stop, anew: bool = False) -> Trials:
-        """What trials of the methods of these runs say."""
+    def tried(
+        self, configs: Sequence[RunConfig], stop: Stop, anew: bool
+    ) -> tuple[list[str], list[str]]:
+        """What trials of the methods of these runs say, and the methods without a trial."""
         if not self.around.trial:
-            return Trials([], [])
+            return [], []
         return tried(configs, self.launcher, self.around.trial, stop, anew)
 
     def check_gpu(self, stop: Stop) -> None:
@@ -238,8 +237,13 @@ class RunTrainer:
             return
         report, _ = self.launcher.call(use_gpu, stop, patience=GPU_PATIENCE)
         if report.ended != 0 and not stop.asked:
-            silent = report.ended is None and f"no answer within {GPU_PATIENCE:.0f} s"
-            raise UserError(devices.no_gpu(silent or diagnosis(report)))
+            cause = f"no answer within {GPU_PATIENCE:.0f} s"
+            if report.ended is not None:
+                cause = diagnosis(report)[:200]
+            raise UserError(f"{NO_GPU} ({cause}); {MEND_GPU}.")
+        shared = devices.MPS_RUNS.get(self.setup.scale.name)
+        if shared and not self.here.mps:
+            say(f"With `nvidia-cuda-mps-control -d` up to {shared} runs share a GPU.")
 
     def execution(self) -> Execution:
         """Where and with what runs are executed, but for device and threads. Nothing of it is part
@@ -316,17 +320,10 @@ def stopping(stop: Stop) -> Iterator[None]:
 
 
 def typed_command() -> list[str]:
-    """The words that start this program from the current folder, as it was started now: a program
-    by its name where the shell finds it so, else by its place, from here if it lies below."""
-    words = [sys.executable, sys.argv[0]]
+    """The words that started this program."""
     if program() == INSTALLED:
-        words = [sys.argv[0]]
-    elif Path(sys.argv[0]).name != program():  # started by other code
-        words = [sys.executable, program()]
-    name = Path(words[0]).name
-    place = os.path.relpath(words[0])
-    if shutil.which(name) == words[0]:
-        words[0] = name
-    elif not place.startswith(os.pardir):
-        words[0] = place
-    return words
+        return [INSTALLED]
+    script = sys.argv[0]
+    if Path(script).name != program():  # started by other code
+        script = program()
+    return [sys.orig_argv[0], script]

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from functools import partial
-from typing import NamedTuple
 
 from core.config.identity import canonical_json
 from core.config.method_code import code_digest
@@ -26,19 +25,13 @@ VERSION = 3  # raised when a trial learns to see another mistake
 PASSED = b"[]"
 
 
-class Trials(NamedTuple):
-    """What trials of methods found, in sentences, and the methods that could not be tried."""
-
-    faults: list[str]
-    untried: list[str]
-
-
 def tried(
     runs: Iterable[RunConfig], launcher: Launcher, trial: str, stop: Stop, anew: bool = False
-) -> Trials:
+) -> tuple[list[str], list[str]]:
     """Try a run of each method, encoder and way through the method's code by the function `trial`
-    (module:function), unless the same code has passed before. `anew`: try them all. Raises
-    UserError if no process can be started."""
+    (module:function), unless the same code has passed before. `anew`: try them all. Returns what
+    was found, in sentences, and the methods that could not be tried. Raises UserError if no process
+    can be started."""
     execution = launcher.order.execution
     folder = cache_folder() / "trials"
     waiting: dict[str, RunConfig] = {}  # by the names under which their passing is kept
@@ -62,19 +55,20 @@ def tried(
         call = partial(try_method, trial, canonical_json(config), execution)
         return launcher.call(call, stop)[0]
 
-    trials = Trials([], [])
+    faults: list[str] = []
+    untried = []
     with ThreadPoolExecutor(launcher.jobs) as threads:
         reports = threads.map(report_of, waiting.values())
         for (name, config), report in zip(waiting.items(), reports, strict=True):
             if report.faults:
-                trials.faults.extend(report.faults)
+                faults += report.faults
             elif report.faults is not None:
                 with contextlib.suppress(UserError):  # the cache cannot be written
                     cache.keep(folder, name, "json", PASSED)
             elif not stop.asked:
                 say(f"A trial of method {config.method} was not possible: {diagnosis(report)}")
-                trials.untried.append(config.method)
-    return trials
+                untried.append(config.method)
+    return faults, untried
 
 
 def ways(config: RunConfig) -> list[list[str | bool | None]]:

@@ -48,7 +48,7 @@ IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; th
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RunOrder:
     """What all runs of a command have in common. `job` (module:function) trains a run in a process
     that has imported `warm`; `provenance` is recorded with each result."""
 
@@ -174,7 +174,7 @@ def named_function(name: str) -> Callable:
 
 
 def train_run(
-    order: Order,
+    order: RunOrder,
     run: str,
     config_json: str,
     force: bool,

@@ -20,7 +20,7 @@ from places import ROOT
 from core.config.run import Execution
 from core.errors import UserError
 from core.runner.launch import Stop
-from core.runner.worker import Order
+from core.runner.worker import RunOrder
 
 pytestmark = needs("distributed", "requirements-cluster.txt")
 pytest.importorskip("distributed", reason="needs distributed: requirements-cluster.txt")
@@ -152,7 +152,7 @@ def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(
     # of a module that the scheduler lacks
     monkeypatch.setattr(cluster, "sent", lambda project: made_result)
     execution = Execution(results_dir=str(desk.results), cache_dir=str(desk.cache))
-    order = Order(execution=execution, job="", provenance={})
+    order = RunOrder(execution=execution, job="", provenance={})
     made = cluster.Cluster(hall.address, order, "mini", "cpu", None)
     assert list(made.train(desk.six().missing, Stop(), lambda *_: None, False)) == []
     assert "deserialization" in made.lost

@@ -1,5 +1,5 @@
-"""How long runs will take: by a table of a GPU or a timing of the CPU, and as finished runs took;
-and what a plan says."""
+"""How long runs will take: by a table of a GPU, by what a core did, and as finished runs took; and
+what a plan says."""
 
 import socket
 from argparse import Namespace
@@ -15,62 +15,47 @@ from core.config.result import Result, Row
 from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data.sources import HIDDEN, demo_sources, unfetched_sources
-from core.runner import devices, estimate
-from core.runner.estimate import BERT_BASE, Shape, expectation
+from core.runner import devices
+from core.runner.estimate import CPU_TOKENS, expectation, gpu_seconds
 from core.runner.plan import cost
 from core.store.store import Store
 from studies import find
 
-FOUND = demo_sources()
-token_seconds = estimate.token_seconds  # which conftest.py replaces in every test
+CPU = Namespace(gpus=None, cluster=None, device="cpu", jobs=None)
 
 
 def config(name, place=0, seed=0):
     study = find(name)
-    return cell_run(
-        study, study.cells[place], profile="paper", scale=DEMO, sources=FOUND.sources, seed=seed
-    )
+    cell = study.cells[place]
+    return cell_run(study, cell, profile="paper", scale=DEMO, sources=demo_sources(), seed=seed)
 
 
-def save(store, run, ratio, **recorded):
-    """A stored run that took `ratio` times its estimate, a quarter of it outside training."""
-    shares = {"load": 0.05, "train": 0.75, "evaluate": 0.2}
-    seconds = {name: share * ratio * cost(run) for name, share in shares.items()}
-    device = {"host": socket.gethostname(), "device": "cpu: x86_64", "threads": 1}
+def save(store, run, took, **recorded):
+    """A stored run that took so many seconds, a quarter of them outside training."""
+    parts = {"load": 0.05 * took, "train": 0.75 * took, "evaluate": 0.2 * took}
+    about = {"host": socket.gethostname(), "device": "cpu: x86_64", "threads": 1, "seconds": parts}
     rows = (Row("selected", "avg", "spearman_all", 1, 1.0),)
-    store.save(
-        run,
-        Result(
-            status="ok", rows=rows, pairs=(), provenance=device | {"seconds": seconds} | recorded
-        ),
-    )
+    store.save(run, Result(status="ok", rows=rows, pairs=(), provenance=about | recorded))
 
 
 def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, monkeypatch):
-    monkeypatch.setattr(estimate, "token_seconds", lambda *_: 1.0)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
-    options = Namespace(gpus=None, cluster=None, device="cpu", jobs=None)
     store = Store(tmp_path, None)
     run = config("table7")
-    timed = expectation(options, DEMO, FOUND, store)
-    assert (
-        timed.seconds(run) == cost(run)
-        and timed.where == "with 2 at once on cpu (from a timing of this CPU)"
-    )
+    by_rate = cost(run) / CPU_TOKENS["demo"]
+    timed = expectation(CPU, DEMO, store)
+    assert timed.seconds(run) == pytest.approx(by_rate)
+    assert timed.where == "with 2 at once on cpu (from rates of another CPU)"
     for seed, ratio in enumerate((2.0, 3.0, 50.0)):  # one run met a busy machine
-        save(store, config("table7", seed=seed), ratio)
+        save(store, config("table7", seed=seed), ratio * by_rate)
     others = ({"host": "x"}, {"device": "cuda: big"}, {"threads": 2}, {"seconds": None})
     for seed, elsewhere in enumerate(others):
-        save(store, config("table7", seed=10 + seed), 9.0, **elsewhere)  # these say nothing
+        save(store, config("table7", seed=10 + seed), 9.0 * by_rate, **elsewhere)  # say nothing
     save(store, vary(run, {"scale": "mini"}), 9.0)
-    known = expectation(options, DEMO, FOUND, store)
+    known = expectation(CPU, DEMO, store)
     for other in (run, config("esimcse-table11", place=2)):
-        assert known.seconds(other) == pytest.approx(3.0 * cost(other))
+        assert known.seconds(other) == pytest.approx(3.0 * cost(other) / CPU_TOKENS["demo"])
     assert "(from 3 finished runs on this machine)" in known.where
-    assert (
-        expectation(Namespace(**vars(options) | {"cluster": "tcp://x"}), DEMO, FOUND, store).jobs
-        == 1
-    )
 
 
 def paper(method, profile="paper", **changes):
@@ -90,38 +75,15 @@ def test_a_step_s_work_in_forward_passes():
     assert paper("esimcse", queue=None, momentum=None).passes == pytest.approx(6 + 3 * 0.16)
 
 
-def test_runs_that_share_a_gpu_take_turns_but_for_what_mps_was_measured_to_gain(
-    tmp_path, monkeypatch
-):
+def test_runs_that_share_a_gpu_take_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "visible_gpus", lambda: {"0": 80 << 30})
-    monkeypatch.setattr("joblib.cpu_count", lambda: 1)
-    options = Namespace(gpus=None, cluster=None, device="auto", jobs=None)
-    store = Store(tmp_path, None)
+    options = Namespace(**vars(CPU) | {"device": "auto"})
     run = replace(paper("mocose"), scale="mini")
-    monkeypatch.setattr(estimate, "shapes", lambda *_: {run.encoder.digest: estimate.MINI_SHAPE})
-    alone = estimate.gpu_seconds(run, estimate.MINI_SHAPE)
-
-    def expected(mps):
-        monkeypatch.setattr(devices, "mps_offered", lambda _: mps)
-        return expectation(options, MINI, FOUND, store)
-
-    turns, shared = expected(False), expected(True)
-    assert turns.jobs == 2 and turns.seconds(run) == pytest.approx(2 * alone)
-    assert shared.jobs == 8 and "with 8 at once on cuda through NVIDIA's MPS" in shared.where
-    assert 8 * alone / shared.seconds(run) == pytest.approx(955 / 600, abs=0.005)
-    assert [round(estimate.mps_gain(BERT_BASE, runs), 9) for runs in (1.0, 2.0)] == [1, 1]
-    assert estimate.mps_gain(estimate.MINI_SHAPE, 30.0) == estimate.mps_gain(Shape(1, 8, 8), 8.0)
-
-    # a run that took as long as planned in turns says nothing against the plan with MPS
-    spent = {"train": 2 * alone}
-    save(store, run, 0.0, device="cuda: H200", seconds=spent, gpu_runs=2, mps=False)
-    known = expected(True)
-    assert "from 1 finished run on this machine" in known.where
-    assert known.seconds(run) == pytest.approx(shared.seconds(run))
+    turns = expectation(options, MINI, Store(tmp_path, None))
+    assert turns.jobs == 2 and turns.seconds(run) == pytest.approx(2 * gpu_seconds(run))
 
 
 def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(estimate, "token_seconds", lambda *_: 0.014)  # of one core of an AMD EPYC
     monkeypatch.setattr("core.runner.devices.visible_gpus", dict)  # the plan is for another machine
     lines = []
     for words in (("--device", "cpu", "--jobs", "2"), ("--gpus", "4")):
@@ -130,8 +92,8 @@ def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_p
         lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("About")]
     cpu, gpus = lines
     assert (
-        " weeks with 2 at once on cpu (from a timing of this CPU), so this needs a GPU; --gpus 1"
+        " weeks with 2 at once on cpu (from rates of another CPU), so this needs a GPU; --gpus 1"
         in cpu
     )
-    assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100 in bf16)." in gpus
+    assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100)." in gpus
     assert f"--plan --gpus 4\n{gpus}\n" in (ROOT / "docs" / "using.md").read_text()

@@ -18,7 +18,7 @@ from core.runner import devices
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop, tail
 from core.runner.plan import PlannedRun
-from core.runner.worker import LESS_MEMORY, Order, failure, train_run
+from core.runner.worker import LESS_MEMORY, RunOrder, failure, train_run
 from core.store import locks
 
 FAKE = "tests.support.fake_jobs:run"
@@ -35,7 +35,7 @@ def desk(tmp_path_factory):
 
 def begin(desk: Desk, job: str = FAKE) -> Launcher:
     execution = Execution(results_dir=str(desk.results), cache_dir=str(desk.cache))
-    order = Order(execution=execution, job=job, provenance={"encoder_hidden": 384})
+    order = RunOrder(execution=execution, job=job, provenance={"encoder_hidden": 384})
     return Launcher(order, Resources(device="cpu", jobs=2, threads=1, names=("cpu.0", "cpu.1")))
 
 
@@ -175,7 +175,7 @@ def test_a_configuration_of_another_version_of_the_code_is_refused():
         text.replace('"steps":', '"strides":'),
     ):
         execution = Execution(results_dir="", cache_dir="")
-        order = Order(execution=execution, job=FAKE, provenance={})
+        order = RunOrder(execution=execution, job=FAKE, provenance={})
         with pytest.raises(UserError, match="two versions of the code are mixed|cannot be read"):
             train_run(order, "0" * 16, config, False, (), devices.slot_folder(), None)
 

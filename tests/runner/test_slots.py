@@ -1,10 +1,10 @@
 """What a machine has, in a container and behind masks too, and its slots between commands."""
 
 import os
+import socket
 
 import pytest
 
-import run_study
 from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import resources, slot_environment, visible_gpus
@@ -131,33 +131,17 @@ def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch)
     assert visible_gpus() == {}
 
 
-def test_a_gpu_that_torch_cannot_use_is_one_sentence_before_anything_is_read(
-    machine, monkeypatch, tmp_path, capsys
-):
+def test_a_daemon_of_mps_that_is_there_is_used(machine, monkeypatch, tmp_path):
     machine("GPU-aa01, Disabled, 80000")
-    python = tmp_path / "python"
-    python.write_text(
-        f"#!/bin/sh\necho asked >> {tmp_path}/asked\necho 'Trace' >&2\necho 'Driver too old' "
-        ">&2\nexit 1\n"
-    )
-    python.chmod(0o755)
-    monkeypatch.setattr("sys.executable", str(python))
-    monkeypatch.setattr("core.runner.inputs.sources", lambda *_: pytest.fail("data were read"))
-    devices.check_torch.cache_clear()
-    devices.check_torch("cpu")
-    assert not (tmp_path / "asked").exists()
-    assert run_study.main(["esimcse-table2", "--results-dir", str(tmp_path / "results")]) == 2
-    said = capsys.readouterr().err
-    assert (
-        "torch cannot use the GPU that nvidia-smi lists (Driver too old)" in said
-        and "--device cpu" in said
-        and said.count("\n") == 1
-    )
-    python.write_text(f"#!/bin/sh\necho asked >> {tmp_path}/asked\n")
-    for _ in range(2):
-        devices.check_torch("auto")
-    assert (tmp_path / "asked").read_text() == "asked\n" * 2  # once by each command
-    devices.check_torch.cache_clear()
+    monkeypatch.setattr(devices, "MPS_PIPES", tmp_path)
+    alone = resources("mini", "auto", None)
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(str(tmp_path / "control"))
+        shared = resources("mini", "auto", None)
+        assert (shared.jobs, shared.gpu_runs, shared.mps) == (8, 8, True)
+        assert not resources("mini", "auto", 1).mps
+        assert resources("paper", "auto", None).jobs == 2
+    assert (alone.jobs, alone.gpu_runs, alone.mps) == (2, 2, False)
 
 
 def test_without_nvidia_smi_gpus_are_counted_and_have_a_slot_each(machine, monkeypatch, tmp_path):

@@ -4,13 +4,12 @@ kept."""
 import math
 import os
 import shutil
-from types import SimpleNamespace
 
 import pandas as pd
 from desk import Desk
 
 from core.config.result import Row
-from core.runner.verify import difference, usual
+from core.runner.verify import difference
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
 
@@ -100,15 +99,3 @@ def test_differences_by_hand():
     assert difference(one, rows(150, 50.5, math.nan, 40.25, 90.0, 9.0, 69.0)) == 1.0
     assert difference(one, rows(150, 50.0, 50.0, 40.0, 44.0, 1.0, 70.0)) == math.inf
     assert difference(one, one.iloc[:0]) == 0.0
-
-
-def test_a_difference_in_float32_is_not_usual_and_the_command_says_what_differs():
-    def run(**provenance):
-        config = SimpleNamespace(train=SimpleNamespace(precision="fp32"))
-        return SimpleNamespace(
-            config=config, provenance={"device": "cpu: x86_64", "threads": 1} | provenance
-        )
-
-    words = usual(run(versions={"torch": "1"}), run(versions={"torch": "2"}, method_code="a"))
-    assert "not usual" in words and words.endswith("They differ in versions.")
-    assert usual(run(), run()).endswith("0.0001 points apart.")

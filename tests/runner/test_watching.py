@@ -60,7 +60,7 @@ def test_lines_tell_count_score_and_time_left(monkeypatch):
     shown.hear(second.run_id, Message(started=True))
     shown.hear(second.run_id, Message(phase="train", step=80, total=160, rate=2.0))
     longer = (50.0 + 80.0) / (40.0 + 32.0)  # the finished run, and the steps of the running one
-    assert shown.left() == pytest.approx(40.0 + longer * 0.2 * 40.0 + longer * 40.0)
+    assert shown.left() == pytest.approx(longer * 0.6 * 40.0 + longer * 40.0)
     shown.hear(second.run_id, Message(phase="evaluate"))
     assert shown.left() == pytest.approx(longer * 0.2 * 40.0 + longer * 40.0)
     shown.ended(Ending(second.run_id, "failed", cause="ValueError: x"))

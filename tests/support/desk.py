@@ -26,7 +26,6 @@ from core.config.scale import MINI, Sources
 from core.data.encoders import loading_key
 from core.data.sources import local_places, local_sources
 from core.runner.plan import Plan, plan
-from core.runner.trials import Trials
 from core.store import cache
 from core.store.store import Store
 from core.study.grid import resolve
@@ -213,7 +212,7 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
         raise AssertionError("it went as far as training")
 
     monkeypatch.setattr("core.runner.train.Launcher", forbidden)
-    monkeypatch.setattr("core.runner.train.tried", lambda *_: Trials([], []))
+    monkeypatch.setattr("core.runner.train.tried", lambda *_: ([], []))
     return made
 
 

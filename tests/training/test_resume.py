@@ -23,7 +23,7 @@ from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop
 from core.runner.plan import PlannedRun
 from core.runner.train import WARM
-from core.runner.worker import Order
+from core.runner.worker import RunOrder
 from core.store.store import Store
 from core.training import job
 
@@ -53,7 +53,7 @@ def launcher(folder, store):
         results_dir=str(store.root), cache_dir=str(folder / "cache"), checkpoint_minutes=1e-9
     )
     job = "tests.support.killed_jobs:run"
-    order = Order(execution=execution, job=job, warm=WARM, provenance={})
+    order = RunOrder(execution=execution, job=job, warm=WARM, provenance={})
     made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, names=("cpu.0",)))
     yield made
     made.close()
