@@ -3,7 +3,9 @@ scale."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from operator import mul
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,6 +23,7 @@ from core.report.drawing import (
     styled,
 )
 from core.report.figure_words import (
+    base_of,
     mostly_run,
     names_of,
     numbers_of,
@@ -30,6 +33,7 @@ from core.report.figure_words import (
     titled,
 )
 from core.report.frames import SETTING, by_name
+from core.report.numbers import signed
 from core.report.quantities import PAPER_WIDTH
 from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
@@ -79,6 +83,8 @@ def figures(
     if spec.kind != "cells":
         if not mostly_run(rows):
             return {}
+        if spec.kind == "along":
+            return {study.name: _along(study, rows, curves, title, names)}
         return {study.name: _curves(study, spec, rows, curves, title, names)}
     rows = rows.assign(**rows[axes].replace(names))
     drawn = [_levels(study, spec, rows, title), by_row(study, spec, rows, title, names)]
@@ -233,8 +239,10 @@ def _curves(
             words = f"{name}, paper"
             look: dict[str, Any] = {"mfc": "white", "lw": 0.8, "ms": 3, "label": words}
             panel.plot(paper[paper.index <= most], "--", **look, **style)
-    if spec.curves and width != (PAPER_WIDTH if spectrum else PAPER_STEPS):
-        _second_axis(panel, width, spectrum)
+    of_paper = PAPER_WIDTH if spectrum else PAPER_STEPS
+    if spec.curves and width != of_paper:
+        words = f"the paper's index, of {PAPER_WIDTH}" if spectrum else "the paper's step"
+        _second_axis(panel, of_paper / width, words)
     if spectrum:
         panel.set_xlabel(f"index, of {width:g} singular values")
         panel.set_ylabel("singular value")
@@ -254,18 +262,39 @@ def _curves(
     return figure
 
 
-def _second_axis(panel: Axes, width: float, spectrum: bool) -> None:
-    """Above the panel, the paper's own steps or indices."""
-    ratio = (PAPER_WIDTH if spectrum else PAPER_STEPS) / width
+def _second_axis(panel: Axes, ratio: float, words: str) -> None:
+    """Above the panel, another count of its axis, `ratio` for each of ours."""
+    functions = functools.partial(mul, ratio), functools.partial(mul, 1 / ratio)
+    panel.secondary_xaxis("top", functions=functions).set_xlabel(words)
 
-    def of_paper(ours: Any) -> Any:
-        return ours * ratio
 
-    def of_ours(paper: Any) -> Any:
-        return paper / ratio
-
-    above = panel.secondary_xaxis("top", functions=(of_paper, of_ours))
-    above.set_xlabel(f"the paper's index, of {PAPER_WIDTH}" if spectrum else "the paper's step")
+def _along(
+    study: Study,
+    rows: pd.DataFrame,
+    curves: pd.DataFrame,
+    title: str,
+    names: Mapping[str, str],
+) -> Figure:
+    """Differences to the reference by step with 95 % bands, each with the printed one as a line;
+    above the panel, passes over the text."""
+    figure, (panel,) = blank_figure(title, 1, 3.4)
+    panel.axhline(0, color="black", lw=0.8)
+    axes = [axis.name for axis in study.axes]
+    for name, line, style in styled(curves.groupby(curves[axes].agg("/".join, axis=1), sort=False)):
+        x, y, half = (line[column] for column in ("step", "difference", "half_width"))
+        panel.fill_between(x, y - half, y + half, color=style["color"], alpha=0.2, lw=0)
+        printed = rows.loc[name, "printed_difference"]
+        label = f"{names.get(name, name)} (dashed: printed, {signed(printed)})"
+        panel.plot(x, y, markevery=10, label=label, **style)
+        panel.axhline(printed, color=style["color"], ls="--", lw=0.9)
+    panel.set_xlabel("optimiser step")
+    panel.set_ylabel(f"development score, points above {base_of(study, names)}")
+    each = float(curves["passes"].iloc[0] / curves["step"].iloc[0])
+    _second_axis(panel, each, "passes over the text")
+    panel.margins(x=0)
+    panel.grid(axis="y")
+    legend(figure, [panel], f"{runs_shown(study, rows)} · bands: 95 % intervals over seeds")
+    return figure
 
 
 def scatters(runs: pd.DataFrame) -> dict[str, Figure]:

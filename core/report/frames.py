@@ -14,11 +14,12 @@ import pandas as pd
 
 from core.config.result import decimals, unit
 from core.errors import no_formula, shown
+from core.report.along import differences
 from core.report.comparisons import Record, comparison_rows, needed, weakest_row
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import over_seeds
-from core.report.verdicts import Difference, Judged, alike
+from core.report.verdicts import Difference, Judged, alike, base_labels
 from core.report.words import trained_rates
 from core.study.registered import changed_after_runs
 from core.study.study import Metric, Study
@@ -58,6 +59,12 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     return {"scale": setup.scale.name, "profile": setup.profile, "encoder": shown(name)}
 
 
+def _head(result: StudyResult, cell: CellResult) -> Record:
+    """The columns that name a cell."""
+    labels = zip(_axes(result), cell.cell.labels, strict=True)
+    return {**_setting(result, cell), **dict(labels)}
+
+
 def _axes(result: StudyResult) -> list[str]:
     return [axis.name for axis in result.study.axes]
 
@@ -69,10 +76,9 @@ def cell_frame(result: Judged) -> pd.DataFrame:
     cells = {cell.cell.labels: cell for cell in result.cells}
     rows = []
     for labels, cell in cells.items():
-        names = dict(zip(_axes(result), labels, strict=True))
         difference = result.differences[labels]
         numbers = _cell_numbers(cell, cells.get(difference.base), difference)
-        rows.append({**_setting(result, cell), **names, **numbers})
+        rows.append({**_head(result, cell), **numbers})
     frame = pd.DataFrame(rows)
     rates = trained_rates(result)
     if rates:
@@ -185,10 +191,19 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
 def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the
     largest by index from 1, and the singular value itself; none for a study without curves. Cells
-    that read the same runs stand once."""
+    that read the same runs stand once. Of differences along training, one row a cell and check."""
     rows: dict[tuple, list[Record]] = {}
     figure = result.study.figure
     kind = "cells" if figure is None else figure.kind
+    if kind == "along":
+        cells = {cell.cell.labels: cell for cell in result.cells}
+        for labels, cell in cells.items():
+            base = cells.get(base_labels(labels, result.study), cell)
+            if base is not cell:
+                checks = differences(cell, base, result.aggregate)
+                rows[labels] = [{**_head(result, cell), **check} for check in checks]
+        columns = "step passes difference half_width seeds"
+        return _frame(itertools.chain(*rows.values()), columns, _axes(result))
     columns = "seed run_id x value"
     if kind == "spectrum":
         columns += " singular_value"
@@ -236,8 +251,7 @@ def _runs(
     """Every run of these studies' cells, with the columns that name it."""
     for result in results:
         for cell in result.cells:
-            labels = zip(_axes(result), cell.cell.labels, strict=True)
-            place = {**_setting(result, cell), **dict(labels)}
+            place = _head(result, cell)
             for run in cell.runs:
                 fields = ("seed", "run_id", "status", "source")
                 yield result, cell, run, place | {name: getattr(run, name) for name in fields}

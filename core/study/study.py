@@ -85,6 +85,7 @@ class FigureSpec(Typed):
     cells: values along `x` (or the only other axis) where its labels are numbers, a line for each
     of `series`, and paired differences by row, a panel for each of `series`. curve: the development
     score along training, a line for each of `series`; spectrum: singular values by index, likewise.
+    along: the cells' development score minus the reference's, by step.
     `base` are the labels of the cell that the others are compared with, None standing for a cell's
     own label; without it, that is the study's reference. `against` has, by label of the first axis,
     the label that it is compared with in the place of `base`.
@@ -92,7 +93,7 @@ class FigureSpec(Typed):
     width). `note` is a sentence below the figure.
     """
 
-    kind: Literal["cells", "curve", "spectrum"] = "cells"
+    kind: Literal["cells", "curve", "spectrum", "along"] = "cells"
     x: str | None = None
     series: str | None = None
     base: tuple[str | None, ...] | None = None

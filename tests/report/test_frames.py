@@ -32,6 +32,7 @@ from studies import find
 TABLE7 = find("mocose-table7")
 TABLE11 = find("esimcse-table11")
 FIGURE5 = find("mocose-figure5")
+ALONG = find("along")
 USING = Path(__file__).parents[2] / "docs" / "using.md"
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 
@@ -93,6 +94,7 @@ def made():
         "STUDY.csv": cell_frame(one),
         "STUDY_runs.csv": run_frame(one),
         "STUDY_curves.csv": curve_frame(curved),
+        "along_curves.csv": curve_frame(result(ALONG, filled(ALONG))),
         "runs.csv": summary_frame(both),
         "claims.csv": claim_frame(both),
         "comparisons.csv": frames.comparison_frame(both),
@@ -102,7 +104,7 @@ def made():
 
 def test_the_data_dictionary_has_every_column_of_every_file_and_no_other():
     section = USING.read_text().partition("## CSV columns")[2]
-    axes = {axis.name for study in (TABLE7, FIGURE5) for axis in study.axes}
+    axes = {axis.name for study in (TABLE7, FIGURE5, ALONG) for axis in study.axes}
     told: dict[str, set[str]] = {}
     for files, columns in re.findall(r"^\| (`.+?) \| (`.+?) \|", section, re.MULTILINE):
         for file in re.findall(r"`(.+?)`", files):

@@ -1,0 +1,85 @@
+"""Differences along training, against scipy on the stored curves, and the mark beside a verdict."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from claim_study import A, B, around, study
+from fake_store import add_simcse, made_setup
+from scipy import stats
+from small_study import result, stored
+
+from core.config.scale import MINI
+from core.report.along import differs_along_training
+from core.report.frames import curve_frame
+from core.report.verdicts import study_result
+from core.store.store import Store
+from core.study.claim import greater
+from core.study.grid import resolve
+from studies import find
+
+PUBLISHED = Path(__file__).parents[2] / "results" / "published"
+
+
+def test_a_published_difference_is_what_scipy_makes_of_the_curves_of_the_runs():
+    table = pd.read_csv(PUBLISHED / "mini/paper/esimcse-table6.csv").set_index("components")
+    store = Store("none", PUBLISHED)
+
+    def curves(name):
+        """(seeds,) of development scores by step."""
+        by_run = []
+        for run in table["run_ids"][name].split():
+            rows = store.load(run).rows
+            here = rows[(rows["checkpoint"] == "curve") & (rows["metric"] == "spearman_all")]
+            by_run.append(here[here["task"] == "dev"].set_index("step")["value"])
+        return pd.concat(by_run, axis=1)
+
+    frame = pd.read_csv(PUBLISHED / "mini/paper/along_curves.csv")
+    assert (frame["seeds"] == 5).all() and frame["step"].min() == 125
+    base = curves("unsup-SimCSE")
+    for (name, step), row in frame.set_index(["components", "step"]).iterrows():
+        if step in (125, 5000, 15625):
+            paired = (curves(name) - base).loc[step]
+            test = stats.ttest_1samp(paired, 0)
+            interval = test.confidence_interval(0.95)
+            assert row["difference"] == pytest.approx(paired.mean(), abs=1e-4)
+            assert row["half_width"] == pytest.approx((interval.high - interval.low) / 2, abs=1e-4)
+            assert row["passes"] == pytest.approx(step * 64 / 48_118, rel=1e-5)
+
+
+def judged(early):
+    """A above B by 3 at the end, and by `early` at the first of three checks."""
+    one = study(greater(A, B))
+    store = stored(one, scale=MINI, a=around(53, 5), b=[50.0] * 5)
+    for run in store.runs.values():
+        rows = run.rows
+        first = (rows["checkpoint"] == "curve") & (rows["step"] == 100)
+        score = rows.loc[rows["step"] == 300, "value"].max()
+        rows.loc[first, "value"] = 20 + (score - 51 if score > 52 else 0) * early / 3
+    at = made_setup(5, scale=MINI)
+    add_simcse(store, at, 29.0, 30.0, 31.0)
+    return study_result(resolve(one, at), store)
+
+
+@pytest.mark.parametrize(("early", "marked"), [(2.0, False), (-2.0, True)])
+def test_a_verdict_is_marked_if_a_fifth_of_the_checks_say_the_opposite(early, marked):
+    one = judged(early)
+    (verdict,) = one.verdicts
+    assert verdict.weakest.estimate.mean == pytest.approx(3, abs=0.3)
+    assert differs_along_training(verdict, one.aggregate) is marked
+
+
+def test_a_claim_on_no_difference_of_scores_is_not_marked():
+    one = result(find("mocose-figure7"), stored(study()))
+    assert [differs_along_training(verdict, "all") for verdict in one.verdicts]
+    assert not any(differs_along_training(verdict, "all") for verdict in one.verdicts)
+
+
+def test_the_study_reads_the_runs_of_table_6():
+    at = made_setup(5, scale=MINI)
+    ids = [
+        [cell.run_ids for cell in resolve(find(name), at).cells]
+        for name in ("along", "esimcse-table6")
+    ]
+    assert ids[0] == ids[1]
+    assert not curve_frame(result(find("along"), stored(study()))).size
