@@ -21,7 +21,7 @@ from core.study.study import Cell, FigureSpec, Study
 RunsOfCells = dict[tuple[str, ...], list[RunConfig]]
 SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
 # of a study's CSV files, beside its axes
-CSV_COLUMNS = frozenset(
+TAKEN_COLUMNS = frozenset(
     """
     scale profile encoder mean ci95_low ci95_high n sd printed reference paired_difference
     paired_ci95_low paired_ci95_high paired_n printed_difference tested_low tested_high tested_n
@@ -60,7 +60,7 @@ def _check_distinct(study: Study) -> None:
     }
     for axis in study.axes:
         names_by_kind[f"labels of {axis.name}"] = list(axis.labels)
-        if axis.name in CSV_COLUMNS:
+        if axis.name in TAKEN_COLUMNS:
             raise UserError(
                 f"The axis {axis.name} has the name of a column of CSV files; give it another name."
             )

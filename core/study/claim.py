@@ -189,7 +189,7 @@ def all_of(*parts: Predicate, pairs: int = 0) -> Predicate:
     return Joined(parts, len(parts), pairs)
 
 
-def at_least(needed: int, parts: Sequence[Predicate]) -> Joined:
+def some_of(needed: int, parts: Sequence[Predicate]) -> Joined:
     """At least `needed` of the parts hold."""
     return Joined(tuple(parts), needed)
 

@@ -52,7 +52,7 @@ class GridCell:
         """The cell's run under any seed. Raises ValueError without an encoder or a score."""
         if self.base is None:
             raise ValueError(f"{self.name} has no run: {self.unavailable}")
-        return _seeded(self.base, self.names_data_seed, seed)
+        return _with_seed(self.base, self.names_data_seed, seed)
 
     def run_id(self, seed: int) -> str:
         """The identity of the cell's run under any seed."""
@@ -148,7 +148,7 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
             base = vary(base, chosen_values(base, cell.settings))
             # of eval.transfer
             base = vary(base, {"eval.digest": run_evaluation_digest(base, setup.sources)})
-        configs = tuple([_seeded(base, names_data_seed, seed) for seed in seeds])
+        configs = tuple([_with_seed(base, names_data_seed, seed) for seed in seeds])
     return GridCell(
         cell=cell,
         metric=metric,
@@ -162,7 +162,7 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
 
 
 @functools.cache  # studies share runs, and a report goes through all of them
-def _seeded(run: RunConfig, names_data_seed: bool, seed: int) -> RunConfig:
+def _with_seed(run: RunConfig, names_data_seed: bool, seed: int) -> RunConfig:
     if names_data_seed:
         return vary(run, {"seed.model": seed})
     return vary(run, {"seed": Seed(model=seed, data=seed)})

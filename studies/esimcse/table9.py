@@ -1,6 +1,6 @@
 """ESimCSE Table 9: share of a sentence's sub-words that may be repeated."""
 
-from core.study.claim import Claim, all_of, at_least, best, greater, mean_above
+from core.study.claim import Claim, all_of, best, greater, mean_above, some_of
 from core.study.study import DEVELOPMENT, Axis, FigureSpec, Row, study
 
 PRINTED = {
@@ -50,7 +50,7 @@ STUDY = study(
         Claim(
             key="E9.3",
             text="Most rates do better than SimCSE.",
-            predicate=at_least(5, [greater(rate, SIMCSE) for rate in PRINTED]),
+            predicate=some_of(5, [greater(rate, SIMCSE) for rate in PRINTED]),
             quote="""most of the results of the proposed ESimCSE still exceed the best results of
                 unsup-SimCSE-BERT_base.""",
             place="Section 5.2",

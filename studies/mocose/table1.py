@@ -3,7 +3,7 @@
 from core.config.methods import as_coded
 from core.config.scale import STS_TESTS
 from core.methods.mocose.settings import wrapping
-from core.study.claim import Claim, Contrast, Term, all_of, at_least, best, gains, greater
+from core.study.claim import Claim, Contrast, Term, all_of, best, gains, greater, some_of
 from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.mocose._models import COPIED, MAIN, MODELS
 
@@ -146,7 +146,7 @@ STUDY = study(
         Claim(
             key="T1.8",
             text="On BERT-base MoCoSE beats SimCSE on most of the STS sets.",
-            predicate=at_least(4, [greater((MOCOSE, task), (SIMCSE, task)) for task in TASKS]),
+            predicate=some_of(4, [greater((MOCOSE, task), (SIMCSE, task)) for task in TASKS]),
             quote="The proposed base model surpasses SimCSE in most of unsupervised tasks",
             place="poster",
             note="Most is read as four at least; as printed six.",

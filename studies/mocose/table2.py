@@ -3,7 +3,7 @@ accuracies."""
 
 from core.config.methods import as_coded
 from core.methods.mocose.settings import wrapping
-from core.study.claim import Claim, at_least, greater, within
+from core.study.claim import Claim, greater, some_of, within
 from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.mocose._models import COPIED, MAIN, MODELS
 
@@ -99,7 +99,7 @@ STUDY = study(
             key="T2.2",
             text="""MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer
                 tasks.""",
-            predicate=at_least(
+            predicate=some_of(
                 4,
                 [
                     greater(
@@ -118,7 +118,7 @@ STUDY = study(
             text="""MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer
                 tasks, all on the test split.""",
             printed="not printed",
-            predicate=at_least(
+            predicate=some_of(
                 4,
                 [
                     greater(
@@ -134,7 +134,7 @@ STUDY = study(
         Claim(
             key="T2.3",
             text="MoCoSE on BERT-base outperforms most of the earlier methods.",
-            predicate=at_least(
+            predicate=some_of(
                 2,
                 [
                     greater(("MoCoSE-BERT-base", "dev", "avg"), (model, "test", "avg"))
@@ -151,7 +151,7 @@ STUDY = study(
             text="""MoCoSE on BERT-base outperforms most of the earlier methods, all on the test
                 split.""",
             printed="not printed",
-            predicate=at_least(
+            predicate=some_of(
                 2,
                 [
                     greater(("MoCoSE-BERT-base", "test", "avg"), (model, "test", "avg"))

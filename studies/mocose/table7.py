@@ -1,7 +1,5 @@
 """MoCoSE Table 7 and Figures 11 and 12: size of the negative queue and its initial fill."""
 
-from fractions import Fraction
-
 from core.study.claim import (
     Claim,
     Contrast,
@@ -70,11 +68,12 @@ DOUBLINGS = {128: 7, 256: 8, 512: 9, 1024: 10, 4096: 12}  # log2 of the size
 def falls_with_size() -> Contrast:
     """The least-squares slope of all cells over the logarithm of the size is below zero."""
     cells = [cell for size in SIZES for cell in COLUMNS[size]]
-    x = [Fraction(-DOUBLINGS[size]) for size in SIZES for _ in FILLS]
-    mean = sum(x) / len(x)
-    square = sum((value - mean) ** 2 for value in x)
-    # exact up to here: a sum of floats has other last bits from Python 3.12 on
-    return weighted(cells, [float((value - mean) / square) for value in x])
+    n = len(cells)
+    x = [-DOUBLINGS[size] for size in SIZES for _ in FILLS]
+    # n times the deviations from the mean: whole numbers, whose sums are exact
+    deviations = [n * value - sum(x) for value in x]
+    square = sum(deviation**2 for deviation in deviations)
+    return weighted(cells, [n * deviation / square for deviation in deviations])
 
 
 def cell(fill: str, size: str) -> Row:

@@ -9,7 +9,7 @@ from core.report import frames
 from core.report import render as rendering
 from core.report.render import render
 from core.runner.draw import origins
-from core.study.check import CSV_COLUMNS, check_study
+from core.study.check import TAKEN_COLUMNS, check_study
 from core.study.grid import resolve
 from core.study.study import Axis, Cell
 from studies import find
@@ -100,7 +100,7 @@ def test_no_axis_has_the_name_of_a_column():
     judged = result(TABLE7, filled(TABLE7))
     for frame in (frames.cell_frame(judged), frames.run_frame(judged), frames.curve_frame(judged)):
         axes = {axis.name for axis in TABLE7.axes}
-        assert set(frame.columns) - axes - {"task"} <= CSV_COLUMNS
+        assert set(frame.columns) - axes - {"task"} <= TAKEN_COLUMNS
     for name in ("metric", "n", "scale", "step", "values"):
         axes = (Axis(name=name, title="Size", labels=("a", "b")),)
         with pytest.raises(UserError, match=f"The axis {name} has the name of a column"):

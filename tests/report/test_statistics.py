@@ -9,7 +9,7 @@ from scipy import stats
 
 from core.report import statistics as s
 from core.report.statistics import ALPHA, LOOKS, alpha_at, claim_p, comparisons, decide, tails
-from core.study.claim import Claim, all_of, any_of, at_least, collapsed, greater, sound
+from core.study.claim import Claim, all_of, any_of, some_of, collapsed, greater, sound
 
 A = ("a",)
 B = ("b",)
@@ -66,7 +66,7 @@ def test_p_of_joined_claims_by_hand():
     for joined, sup, con in (
         (all_of(two, three, four), 0.7, 0.9),  # largest; 3 x 0.3
         (any_of(two, three, four), 0.03, 0.99),  # 3 x 0.01; largest
-        (at_least(2, [two, three, four]), 0.08, 1.0),  # 2 x 0.04; 2 x 0.96, cut
+        (some_of(2, [two, three, four]), 0.08, 1.0),  # 2 x 0.04; 2 x 0.96, cut
         (nested, 0.04, 1.0),
     ):
         assert tuple(s.p_values(joined, P.get)) == pytest.approx((sup, con))
