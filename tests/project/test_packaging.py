@@ -83,6 +83,19 @@ def test_ci_runs_the_line_of_the_readme_that_installs_and_tests():
     assert line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
+def test_no_file_with_a_digest_has_line_ends_of_windows():
+    """A digest is of bytes, and git turns line ends where nothing forbids it."""
+    assert "* -text" in (ROOT / ".gitattributes").read_text().splitlines()
+    files = [
+        path
+        for folder in ("core", "studies")
+        for ending in ("py", "json", "txt")
+        for path in (ROOT / folder).rglob(f"*.{ending}")
+    ]
+    assert len(files) > 150
+    assert not [path for path in files if b"\r" in path.read_bytes()]
+
+
 def test_every_requirements_file_and_study_that_the_readme_names_is_there():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in re.findall(r"requirements[a-z-]*\.txt", readme):
