@@ -224,57 +224,18 @@ WRONG = {
     "CountedSteps": (COUNTED_STEPS, "a resumed run has other losses"),
     "MeanInAnAttribute": (MEAN_IN_AN_ATTRIBUTE, "a resumed run has other losses"),
     "QueueOfPython": (QUEUE_OF_PYTHON, "a resumed run has other losses"),
-    "NotFinite": (NOT_FINITE, "contrast is nan in the first step"),
-    "TermNotFinite": (TERM_NOT_FINITE, "is nan in the first step"),
+    "NotFinite": (NOT_FINITE, "the loss or its gradient is not finite in step 1"),
+    "TermNotFinite": (TERM_NOT_FINITE, "spread is not finite in step 1"),
     "PlainList": (PLAIN_LIST, "self.towers holds layers that the model does not know"),
     "OneViewTwice": (ONE_VIEW_TWICE, "the loss is the same whatever view 2 of 2 is"),
     "LeftInEvaluation": (LEFT_IN_EVALUATION, "a resumed run has other losses"),
     "BatchInTheScore": (BATCH_IN_THE_SCORE, "depend on the other sentences of the batch"),
     "DropoutInTheScore": (DROPOUT_IN_THE_SCORE, "vectors are others each time"),
     "CodeThatFails": (CODE_THAT_FAILS, "RuntimeError: "),
-}
-
-OWN_LAYERS = """
-    def build(self):
-        self.own = nn.Sequential(nn.Linear(self.encoder.hidden, 32), nn.ReLU(), nn.Dropout(0.1))
-
-    def pooled(self, batch):
-        vectors = self.own(self.encoder(batch))
-        return vectors + 0.01 * torch.randn_like(vectors)
-
-    def sentence_vectors(self, batch):
-        return self.own(self.encoder(batch))
-
-    @staticmethod
-    def views(tokens, rng):
-        keep = np.random.rand(len(tokens)) < 0.9
-        keep[[0, -1]] = True
-        return tokens, tokens[keep]
-"""
-RUNNING_MEAN = """
-    def build(self):
-        self.register_buffer("centre", torch.zeros(self.encoder.hidden))
-
-    def contrast(self, first, second):
-        self.centre.lerp_(first.detach().mean(0), 0.1)
-        return info_nce(first - self.centre, second - self.centre, None, temperature=0.05)
-
-    def sentence_vectors(self, batch):
-        return self.encoder(batch) - self.centre
-"""
-KEPT_MASK = """
-    mask = None
-
-    def contrast(self, first, second):
-        if self.mask is None or len(self.mask) != len(first):
-            self.mask = torch.eye(len(first), dtype=torch.bool, device=first.device)
-        logits = F.normalize(first, dim=1) @ F.normalize(second, dim=1).T / 0.05
-        return (logits.logsumexp(1) - logits[self.mask]).mean()
-"""
-SOUND = {"OwnLayers": OWN_LAYERS + LOSS, "RunningMean": RUNNING_MEAN, "KeptMask": KEPT_MASK}
-
-# Further mistakes, by what a trial says of each.
-FURTHER = {
+    "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
+    "ReplacedBuffer": (REPLACED_BUFFER, "a step exchanges a buffer"),
+    "TermWithoutName": (TERM_WITHOUT_NAME, "it names a term 'a, b'"),
+    "MeanWhileScoring": (MEAN_WHILE_SCORING, "checks disturb the training"),
     "SeedInBuild": (
         LOSS
         + """
@@ -285,7 +246,7 @@ FURTHER = {
     def pooled(self, batch):
         return self.own(super().pooled(batch))
 """,
-        "sets a seed of its own",
+        "the same under every seed",
     ),
     "TermRenamed": (
         LOSS
@@ -373,4 +334,42 @@ FURTHER = {
         "reads a variable that the run's name does not hold",
     ),
 }
-WRONG |= FURTHER
+
+OWN_LAYERS = """
+    def build(self):
+        self.own = nn.Sequential(nn.Linear(self.encoder.hidden, 32), nn.ReLU(), nn.Dropout(0.1))
+
+    def pooled(self, batch):
+        vectors = self.own(self.encoder(batch))
+        return vectors + 0.01 * torch.randn_like(vectors)
+
+    def sentence_vectors(self, batch):
+        return self.own(self.encoder(batch))
+
+    @staticmethod
+    def views(tokens, rng):
+        keep = np.random.rand(len(tokens)) < 0.9
+        keep[[0, -1]] = True
+        return tokens, tokens[keep]
+"""
+RUNNING_MEAN = """
+    def build(self):
+        self.register_buffer("centre", torch.zeros(self.encoder.hidden))
+
+    def contrast(self, first, second):
+        self.centre.lerp_(first.detach().mean(0), 0.1)
+        return info_nce(first - self.centre, second - self.centre, None, temperature=0.05)
+
+    def sentence_vectors(self, batch):
+        return self.encoder(batch) - self.centre
+"""
+KEPT_MASK = """
+    mask = None
+
+    def contrast(self, first, second):
+        if self.mask is None or len(self.mask) != len(first):
+            self.mask = torch.eye(len(first), dtype=torch.bool, device=first.device)
+        logits = F.normalize(first, dim=1) @ F.normalize(second, dim=1).T / 0.05
+        return (logits.logsumexp(1) - logits[self.mask]).mean()
+"""
+SOUND = {"OwnLayers": OWN_LAYERS + LOSS, "RunningMean": RUNNING_MEAN, "KeptMask": KEPT_MASK}

@@ -1,0 +1,140 @@
+"""Runs of a few steps on a few sentences, for the trial of a method."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core.config.run import Execution, RunConfig
+from core.config.vary import vary
+from core.encoder.bert import Encoder
+from core.encoder.packing import pack, padded, token_matrix
+from core.encoder.tokens import TokenTable
+from core.errors import UserError
+from core.methods.contrastive import Batches, Contrastive, TrainingText
+from core.training.checkpoint import TrainingState
+from core.training.job import load_encoder, new_model, training_text_of
+from core.training.run import Run
+from core.training.trainer import train, training_batches
+
+STEPS = 3
+SENTENCES = 16  # of a step
+SCORED = 8  # sentences whose vectors are compared
+RATE = 1e-4  # of the first step: enough to move every weight, and too little to diverge
+
+
+class ShortRun(NamedTuple):
+    """What a short run leaves: its model, the losses of its steps up to the first that is not
+    finite, what a checkpoint holds of the model, and whether a buffer is another tensor than
+    before."""
+
+    model: Contrastive
+    losses: list[float]
+    state: bytes
+    replaced: bool
+
+
+class Material(NamedTuple):
+    """What the short runs of a trial have in common."""
+
+    run: Run
+    encoder: Encoder
+    text: TrainingText
+
+    @classmethod
+    def of(cls, config: RunConfig, execution: Execution) -> Material:
+        """Load what a run needs. Raises UserError for data that is not what the run names."""
+        run = Run(config, execution)
+        torch.set_num_threads(execution.threads)
+        encoder, tokenizer = load_encoder(run)
+        text = training_text_of(run, tokenizer)
+        with contextlib.suppress(UserError):  # its method may need larger batches
+            size = min(config.train.batch_size, SENTENCES)
+            config = vary(config, {"train.batch_size": size})
+        changes = {"train.steps": 2 * STEPS, "eval.every": 2 * STEPS}  # no check, which sets modes
+        changes |= {"train.learning_rate": RATE, "train.warmup_fraction": 0.0}
+        run.config = vary(config, changes)
+
+        # columns that the text lacks are made up of its other sentences
+        count = min(STEPS * config.train.batch_size, len(text.table))
+        tables = [few(table, count) for table in (text.table, *text.columns)]
+        for number in range(len(tables), config.columns):
+            tables.append(few(text.table, count, number))
+        return cls(run, encoder, text._replace(table=tables[0], columns=tuple(tables[1:])))
+
+    def batches(self, start: int = 0, stop: int = STEPS) -> Iterator[Batches]:
+        """The arguments of `loss` for the steps after `start`, up to `stop`."""
+        made = training_batches(self.run.config, self.text, self.run.device, start)
+        return islice(made, stop - start)
+
+    def model(self, seed: int = 0) -> Contrastive:
+        """A new model, under a further seed of new weights."""
+        config = self.run.config
+        config = vary(config, {"seed.model": config.seed.model + seed})
+        return new_model(config, copy.deepcopy(self.encoder), self.run.device).train()
+
+    def trained(
+        self,
+        batches: Iterable[Batches],
+        scored: bool = False,
+        state: bytes = b"",
+        captures: bool = True,
+    ) -> ShortRun:
+        """A run over these batches, which scores after each step or does not, from nothing or from
+        what another left. Without `captures` a GPU replays no step."""
+        model = self.model()
+        model.capturable = model.capturable and captures
+        if state:
+            model.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+        losses: list[float] = []
+
+        def write(at: TrainingState, *_: object) -> None:
+            losses[:] = map(float, at.pending)
+            if scored:
+                self.vectors(model)
+
+        held = dict(model.named_buffers())
+        form = model.form()
+        file: Any = SimpleNamespace(
+            restored=lambda _: TrainingState(), due=lambda: True, write=write
+        )
+        train(self.run.config, model, batches, lambda _: 0.0, lambda _: None, file)
+        replaced = any(b is not held.get(name) for name, b in model.named_buffers())
+        left = io.BytesIO()
+        torch.save(model.state_dict(), left)
+        return ShortRun(model, losses, left.getvalue(), replaced and form == model.form())
+
+    @torch.inference_mode()
+    def vectors(self, model: Contrastive, part: slice = slice(SCORED), padding: int = 0) -> Tensor:
+        """The scored vectors of a part of the sentences; the model is in its mode afterwards."""
+        count = len(self.text.table)
+        texts = [self.text.table[i] for i in range(count)[part]]
+        batch = pack(texts, self.run.device)
+        if padding:
+            matrix = token_matrix(texts, max(map(len, texts)) + padding)
+            batch = padded(matrix.to(self.run.device))
+        mode = model.training
+        model.eval()
+        scored = model.sentence_vectors(batch)
+        model.train(mode)
+        return scored
+
+    def tokens(self) -> list[int]:
+        """A checksum of the token ids of the text and of each of its columns."""
+        return [zlib.crc32(table.ids.data) for table in (self.text.table, *self.text.columns)]
+
+
+def few(table: TokenTable, count: int, by: int = 0) -> TokenTable:
+    """The first sentences of a table, each so many places earlier; the first ones come last."""
+    sentences = [table[(i + by) % count] for i in range(count)]
+    return TokenTable(np.concatenate(sentences), np.cumsum([0, *map(len, sentences)]))
