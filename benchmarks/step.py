@@ -7,7 +7,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +16,10 @@ import torch
 from benchmarks import plain
 from core.config import methods
 from core.config.methods import base
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
 from core.config.scale import SCALES, Sources, at_scale
 from core.config.vary import vary
-from core.data.sources import demo_sources, local_places, local_sources
+from core.data.sources import Execution, demo_sources, local_places, local_sources
 from core.encoder.processor import processor
 from core.methods.contrastive import TrainingText
 from core.training import job
@@ -45,12 +44,8 @@ class Setting(NamedTuple):
     @property
     def execution(self) -> Execution:
         """The places of the parts."""
-        places = self.found
         cache = str(self.cache)
-        execution = Execution(results_dir=cache, cache_dir=cache)
-        if places.corpus is not None:
-            execution = replace(execution, corpus_path=str(places.corpus))
-        return replace(execution, encoder_path=str(places.encoder.folder))
+        return Execution(results_dir=cache, cache_dir=cache, sources=self.found)
 
 
 class OurTraining:

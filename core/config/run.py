@@ -3,16 +3,16 @@ method have.
 
 What a field means stands beside its type, for `--fields` to print, with the number of the
 difference between paper and code that it stands for (D1 … D84). A run has the sections of its
-method alone, so no field does nothing. Places, workers and logs belong to `Execution`, which is
+method alone, so no field does nothing. Places, workers and logs belong to `core.data.sources.Execution`, which is
 never hashed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least
+from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least, neutral
 from core.errors import UserError
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
@@ -36,9 +36,7 @@ class Data(Section):
         "static"
     )
     drop_last: Annotated[bool, "leave out the last batch if it is not full (D37, D78)"] = True
-    columns: Annotated[int, "columns of the training text", at_least(1)] = field(
-        default=1, metadata={"neutral": 1}
-    )
+    columns: Annotated[int, "columns of the training text", at_least(1)] = neutral(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +100,8 @@ class Evaluation(Section):
         "SimCSE's and ESimCSE's head on [CLS] in evaluation (D65); never: nor in training",
     ] = None
     apply_augmentation: Annotated[bool, "augment the embeddings in evaluation, too (D21)"] = False
-    transfer: Annotated[bool, "add the transfer tasks' accuracies at the end (D42)"] = field(
-        default=False, metadata={"neutral": False}
+    transfer: Annotated[bool, "add the transfer tasks' accuracies at the end (D42)"] = neutral(
+        False
     )
 
     in_paths = "eval"
@@ -305,28 +303,3 @@ class TextView(Section):
                 f"text.kind={kind} needs text.model={' or '.join(models) or 'none'}, not "
                 f"{self.model}."
             )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
-    """Places and resources. Paths are text, and None at scale demo, whose files the project
-    brings."""
-
-    results_dir: str
-    cache_dir: str
-    corpus_path: str | None = None
-    evaluation_path: str | None = None
-    encoder_path: str | None = None
-    encoder_name: str = ""
-    # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
-    device: str = "cpu"
-    threads: int = 1
-    gpu_runs: int = 1  # that share its GPU at most
-    mps: bool = False  # whether they share it through NVIDIA's MPS
-    pairs: tuple[tuple[str, str], ...] = ()  # (name, path) of graded pairs of one's own
-    # (digest, path, name) besides encoder_path
-    other_encoders: tuple[tuple[str, str, str], ...] = ()
-    tensorboard: str | None = None  # where curves are written for TensorBoard, a folder a run
-    keep_models: bool = False  # leave the selected checkpoint as a folder of its own
-    # between two checkpoints of a training; None: none is written
-    checkpoint_minutes: float | None = None

@@ -111,6 +111,11 @@ class Field:
     neutral: Any  # the frozen value at which the canonical form leaves the field out; else NEVER
 
 
+def neutral(value: Any) -> Any:
+    """The field of a class with this default, at which the canonical form leaves the field out."""
+    return dataclasses.field(default=value, metadata={"neutral": value})
+
+
 def _fields_of(typed: type[Typed]) -> dict[str, Field]:
     """The fields of a class by their public names. Raises UserError for a type without a test."""
     hints = typing.get_type_hints(typed)
@@ -128,8 +133,8 @@ def _fields_of(typed: type[Typed]) -> dict[str, Field]:
                     "give it int, float, str, bool, None, Literal, tuple or a section."
                 )
         meaning, *bounds = getattr(annotations[field.name], "__metadata__", ("",))
-        neutral = field.metadata.get("neutral", NEVER)
-        fields[public] = Field(field.name, public, place, hint, meaning, tuple(bounds), neutral)
+        left_out = field.metadata.get("neutral", NEVER)
+        fields[public] = Field(field.name, public, place, hint, meaning, tuple(bounds), left_out)
     return fields
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,27 @@ NOT_FETCHED = Sources(
     evaluation_name="",
     transfer_digest=NO_DIGEST,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """Places and resources of runs. Where `sources` has no place, runs read what the project
+    ships."""
+
+    results_dir: str
+    cache_dir: str
+    sources: Sources = NOT_FETCHED
+    # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
+    device: str = "cpu"
+    threads: int = 1
+    gpu_runs: int = 1  # that share its GPU at most
+    mps: bool = False  # whether they share it through NVIDIA's MPS
+    tensorboard: Path | None = None  # where curves are written for TensorBoard, a folder a run
+    keep_models: bool = False  # leave the selected checkpoint as a folder of its own
+    # between two checkpoints of a training; None: none is written
+    checkpoint_minutes: float | None = None
+
+
 PLACES = ("corpus", "evaluation", "pairs", "own_text")
 # What a result records under the name that Sources has, so that tables can be drawn without the
 # data.

@@ -99,11 +99,11 @@ def columned_lines(content: bytes, name: str) -> list[list[str]]:
     return lines
 
 
-def training_text(data: Data, corpus_path: str | None, column: int = 0) -> list[str]:
+def training_text(data: Data, corpus: Path | None, column: int = 0) -> list[str]:
     """The sentences of the training text, in file order, of one of its columns; None is the demo's
     own text (scale demo). Raises UserError if the text is missing, is not UTF-8, or has another
     digest than the configuration."""
-    path = Path(corpus_path or DEMO_FOLDER / "sentences.txt.gz")
+    path = Path(corpus or DEMO_FOLDER / "sentences.txt.gz")
     content = text_bytes(path)
     if hashlib.sha256(content).hexdigest() != data.digest:
         raise UserError(

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.config.run import OWN_ENCODER, Execution, RunConfig, TextView
+from core.config.run import OWN_ENCODER, RunConfig, TextView
 from core.data.encoders import DEMO_ENCODER
 from core.data.hub import model_folders
+from core.data.sources import Execution
 from core.data.text import training_text
 from core.encoder.streams import stream_seed
 from core.errors import refusing, say
@@ -142,10 +143,10 @@ def rewritten_table(
         # most runs rewrite nothing, or read a kept table
         from core.rewriting.rewrite import rewrite
 
-        texts = source_texts(config, text, training_text(data, execution.corpus_path), tokenizer)
+        texts = source_texts(config, text, training_text(data, execution.sources.corpus), tokenizer)
         folders = []
         if text.model == OWN_ENCODER:
-            folders = [Path(execution.encoder_path or DEMO_ENCODER)]
+            folders = [execution.sources.encoder.folder or DEMO_ENCODER]
         elif text.model:
             folders = model_folders(text.model, cache)
         seed = stream_seed(0, f"text view {text.kind} {view}")

@@ -179,7 +179,7 @@ class Scorer:
         sets = {name: self.sets[name] for name in names}
         return evaluate(sets, lambda texts: self.vectors(model, texts), geometry_of)
 
-    def count_rows(self, evaluation_path: str | None) -> list[Row]:
+    def count_rows(self, root: Path | None) -> list[Row]:
         """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and
         SICK-R.
 
@@ -190,10 +190,10 @@ class Scorer:
         for pairs in self.geometry_of:
             if pairs.name != self.dev:
                 sets[pairs.name] = pairs
-        if evaluation_path is not None:
+        if root is not None:
             for split in ("train", "dev"):
                 with contextlib.suppress(UserError):
-                    sets[f"SICK-R {split}"] = load_sick(Path(evaluation_path), split)
+                    sets[f"SICK-R {split}"] = load_sick(root, split)
         return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
 
     def start_rows(self, model: Contrastive) -> list[Row]:

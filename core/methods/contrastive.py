@@ -4,7 +4,6 @@ otherwise."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple
 
@@ -25,31 +24,13 @@ Batches = tuple[Batch, ...]  # the arguments of `loss`
 Batcher = Callable[..., Batch]  # makes a batch of token-id arrays: `device_batch` for a device
 
 
-class Sentences(Sequence[str]):
-    """The sentences of a text, which is read when the first sentence is asked for: most methods
-    read tokens alone."""
-
-    def __init__(self, read: Callable[[], list[str]]):
-        self._read = read
-
-    @cached_property
-    def texts(self) -> list[str]:
-        return self._read()
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.texts[index]
-
-
 class TrainingText(NamedTuple):
-    """What batches are made of: token ids of every sentence, the sentences themselves for methods
-    that read words, the tokenizer, the ids of a second, rewritten text where a run has one, and
-    those of further columns where the method reads a text with columns."""
+    """What batches are made of: token ids of every sentence; what reads the sentences themselves,
+    since few methods need words; the tokenizer; the ids of a second, rewritten text where a run has
+    one; and those of further columns where the method reads a text with columns."""
 
     table: TokenTable
-    sentences: Sequence[str] | None = None
+    sentences: Callable[[], Sequence[str]] = list
     tokenizer: Any = None
     rewritten: TokenTable | None = None
     columns: tuple[TokenTable, ...] = ()
@@ -81,34 +62,30 @@ class Kept(nn.Module):
 
 
 class Terms(Kept):
-    """Sums of the further terms of the loss since the last check, by name. They stay in place,
-    where a CUDA graph finds them."""
+    """The further terms of the loss since the last check, by name: their sum and the number of
+    steps, (2,) in float32. They stay in place, where a CUDA graph finds them."""
 
-    kept = ("sums", "counts")
+    kept = ("sums",)
 
     def __init__(self) -> None:
         super().__init__()
         self.sums: dict[str, Tensor] = {}
-        self.counts: dict[str, Tensor] = {}  # in float32: the steps that are summed
 
     def add(self, name: str, term: Tensor) -> None:
         """Add a step's term, one number."""
         value = term.detach().float().reshape(())
         if name not in self.sums:
-            self.sums[name] = torch.zeros_like(value)
-            self.counts[name] = torch.zeros_like(value)
-        self.sums[name].add_(value)
-        self.counts[name].add_(1.0)
+            self.sums[name] = value.new_zeros(2)
+        self.sums[name].add_(torch.stack([value, torch.ones_like(value)]))
 
     def means(self) -> dict[str, float]:
         """The mean of each term, which then starts anew."""
         means = {}
-        for name, total in self.sums.items():
-            count = self.counts[name]
+        for name, sums in self.sums.items():
+            total, count = sums
             if count:
                 means[name] = float(total / count)
-            total.zero_()
-            count.zero_()
+            sums.zero_()
         return means
 
 

@@ -40,6 +40,4 @@ def info_nce(
 
 def in_float32(x: Tensor) -> Tensor:
     """x in float32, unless it has more."""
-    if x.dtype == torch.float64:
-        return x
-    return x.float()
+    return x if x.dtype == torch.float64 else x.float()

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
 from core.config.scale import Sources
 from core.data import hub
-from core.data.sources import first_digests, provenance
+from core.data.sources import Execution, first_digests, provenance
 from core.errors import UserError, are, counted, say
 from core.runner import devices
 from core.runner.cli import INSTALLED, Options, program
@@ -249,30 +249,13 @@ class RunTrainer:
         """Where and with what runs are executed, but for device and threads. Nothing of it is part
         of their identity."""
         options = self.options
-        sources = self.found
-        encoder, *further = sources.encoders
-        paths = {
-            "corpus_path": sources.corpus,
-            "evaluation_path": sources.evaluation,
-            "encoder_path": encoder.folder,
-            "tensorboard": options.tensorboard,
-        }
-        named: dict[str, Any] = {
-            name: str(path) for name, path in paths.items() if path is not None
-        }
-        others = []
-        for other in further:
-            if other.folder is not None:
-                others.append((other.digest, str(other.folder), other.name))
         return Execution(
             results_dir=str(self.store.root),
             cache_dir=str(cache_folder()),
-            encoder_name=encoder.name,
+            sources=self.found,
+            tensorboard=options.tensorboard,
             keep_models=options.keep_models,
             checkpoint_minutes=None if self.setup.scale.generated else CHECKPOINT_MINUTES,
-            pairs=tuple((name, str(path)) for name, path in sources.pairs),
-            other_encoders=tuple(others),
-            **named,
         )
 
     def close(self) -> None:

@@ -32,7 +32,8 @@ from typing import Any, Literal, NamedTuple
 
 from core.config.identity import from_canonical_json, run_id
 from core.config.result import Result
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
+from core.data.sources import Execution
 from core.errors import UserError
 from core.runner import devices
 from core.runner.plan import lacks_model

@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ import torch
 from core.config import methods
 from core.config.quantities import TERM
 from core.config.result import Result, Row
-from core.config.run import Execution, RunConfig, needs_columns
+from core.config.run import RunConfig, needs_columns
 from core.config.scale import SCALES
 from core.data.encoders import encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
+from core.data.sources import Execution
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
@@ -32,7 +33,7 @@ from core.evaluation import encoding
 from core.evaluation.baselines import baseline_rows, kept_rows
 from core.evaluation.edits import edit_rows
 from core.evaluation.scoring import Scorer
-from core.methods.contrastive import Contrastive, Sentences, TrainingText
+from core.methods.contrastive import Contrastive, TrainingText
 from core.training.checkpoint import CheckpointFile
 from core.training.kept_model import keep_model, scored_pooling
 from core.training.optimiser import learning_rate
@@ -142,7 +143,7 @@ def rows_before(run: Run, scorer: Scorer, encoder: Encoder, model: Contrastive) 
     """Rows about the data, the encoder before the first step moves it, the first check, and the
     method's own vector where that is not [CLS]."""
     config = run.config
-    rows = scorer.count_rows(run.execution.evaluation_path)
+    rows = scorer.count_rows(run.sources.evaluation)
     baselines = partial(baseline_rows, scorer, encoder)
     rows += kept_rows(config, run.cache, "baselines", baselines, run.note)
     if config.eval.transfer:
@@ -196,7 +197,7 @@ def reporter(run: Run, go_on: bool, terms: Mapping[str, float]) -> Callable[[dic
     if run.execution.tensorboard is not None:
         from torch.utils.tensorboard import SummaryWriter  # an extra
 
-        board = SummaryWriter(str(Path(run.execution.tensorboard) / run.id))
+        board = SummaryWriter(str(run.execution.tensorboard / run.id))
 
     def report(message: dict) -> None:
         run.progress(message)
@@ -234,26 +235,7 @@ def load_encoder(run: Run) -> tuple[Encoder, Any]:
     encoder, loaded = encoding.load_encoder(
         run.encoder_folder, settings.hidden_dropout, settings.attention_dropout
     )
-    check_augmentation(run.config, encoder)
     return encoder, loaded.tokenizer
-
-
-def check_augmentation(config: RunConfig, encoder: Encoder) -> None:
-    """Raises UserError for an augmentation of embeddings that an encoder cannot have."""
-    augmentation = getattr(config, "aug", None)
-    if augmentation is None:
-        return
-    if augmentation.position_shuffle != "off" and not encoder.shuffles_positions:
-        raise UserError(
-            "Positions cannot be shuffled in this encoder, whose attention computes positions "
-            "itself; set aug.position_shuffle=off, or give an encoder such as BERT."
-        )
-    if augmentation.feature_cutoff and encoder.word_width != encoder.hidden:
-        raise UserError(
-            "Features cannot be cut off in this encoder, whose word embeddings have "
-            f"{encoder.word_width} numbers and vectors {encoder.hidden}; set aug.feature_cutoff=0, "
-            "or give an encoder such as BERT."
-        )
 
 
 def training_text_of(run: Run, tokenizer) -> TrainingText:
@@ -262,7 +244,6 @@ def training_text_of(run: Run, tokenizer) -> TrainingText:
     another length than data.rows."""
     config = run.config
     data = config.data
-    corpus = run.execution.corpus_path
     key: list[str | int] = [
         "training",
         data.digest,
@@ -270,15 +251,17 @@ def training_text_of(run: Run, tokenizer) -> TrainingText:
         data.max_length,
         config.encoder.digest,
     ]
-    sentences = Sentences(lambda: training_text(data, corpus))
+    sentences = cache(lambda: training_text(data, run.sources.corpus))
 
     def table_of(column: int) -> TokenTable:
         def build() -> TokenTable:
-            texts = training_text(data, corpus, column) if column else sentences.texts
+            texts = sentences()
+            if column:
+                texts = training_text(data, run.sources.corpus, column)
             return tokenise(tokenizer, texts, data.max_length)
 
-        named: list[str | int] = ["column", column] if column else []
-        return cached_table(run.cache, [*key, *named], build, run.note)
+        name = [*key, "column", column] if column else key
+        return cached_table(run.cache, name, build, run.note)
 
     table, *further = map(table_of, range(min(config.columns, data.columns)))
     if len(table) != data.rows:
@@ -307,15 +290,13 @@ def scorer_for(run: Run, tokenizer, encoder: Encoder) -> Scorer:
     STS-B, or the development set of generated or own pairs (D43). Raises UserError for sets that
     the configuration does not name."""
     config = run.config
-    root = None
-    if run.execution.evaluation_path is not None:
-        root = Path(run.execution.evaluation_path)
+    root = run.sources.evaluation
     tasks = []
     if config.eval.transfer:
         tasks = load_probes() if root is None else load_transfer(root)
 
     # sets of pairs, and all of STS-B
-    own_pairs = own_sets([(name, Path(path)) for name, path in run.execution.pairs])
+    own_pairs = own_sets(run.sources.pairs)
     sets: dict[str, StsSet] = {}
     digest = None
     geometry_of = []

@@ -60,9 +60,6 @@ def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
             "do_lower_case": False,
         },
     }
-    warning = ""
-    if config.disturbed:
-        warning = WARNING
     card = CARD.format(
         run=run.id,
         vector=VECTORS[pooling],
@@ -70,8 +67,8 @@ def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
         scale=config.scale,
         step=step,
         steps=config.train.steps,
-        encoder=printable(run.encoder_name) or "its encoder",
-        warning=warning,
+        encoder=printable(run.encoder.name) or "its encoder",
+        warning=WARNING if config.disturbed else "",
     )
 
     # the folder

@@ -38,8 +38,8 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
     Biases and LayerNorm weights are not decayed (D31); new layers have train.new_layer_factor,
     others 1.
     """
-    norms = _parameters(m for m in model.modules() if isinstance(m, nn.LayerNorm))
-    new = _parameters(new_layers)
+    norms = parameters_of(m for m in model.modules() if isinstance(m, nn.LayerNorm))
+    new = parameters_of(new_layers)
     groups: dict[tuple[float, float], dict[str, Any]] = {}
     for factor in (1.0, train.new_layer_factor):
         for decay in (train.weight_decay, 0.0):
@@ -57,7 +57,7 @@ def parameter_groups(train: Train, model: nn.Module, new_layers: Iterable[nn.Mod
     return [group for group in groups.values() if group["params"]]
 
 
-def _parameters(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
+def parameters_of(modules: Iterable[nn.Module]) -> set[nn.Parameter]:
     """The parameters of these modules."""
     parameters: set[nn.Parameter] = set()
     for module in modules:

@@ -55,7 +55,7 @@ def run_provenance(
         "commit": code.current_commit(),
         "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
         "method_code": code_digest(run.config.method),
-        "encoder": run.encoder_name,
+        "encoder": run.encoder.name,
         "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
         "peak_memory_bytes": peak,
     }

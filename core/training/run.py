@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 
 from core.config.identity import run_id
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
 from core.data.encoders import DEMO_ENCODER
+from core.data.sources import Execution
 from core.store.store import Store
 
 
@@ -30,12 +31,12 @@ class Run:
         self.device = torch.device(execution.device)
         self.cache = Path(execution.cache_dir)
         self.store = Store(execution.results_dir, None)
-        self.encoder_folder = Path(execution.encoder_path or DEMO_ENCODER)
-        self.encoder_name = execution.encoder_name
-        for digest, folder, name in execution.other_encoders:
-            if digest == config.encoder.digest:
-                self.encoder_folder = Path(folder)
-                self.encoder_name = name
+        self.sources = execution.sources
+        self.encoder = self.sources.encoder
+        for encoder in self.sources.encoders:
+            if encoder.digest == config.encoder.digest:
+                self.encoder = encoder
+        self.encoder_folder = self.encoder.folder or DEMO_ENCODER
 
     def note(self, sentence: str) -> None:
         """Say a sentence."""

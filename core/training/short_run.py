@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
 from core.config.vary import vary
+from core.data.sources import Execution
 from core.encoder.bert import Encoder
 from core.encoder.packing import pack, padded, token_matrix
 from core.encoder.tokens import TokenTable
@@ -35,13 +36,11 @@ RATE = 1e-4  # of the first step: enough to move every weight, and too little to
 
 class ShortRun(NamedTuple):
     """What a short run leaves: its model, the losses of its steps up to the first that is not
-    finite, what a checkpoint holds of the model, and whether a buffer is another tensor than
-    before."""
+    finite, and what a checkpoint holds of the model."""
 
     model: Contrastive
     losses: list[float]
     state: bytes
-    replaced: bool
 
 
 class Material(NamedTuple):
@@ -103,16 +102,13 @@ class Material(NamedTuple):
             if scored:
                 self.vectors(model)
 
-        held = dict(model.named_buffers())
-        form = model.form()
         file: Any = SimpleNamespace(
             restored=lambda _: TrainingState(), due=lambda: True, write=write
         )
         train(self.run.config, model, batches, lambda _: 0.0, lambda _: None, file)
-        replaced = any(b is not held.get(name) for name, b in model.named_buffers())
         left = io.BytesIO()
         torch.save(model.state_dict(), left)
-        return ShortRun(model, losses, left.getvalue(), replaced and form == model.form())
+        return ShortRun(model, losses, left.getvalue())
 
     @torch.inference_mode()
     def vectors(self, model: Contrastive, part: slice = slice(SCORED), padding: int = 0) -> Tensor:

@@ -23,6 +23,7 @@ from core.encoder.bert import Embeddings
 from core.encoder.dropout import DeviceDropout
 from core.encoder.packing import Packed, TokenPlaces, padded, places
 from core.methods.contrastive import Batch, Contrastive
+from core.training.optimiser import parameters_of
 
 
 class Step:
@@ -166,10 +167,7 @@ def _padded(inputs: list[tuple[Tensor, TokenPlaces]]) -> tuple[Packed, ...]:
 def _copies(model: nn.Module, dtype: torch.dtype) -> dict[nn.Parameter, nn.Parameter]:
     """A copy in this type of every weight outside embeddings, whose sum and LayerNorm stay in
     float32."""
-    spared: set[nn.Parameter] = set()
-    for module in model.modules():
-        if isinstance(module, Embeddings):
-            spared.update(module.parameters())
+    spared = parameters_of(m for m in model.modules() if isinstance(m, Embeddings))
     copies = {}
     for p in model.parameters():
         if p not in spared:

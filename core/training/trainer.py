@@ -88,28 +88,6 @@ class Selection:
         self.selected = Candidate(step, score, weights)
 
 
-class Laps:
-    """Seconds a step: batch, loss, backward, optimiser, moving average and queue. Neither checks
-    nor checkpoints count."""
-
-    def __init__(self, step: int):
-        self.seconds: list[float] = []
-        self.begin(step)
-
-    def begin(self, step: int) -> None:
-        """Time the steps after `step`."""
-        self.step = step
-        self.began = time.monotonic()
-
-    def end(self, step: int) -> None:
-        """Count the mean of the steps since the begin."""
-        self.seconds.append((time.monotonic() - self.began) / (step - self.step))
-
-    def median(self) -> float | None:
-        """The median of the laps, if there are any."""
-        return statistics.median(self.seconds) if self.seconds else None
-
-
 def train(
     config: RunConfig,
     model: Contrastive,
@@ -133,7 +111,9 @@ def train(
     selection = Selection(config, model, state)
     train_step = step_for(config.train, model, optimiser, device)
     started = reported = time.monotonic()
-    laps = Laps(state.step)
+    laps: list[float] = []  # seconds a step, in which neither checks nor checkpoints count
+    lap_step = state.step
+    lap_began = started
     diverged_at = None
     model.train()
     for step, batch in enumerate(batches, start=state.step + 1):
@@ -148,7 +128,7 @@ def train(
             if diverged_at is not None:
                 break
         if timed:
-            laps.end(step)
+            laps.append((time.monotonic() - lap_began) / (step - lap_step))
 
         # a check
         loss = None
@@ -178,12 +158,14 @@ def train(
             )
             file.write(reached, model, optimiser)
         if reads:
-            laps.begin(step)
-    return TrainingResult(selection.selected, losses.means, diverged_at, laps.median())
+            lap_step = step
+            lap_began = time.monotonic()
+    step_seconds = statistics.median(laps) if laps else None
+    return TrainingResult(selection.selected, losses.means, diverged_at, step_seconds)
 
 
 def is_check(config: RunConfig, step: int) -> bool:
-    """Whether the model is scored after this step: every `eval.every` steps and at the end (D86)."""
+    """Whether the model is scored after this step: each `eval.every` steps and at the end (D86)."""
     return step % config.eval.every == 0 or step == config.train.steps
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import repeat
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from core.config import methods
 from core.config.methods import own_sections
-from core.config.run import Execution, RunConfig
+from core.config.run import RunConfig
+from core.data.sources import Execution
 from core.encoder.packing import Packed, padded
 from core.encoder.streams import seed_libraries
 from core.errors import fault, place
@@ -31,20 +32,13 @@ from core.training.step import own_stream
 NEAR = 1e-3  # of a vector's largest number: other batches round otherwise
 SAME = 1e-4  # of a loss: less is no difference
 REPLAY = 1e-2  # of a loss: a replayed step in bf16 rounds otherwise
+Fault = tuple[str, str]  # hooks, of which the first that the method states is named; what is wrong
 LINES = {  # that a method's files should not have, since no short run shows what they do
     r"core\.data\.(sts|transfer|own_data)|core\.evaluation": "this reads what runs are scored "
     "with; train on the text alone",
     r"os\.environ|getenv": "this reads a variable that the run's name does not hold; make it a "
     "field of a section",
 }
-
-
-class Fault(NamedTuple):
-    """A mistake: the hooks of which the first that the method states is named, and what is wrong
-    with it."""
-
-    hooks: str
-    words: str
 
 
 def trial(config: RunConfig, execution: Execution) -> list[str]:
@@ -83,30 +77,25 @@ def _faults(material: Material) -> Iterator[Fault]:
     whole = material.trained(material.batches())
     yield from _first_run(whole)
     if material.trained(material.batches())[1:] != whole[1:]:
-        yield Fault(
+        yield (
             "views pooled contrast",
-            "two trainings of one seed differ; draw from rng in views, and elsewhere from torch, "
-            "numpy or random without a generator of your own, or from torch_stream",
+            "two trainings of one seed differ; draw from rng in views, elsewhere from torch_stream",
         )
     if material.tokens() != before:
-        yield Fault("views batch", "the tokens were written into; write into a copy")
+        yield "views batch", "the tokens were written into; write into a copy"
     encoder = material.encoder.to(material.run.device)
     if all(map(torch.equal, encoder.parameters(), whole.model.encoder.parameters())):
-        yield Fault(
+        yield (
             "contrast",
-            f"{STEPS} steps move no weight of the encoder; let the loss depend on it, without "
-            "detach() or no_grad()",
+            f"{STEPS} steps move no weight of the encoder; let the loss depend on it",
         )
     if material.trained(material.batches(), scored=True)[1:] != whole[1:]:
         words = "checks disturb the training; change nothing while scoring"
-        yield Fault("sentence_vectors pool", words)
+        yield "sentence_vectors pool", words
     state = material.trained(material.batches(stop=STEPS - 1)).state
     if material.trained(material.batches(STEPS - 1), state=state).losses != whole.losses[-1:]:
-        yield Fault(
-            "contrast build",
-            "a resumed run has other losses than an undisturbed one; keep in buffers "
-            "(register_buffer) what one step leaves for the next, and leave each part in its mode",
-        )
+        words = "a resumed run has other losses; leave each part in its mode, and keep in buffers"
+        yield "contrast build", f"{words} what a step leaves for the next"
     yield from _seeds(material)
     yield from _vectors(material, whole.model)
     yield from _views(material)
@@ -120,11 +109,11 @@ def _statements(model: Contrastive) -> Iterator[Fault]:
     for name, value in vars(kind).items() if isinstance(model, Views) else ():
         near = difflib.get_close_matches(name.strip("_"), hooks, n=1, cutoff=0.7)
         if inspect.isfunction(value) and near and name not in hooks and near[0] not in vars(kind):
-            yield Fault(name, f"{name} is no hook; did you mean {near[0]}?")
+            yield (name, f"{name} is no hook; did you mean {near[0]}?")
     for name, value in vars(model).items():
         if isinstance(value, (list, tuple)) and any(isinstance(x, nn.Module) for x in value):
             words = f"self.{name} holds layers that the model does not know, so they are not"
-            yield Fault("build", f"{words} trained; use nn.ModuleList")
+            yield "build", f"{words} trained; use nn.ModuleList"
 
 
 def _first_run(whole: ShortRun) -> Iterator[Fault]:
@@ -134,13 +123,10 @@ def _first_run(whole: ShortRun) -> Iterator[Fault]:
         terms = [name for name, mean in model.term_means().items() if not np.isfinite(mean)]
         hook = "extra" if terms else "contrast"
         what = terms[0] if terms else "the loss or its gradient"
-        yield Fault(hook, f"{what} is not finite in step {len(whole.losses) + 1}; correct it")
-    if any(count < STEPS for count in getattr(model, "terms", Terms()).counts.values()):
+        yield (hook, f"{what} is not finite in step {len(whole.losses) + 1}; correct it")
+    if any(steps < STEPS for _, steps in getattr(model, "terms", Terms()).sums.values()):
         words = "extra gives other terms in one step than in the next"
-        yield Fault("extra", f"{words}; give each step the same names")
-    if whole.replaced and model.capturable:
-        words = "a step exchanges a buffer, of which a GPU's replayed steps would know nothing"
-        yield Fault("contrast", f"{words}; change it in place, such as self.x.copy_(…)")
+        yield "extra", f"{words}; give each step the same names"
 
 
 def _seeds(material: Material) -> Iterator[Fault]:
@@ -148,11 +134,11 @@ def _seeds(material: Material) -> Iterator[Fault]:
     pretrained = [*material.encoder.parameters()]
     layers = [nn.ModuleList(material.model(seed).new_layers()) for seed in (0, 1)]
     for weight, other in zip(*(new.parameters() for new in layers), strict=True):
-        drawn = weight.numel() > 1 and float(weight.detach().float().std()) > 0
+        drawn = float(weight.detach().float().std(correction=0)) > 0
         taken = any(torch.equal(weight, known) for known in pretrained)
         if drawn and not taken and torch.equal(weight, other):
             words = "a new layer starts the same under every seed"
-            yield Fault("build", f"{words}; draw it without a seed of your own")
+            yield "build", f"{words}; draw it without a seed of your own"
 
 
 def _vectors(material: Material, model: Contrastive) -> Iterator[Fault]:
@@ -182,7 +168,7 @@ def _vectors(material: Material, model: Contrastive) -> Iterator[Fault]:
     }
     for words, holds in sound.items():
         if not holds:
-            yield Fault("sentence_vectors pool", f"vectors {words}")
+            yield "sentence_vectors pool", f"vectors {words}"
 
 
 def _views(material: Material) -> Iterator[Fault]:
@@ -204,23 +190,23 @@ def _views(material: Material) -> Iterator[Fault]:
         model.pooled_views = given
         contrast = model.contrast(*given)
         terms = dict(model.extra(batch))
-        return float(contrast + sum(terms.values())), terms
+        return float((contrast + sum(terms.values())).detach()), terms
 
     starts = batch.ids[batch.first] == int(material.text.table[0][0])
     if model.starts_from_cls() and not starts.all():
         words = "a view does not begin with [CLS], whose vector is pooled; keep the first token"
-        yield Fault("views", words)
+        yield "views", words
     drops = config.encoder.hidden_dropout + config.encoder.attention_dropout > 0
     if drops and any(torch.allclose(views[0], view, atol=1e-5) for view in views[1:]):
         words = "two views of each sentence are the same vectors; leave dropout on"
-        yield Fault("pooled build", words)
+        yield "pooled build", words
     own, terms = loss(*views)
     for name, term in terms.items():
         if not name.isidentifier():
-            yield Fault("extra", f"it names a term {name!r}; name it by letters, digits and _")
+            yield "extra", f"it names a term {name!r}; name it by letters, digits and _"
         if not term.requires_grad:
             words = f"the term {name} has no gradient, so it trains nothing"
-            yield Fault("extra", f"{words}; leave out detach()")
+            yield "extra", f"{words}; leave out detach()"
 
     # each view with those of other sentences, and with noise
     others = []
@@ -233,11 +219,11 @@ def _views(material: Material) -> Iterator[Fault]:
     if usual and own in others[2::3]:
         place_ = others[2::3].index(own) + 1
         words = f"the loss is the same whatever view {place_} of {len(views)} is"
-        yield Fault("contrast", f"{words}; read it, or make fewer views")
+        yield "contrast", f"{words}; read it, or make fewer views"
     other = min(*others[::3], *others[1::3])
     if config.columns == 1 and len(views) > 1 and other <= own + SAME * abs(own):
         words = f"the loss of each sentence's own views is {own:.4g}, and of another's {other:.4g}"
-        yield Fault("contrast", f"{words}; look at its sign and its labels")
+        yield "contrast", f"{words}; look at its sign and its labels"
 
 
 def _replays(material: Material) -> Iterator[Fault]:
@@ -249,7 +235,7 @@ def _replays(material: Material) -> Iterator[Fault]:
     replayed = material.trained(repeat(batch, STEPS + 1)).losses
     if len(usual) != len(replayed) or not np.allclose(usual, replayed, rtol=REPLAY):
         words = "replayed on a GPU, steps have other losses"
-        yield Fault("contrast", f"{words}; change tensors in place, or set capturable = False")
+        yield "contrast", f"{words}; change tensors in place, or set capturable = False"
 
 
 def _place(kind: type, hooks: str) -> str:

@@ -15,7 +15,6 @@ import tiny_checkpoint
 
 import studies
 from core.config.methods import base
-from core.config.run import Execution
 from core.config.scale import MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data import own_data, sources
@@ -27,7 +26,7 @@ from core.data.own_data import (
     read_pairs,
     with_own_pairs,
 )
-from core.data.sources import local_places, local_sources
+from core.data.sources import Execution, local_places, local_sources
 from core.errors import UserError
 from core.runner import cli, inputs
 from core.runner.plan import plan
@@ -202,9 +201,7 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
     execution = Execution(
         results_dir=str(tmp_path),
         cache_dir=str(tmp_path / "cache"),
-        corpus_path=str(text),
-        encoder_path=str(folder),
-        pairs=tuple((name, str(path)) for name, path in pairs),
+        sources=found,
     )
     result = job.run(config, execution, lambda message: None)
     assert {block.task: len(block.gold) for block in result.pairs} == {"news": 3, "dev": 4}

@@ -17,7 +17,7 @@ from core.encoder.bert import Encoder
 from core.encoder.packing import pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.errors import UserError
-from core.training.job import check_augmentation
+from core.methods.mocose.model import MoCoSE
 from core.training.optimiser import adamw
 from core.training.step import step_for
 
@@ -392,9 +392,8 @@ def test_augmentations_that_an_encoder_cannot_have_are_refused():
         return SimpleNamespace(shuffles_positions=shuffles, word_width=width, hidden=16)
 
     shuffled = run_of("mocose", **tiny.SHUFFLED)
-    check_augmentation(shuffled, encoder(True, 16))
-    with pytest.raises(UserError, match="Positions cannot be shuffled"):
-        check_augmentation(shuffled, encoder(False, 16))
+    with pytest.raises(UserError, match="position_shuffle=off"):
+        MoCoSE(shuffled, encoder(False, 16), torch.device("cpu"))
     cut = run_of("mocose", aug__feature_cutoff=0.1)
-    with pytest.raises(UserError, match="Features cannot be cut off"):
-        check_augmentation(cut, encoder(True, 8))
+    with pytest.raises(UserError, match="feature_cutoff=0"):
+        MoCoSE(cut, encoder(True, 8), torch.device("cpu"))

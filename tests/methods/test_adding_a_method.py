@@ -11,10 +11,9 @@ from core.config import methods
 from core.config.identity import canonical_json, from_canonical_json, run_id
 from core.config.method_code import code_digest, is_code_of
 from core.config.methods import base
-from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import parsed, vary
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
 from core.errors import UserError
 from core.store.store import Store
 from core.study.catalogue import catalogue

@@ -14,11 +14,10 @@ from places import ROOT
 
 from core.config import methods
 from core.config.methods import base
-from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
 from core.encoder.packing import in_parts, pack, padded, token_matrix
 from core.errors import UserError
 from core.evaluation import encoding
@@ -150,7 +149,9 @@ def test_the_columns_of_a_text_are_the_views(
     steps = watched(monkeypatch, name)
     path, text = triples
     config = planned(name, text, **changes)
-    result = trained(monkeypatch, tmp_path, config, corpus_path=str(path))
+    result = trained(
+        monkeypatch, tmp_path, config, sources=dataclasses.replace(demo_sources(), corpus=path)
+    )
     losses = [row.value for row in result.rows if row.metric == "loss"]
     assert losses == pytest.approx([naive(views, config) for views in steps], rel=2e-5)
 

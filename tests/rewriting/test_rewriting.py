@@ -10,11 +10,11 @@ from extras import needs
 from transformers import AutoTokenizer
 
 from core.config.methods import base
-from core.config.run import Execution, TextView
+from core.config.run import TextView
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
 from core.encoder import tokens
 from core.encoder.packing import pack
 from core.encoder.tokens import tokenise

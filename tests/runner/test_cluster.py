@@ -17,7 +17,7 @@ from extras import needs
 from fake_jobs import made_result
 from places import ROOT
 
-from core.config.run import Execution
+from core.data.sources import Execution
 from core.errors import UserError
 from core.runner.launch import Stop
 from core.runner.worker import RunOrder

@@ -12,7 +12,7 @@ from desk import Desk, until
 from small_runs import planned
 
 from core.config.identity import canonical_json
-from core.config.run import Execution
+from core.data.sources import Execution
 from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import Resources

@@ -15,7 +15,7 @@ from places import ROOT
 from small_runs import planned, run, shared_cache
 from small_runs import small as small_run
 
-from core.config.run import Execution
+from core.data.sources import Execution
 from core.runner.launch import Ending
 from core.runner.progress import Display, spoken
 from core.runner.worker import Message

@@ -233,7 +233,6 @@ WRONG = {
     "DropoutInTheScore": (DROPOUT_IN_THE_SCORE, "vectors are others each time"),
     "CodeThatFails": (CODE_THAT_FAILS, "RuntimeError: "),
     "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
-    "ReplacedBuffer": (REPLACED_BUFFER, "a step exchanges a buffer"),
     "TermWithoutName": (TERM_WITHOUT_NAME, "it names a term 'a, b'"),
     "MeanWhileScoring": (MEAN_WHILE_SCORING, "checks disturb the training"),
     "SeedInBuild": (
@@ -334,6 +333,8 @@ WRONG = {
         "reads a variable that the run's name does not hold",
     ),
 }
+
+WRONG_ON_A_GPU = {"ReplacedBuffer": (REPLACED_BUFFER, "replayed on a GPU, steps have other losses")}
 
 OWN_LAYERS = """
     def build(self):

@@ -17,7 +17,7 @@ from torch import nn
 from core.config import methods
 from core.config.identity import run_id
 from core.config.result import Row
-from core.config.run import Execution
+from core.data.sources import Execution
 from core.encoder.tokens import TokenTable
 from core.errors import UserError
 from core.methods.contrastive import TrainingText

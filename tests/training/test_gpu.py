@@ -13,10 +13,9 @@ from tiny import CUT_OFF, NO_FGSM, SHUFFLED
 from core.config import methods
 from core.config.methods import base
 from core.config.result import Result
-from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
 from core.encoder.dropout import DeviceDropout
 from core.encoder.packing import Packed, padded
 from core.training import job, trainer

@@ -2,18 +2,18 @@
 divergence."""
 
 import math
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from extras import needs
 from small_runs import run, shared_cache, small
 
-from core.config.run import Execution, TextView
+from core.config.run import TextView
 from core.config.scale import DEMO
 from core.config.vary import vary
 from core.data.own_data import own_digest, own_sets
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
 from core.encoder import tokens
 from core.errors import UserError
 from core.evaluation import scoring, transfer
@@ -27,7 +27,7 @@ from core.training.run import Run
 @pytest.fixture(scope="module")
 def execution(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
-    return Execution(results_dir=str(folder), cache_dir=shared_cache(), encoder_name="demo encoder")
+    return Execution(results_dir=str(folder), cache_dir=shared_cache(), sources=demo_sources())
 
 
 @pytest.fixture(scope="module")
@@ -252,11 +252,13 @@ def test_pairs_in_another_order_have_their_own_sentences(tmp_path):
         pairs = (f"{words} {i}\t{words} again {i % 3}\t{i}\n" for i in range(4))
         (tmp_path / f"{name}.tsv").write_text("".join(pairs))
     for order in (("dev", "a", "b"), ("b", "dev", "a")):
-        files = tuple((name, str(tmp_path / f"{name}.tsv")) for name in order)
-        digest = own_digest(own_sets([(name, Path(file)) for name, file in files]), None)
+        files = tuple((name, tmp_path / f"{name}.tsv") for name in order)
+        digest = own_digest(own_sets(files), None)
         config = vary(small("simcse"), {"scale": "mini", "eval.digest": digest})
         execution = Execution(
-            results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), pairs=files
+            results_dir=str(tmp_path),
+            cache_dir=str(tmp_path / "cache"),
+            sources=replace(demo_sources(), pairs=files),
         )
         encoder, tokenizer = load_encoder(Run(config, execution))
         scorer = scorer_for(Run(config, execution), tokenizer, encoder)

@@ -17,8 +17,8 @@ from small_runs import planned, run, shared_cache, small, thinned
 from transformers import AutoModel, AutoTokenizer
 
 from core.config.identity import from_canonical_json, run_id
-from core.config.run import Execution
 from core.config.vary import vary
+from core.data.sources import Execution, demo_sources
 from core.runner.evaluate import main
 from core.runner.plan import lacks_model
 from core.store.files import sweep, whole
@@ -33,7 +33,7 @@ def left(request, tmp_path_factory):
     execution = Execution(
         results_dir=str(folder),
         cache_dir=shared_cache(),
-        encoder_name="demo encoder",
+        sources=demo_sources(),
         keep_models=True,
     )
     with pytest.MonkeyPatch.context() as patch:

@@ -14,10 +14,9 @@ from threadpoolctl import threadpool_limits
 
 from core.config.identity import canonical_json, run_id
 from core.config.methods import base
-from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
 from core.data.sts import sets_digest
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop

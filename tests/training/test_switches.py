@@ -57,7 +57,7 @@ def outcome(config, rows=23, rewritten=None):
     }
     model = methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), **rates), CPU)
     batches = training_batches(
-        config, TrainingText(table, TEXTS[:rows], WordTokenizer(), rewritten), CPU
+        config, TrainingText(table, lambda: TEXTS[:rows], WordTokenizer(), rewritten), CPU
     )
     training = train(config, model, batches, lambda step: float(step), lambda report: None)
     model.eval()

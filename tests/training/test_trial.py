@@ -7,20 +7,35 @@ import pytest
 import tiny
 import torch
 from places import ROOT
-from wrong_methods import HEAD, SOUND, WRONG
+from wrong_methods import HEAD, SOUND, WRONG, WRONG_ON_A_GPU
 
 import core.methods
 from core.config import methods
 from core.config.methods import base
-from core.config.run import Execution
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
-from core.data.sources import demo_sources
+from core.data.sources import Execution, demo_sources
+from core.training import short_run
 from core.training.job import new_model
 from core.training.trial import trial
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples/methods").iterdir())
 SETTINGS = "from core.config.methods import derived\n\nMETHOD = derived('simcse', title='A trial', unread=('loss.temperature',))\n"
+
+
+KEPT = {}
+
+
+def once(load, part):
+    """The same loader, which loads once for each value of this part of a configuration."""
+
+    def loaded(run, *rest):
+        key = (part, getattr(run.config, part))
+        if key not in KEPT:
+            KEPT[key] = load(run, *rest)
+        return KEPT[key]
+
+    return loaded
 
 
 @pytest.fixture
@@ -31,15 +46,18 @@ def sentences(monkeypatch, tmp_path_factory):
     place = tmp_path_factory.mktemp("methods")
     paths = [*core.methods.__path__, str(ROOT / "examples" / "methods"), str(place)]
     monkeypatch.setattr(core.methods, "__path__", paths)
+    monkeypatch.setattr(short_run, "load_encoder", once(short_run.load_encoder, "encoder"))
+    monkeypatch.setattr(short_run, "training_text_of", once(short_run.training_text_of, "columns"))
 
-    def said(name, body=None, profile="paper"):
+    def said(name, body=None, device="cpu"):
         if body is not None:
             (place / name).mkdir()
             (place / name / "settings.py").write_text(SETTINGS)
             (place / name / "model.py").write_text(HEAD + body)
         methods._folders.cache_clear()
-        config = at_scale(base(name, profile), DEMO, demo_sources())
-        return trial(config, Execution(results_dir=str(cache), cache_dir=str(cache)))
+        config = at_scale(base(name, "paper"), DEMO, demo_sources())
+        execution = Execution(results_dir=str(cache), cache_dir=str(cache), device=device)
+        return trial(config, execution)
 
     yield said
     methods._folders.cache_clear()
@@ -55,6 +73,14 @@ def test_a_silent_mistake_is_one_sentence_with_its_line(sentences, name):
     print(sentence, "|", written)
     assert words in sentence and file.endswith(f"{name.lower()}{os.sep}model.py")
     assert line >= len(HEAD.splitlines()), written
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU, where steps are replayed")
+@pytest.mark.parametrize("name", WRONG_ON_A_GPU)
+def test_a_mistake_of_replayed_steps_is_found_on_a_gpu(sentences, name):
+    body, words = WRONG_ON_A_GPU[name]
+    (sentence,) = sentences(name.lower(), body, "cuda")
+    assert words in sentence
 
 
 @pytest.mark.parametrize("name", SOUND)

@@ -85,9 +85,9 @@ def repeated(
     drawn = list(zip(places, streams, strict=True))
     if dup.unit == "subword":
         return [repeat_tokens(text.table[i], dup, longest, stream) for i, stream in drawn]
-    assert text.sentences is not None, "such a run reads words"
     inserted = insertions(dup.unit, text.tokenizer)
-    written = [repeat_words(text.sentences[i], dup, stream, inserted) for i, stream in drawn]
+    sentences = text.sentences()
+    written = [repeat_words(sentences[i], dup, stream, inserted) for i, stream in drawn]
     encoded = text.tokenizer(written, truncation=True, max_length=longest)["input_ids"]
     return [np.array(ids, dtype=np.int32) for ids in encoded]
 

@@ -107,7 +107,6 @@ class ESimCSERun(RunConfig):
     momentum: Momentum | None = None
 
     def check(self):
-        RunConfig.check(self)
         check_two_views(self)
         if (self.queue is None) != (self.momentum is None):
             raise UserError(

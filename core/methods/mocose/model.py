@@ -18,6 +18,7 @@ from core.encoder.dropout import dropping
 from core.encoder.packing import Packed
 from core.encoder.streams import torch_stream
 from core.encoder.vectors import cosines
+from core.errors import UserError
 from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, TrainingText
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
@@ -59,9 +60,7 @@ class StaleGradient(Kept):
 
     def keep(self) -> None:
         """Store the signs of the gradient that the backward left, and forget the batch."""
-        assert self._watched is not None and self._watched[0].grad is not None, (
-            "a backward pass has been"
-        )
+        assert self._watched is not None, "a forward pass has been"
         words, batch = self._watched
         self._watched = None
         signs = words.grad.sign()  # type: ignore[union-attr]  # (T, hidden)
@@ -95,6 +94,12 @@ class MoCoSE(Contrastive, Kept):
 
     def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
+        if config.aug.position_shuffle != "off" and not encoder.shuffles_positions:
+            raise UserError(
+                "This encoder's attention computes positions itself; set aug.position_shuffle=off."
+            )
+        if config.aug.feature_cutoff and encoder.word_width != encoder.hidden:
+            raise UserError("This encoder's words are not as wide as it; set aug.feature_cutoff=0.")
         self.config = config
         self.encoder = encoder
         weights = torch_stream(config.seed.model, "heads")
@@ -255,9 +260,8 @@ class MoCoSE(Contrastive, Kept):
         negatives = summarised(
             self.config.queue, self.queue.visible(), self.clustering.clone_state()
         )
-        sign: Tensor | None
         if fgsm.gradient == "current":
-            sign = self._sign(batch, None, negatives, None)
+            sign: Tensor | None = self._sign(batch, None, negatives, None)
         else:
             sign = self.stale.sign_for(batch)
         with torch.no_grad():

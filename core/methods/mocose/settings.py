@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from core.config import run as common
 from core.config.methods import Method
 from core.config.run import Measure, RunConfig, Switch, TextView, scaled_count
-from core.config.section import SHARE, Bound, Section, at_least
+from core.config.section import SHARE, Bound, Section, at_least, neutral
+from core.config.vary import value_at
 from core.errors import UserError
 
 DEPTH = Bound("one of 0 to 3 (D12)", lambda value: 0 <= value <= 3)
@@ -32,19 +33,15 @@ class Heads(Section):
         Literal["linear_ln_dropout", "linear_ln", "linear"], "what the projection ends in (D11)"
     ] = "linear_ln_dropout"
     predictor_tail: Annotated[Literal["tanh", "linear"], "what the predictor ends in (D11)"] = (
-        field(default="tanh", metadata={"neutral": "tanh"})
+        neutral("tanh")
     )
     dropout: Annotated[float, "dropout between the heads' layers", SHARE] = 0.1
 
     def check(self):
         if self.predictor_tail != "tanh" and not self.predictor_layers:
-            raise UserError(
-                "heads.predictor_tail has no effect without predictor layers; leave it tanh."
-            )
+            raise UserError("heads.predictor_tail needs predictor layers; leave it tanh.")
         if self.predictor_hidden is not None and self.predictor_layers < 2:
-            raise UserError(
-                "heads.predictor_hidden has no effect below 2 predictor layers; leave it none."
-            )
+            raise UserError("heads.predictor_hidden needs 2 predictor layers; leave it none.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,33 +63,24 @@ class NegativeQueue(Section):
     ] = None
     negatives: Annotated[
         Literal["entries", "mean", "kmeans"], "what stands for the entries in the loss"
-    ] = field(default="entries", metadata={"neutral": "entries"})
+    ] = neutral("entries")
     clusters: Annotated[int | None, "k-means centres, with negatives kmeans alone", at_least(1)] = (
-        field(default=None, metadata={"neutral": None})
+        neutral(None)
     )
 
     in_paths = "queue"
 
     def check(self):
-        if self.init_size > self.size:
-            raise UserError(
-                f"queue.init_size is {self.init_size}, more than queue.size={self.size}; lower it."
-            )
-        if self.clusters is not None and self.clusters > self.size:
-            raise UserError(
-                f"queue.clusters is {self.clusters}, more than queue.size={self.size}; lower it."
-            )
+        for name, count in (("init_size", self.init_size), ("clusters", self.clusters or 0)):
+            if count > self.size:
+                raise UserError(f"queue.{name}={count} exceeds queue.size={self.size}; lower it.")
         for start, stop in self.slice or ():
             if not 0 <= start < stop <= self.size:
-                raise UserError(
-                    f"queue.slice {start}-{stop} does not fit a queue of {self.size}; lower it."
-                )
+                raise UserError(f"queue.slice {start}-{stop} exceeds {self.size} keys; lower it.")
         if self.slice == ():
             raise UserError("queue.slice is empty; leave it none to use the whole queue.")
         if (self.negatives == "kmeans") != (self.clusters is not None):
-            raise UserError(
-                "queue.clusters goes with queue.negatives=kmeans alone; set both or neither."
-            )
+            raise UserError("queue.clusters goes with queue.negatives=kmeans; set both or neither.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +121,7 @@ class EMA(Section):
 
     def check(self):
         if (self.schedule == "constant") != (self.end is None):
-            raise UserError(
-                "ema.schedule=constant takes no ema.end; any other schedule needs ema.end."
-            )
+            raise UserError("ema.end goes with every schedule but constant; set both or neither.")
         if (self.schedule == "released_cosine") != (self.total_updates is not None):
             raise UserError(
                 "ema.total_updates goes with ema.schedule=released_cosine alone; set both or "
@@ -163,9 +149,7 @@ class FGSM(Section):
 
     def check(self):
         if (self.gradient == "none") != (self.epsilon == 0):
-            raise UserError(
-                "fgsm.gradient=none and fgsm.epsilon=0 go together; set both or neither."
-            )
+            raise UserError("fgsm.gradient=none goes with fgsm.epsilon=0; set both or neither.")
         if self.at_eval and self.gradient != "stale_online":
             raise UserError(
                 "fgsm.at_eval=true replays a stored gradient; set fgsm.gradient=stale_online."
@@ -196,13 +180,9 @@ class Augmentation(Section):
 
     def check(self):
         if (self.position_shuffle == "off") != (self.position_shuffle_range is None):
-            raise UserError(
-                "aug.position_shuffle and position_shuffle_range go together; set both or neither."
-            )
+            raise UserError("aug.position_shuffle goes with its range; set both or neither.")
         if (self.token_cutoff == 0) != (self.token_cutoff_pool is None):
-            raise UserError(
-                "aug.token_cutoff and aug.token_cutoff_pool go together; set both or neither."
-            )
+            raise UserError("aug.token_cutoff goes with token_cutoff_pool; set both or neither.")
 
     def active(self) -> bool:
         """Whether any of them is on."""
@@ -235,15 +215,10 @@ def traceable_distance(decay: float, queue_size: int, batch_size: int) -> float:
 
 def constant(decay: float) -> dict[str, object]:
     """A constant decay: what MoCoSE's paper says wherever it names one value (D2, D3)."""
-    return {
-        "ema.schedule": "constant",
-        "ema.start": decay,
-        "ema.end": None,
-        "ema.total_updates": None,
-    }
+    return {**rising(decay, None), "ema.schedule": "constant"}
 
 
-def rising(start: float, end: float) -> dict[str, object]:
+def rising(start: float, end: float | None) -> dict[str, object]:
     """A decay that rises along half a cosine over the run: the paper's main model (Section 4.1,
     D2)."""
     return {
@@ -270,8 +245,7 @@ class MoCoSERun(RunConfig):
     ema: EMA
     fgsm: FGSM
     aug: Augmentation
-    # Table 5's text-level rows
-    text: TextView | None = field(default=None, metadata={"neutral": None})
+    text: TextView | None = field(default=None, metadata={"neutral": None})  # Table 5
 
     cadence = 100
 
@@ -291,35 +265,28 @@ class MoCoSERun(RunConfig):
                 "slots (D20)."
             )
         if (fgsm.gradient, fgsm.views) == ("current", "both_same") and self.text is not None:
-            raise UserError(
-                "fgsm.gradient=current has no gradient for another text; set "
-                "fgsm.views=online_only."
-            )
+            raise UserError("fgsm.gradient=current needs fgsm.views=online_only with another text.")
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         """Widths, queue, period of the released decay (D2); the own encoder where no model is
         fetched."""
-        heads = self.heads
         queue = self.queue
-        width = measure.width
         batches = measure.batches
-        steps = measure.paper_steps / common.PAPER_STEPS
-        counts = [
-            ("heads.out_size", heads.out_size, width),
-            ("heads.predictor_hidden", heads.predictor_hidden, width),
-            ("queue.size", queue.size, batches),
-            ("ema.total_updates", self.ema.total_updates, steps),
-        ]
-        if queue.init_size > 1:
-            counts.append(("queue.init_size", queue.init_size, batches))
+        factors = {
+            "heads.out_size": measure.width,
+            "heads.predictor_hidden": measure.width,
+            "queue.size": batches,
+            "queue.init_size": batches,
+            "ema.total_updates": measure.paper_steps / common.PAPER_STEPS,
+        }
         changes: dict[str, object] = {}
-        for path, count, factor in counts:
-            if count is not None:
+        for path, factor in factors.items():
+            count: Any = value_at(self, path)
+            if count is not None and count > 1:
                 changes[path] = scaled_count(count, factor)
         if queue.slice is not None:
-            changes["queue.slice"] = tuple(
-                (round(a * batches), round(b * batches)) for a, b in queue.slice
-            )
+            places = ((round(a * batches), round(b * batches)) for a, b in queue.slice)
+            changes["queue.slice"] = tuple(places)
         if self.text is not None and self.text.kind in common.CONTEXTUAL and not measure.hub_models:
             changes["text.model"] = common.OWN_ENCODER
         return changes
@@ -340,15 +307,13 @@ class MoCoSERun(RunConfig):
     def initial_share(self, step: int) -> float:
         if self.ema.end is None:
             return math.prod(itertools.repeat(self.ema.start, step))
-        return math.prod(
-            ema_decay(self.ema, update, self.train.steps) for update in range(1, step + 1)
-        )
+        steps = self.train.steps
+        return math.prod(ema_decay(self.ema, update, steps) for update in range(1, step + 1))
 
     @property
     def memory(self) -> float:
-        return traceable_distance(
-            max(self.ema.start, self.ema.end or 0.0), self.kept, self.train.batch_size
-        )
+        decay = max(self.ema.start, self.ema.end or 0.0)
+        return traceable_distance(decay, self.kept, self.train.batch_size)
 
     @property
     def disturbed(self) -> bool:
@@ -380,9 +345,7 @@ PAPER = MoCoSERun(
     target=Target(stop_gradient=True, freeze_projection=True),
     # 5.1 "when the decay weight of EMA is set to 0.85": one value, so a constant; of tables without
     # one: guess (D2, D3); Algorithm 1, lines 7 and 8 (D5)
-    ema=EMA(
-        schedule="constant", start=0.85, end=None, total_updates=None, when="after_optimizer_step"
-    ),
+    ema=EMA(schedule="constant", start=0.85, end=None, total_updates=None),
     fgsm=FGSM(  # 3 "fgsm = 5e-9"
         # 3 "calculates the derivative of model with respect to the input" (D18)
         gradient="current",

@@ -44,8 +44,7 @@ class Draw:
     @property
     def words(self) -> list[str]:
         """The words of the sentence, between blanks."""
-        assert self._text.sentences is not None, "a job gives the sentences"
-        return self._text.sentences[self._index].split()
+        return self._text.sentences()[self._index].split()
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
@@ -67,7 +66,6 @@ class Views(Contrastive, ABC):
     outside the encoder counts as new."""
 
     config: Any  # a RunConfig with the method's own section
-    terms: Terms  # of a method with `extra`
 
     def __init__(self, config: Any, encoder: Encoder, device: torch.device):
         super().__init__()
@@ -81,8 +79,7 @@ class Views(Contrastive, ABC):
             linear = self.linear("heads", encoder.hidden, encoder.hidden)
             self.head = nn.Sequential(OrderedDict(linear=linear, tanh=nn.Tanh()))
         self.build()
-        if type(self).extra is not Views.extra:
-            self.terms = Terms()
+        self.terms = Terms()
         self.to(device)
         self.dropping = dropping(config.seed.data, device, self)
 
@@ -105,11 +102,7 @@ class Views(Contrastive, ABC):
 
     def pooled(self, batch: Packed) -> Tensor:
         """What `contrast` gets of a batch, (B, dim)."""
-        return self.head(self._vectors(batch))
-
-    def _vectors(self, batch: Packed) -> Tensor:
-        """What `pool` gives of a batch, (B, hidden)."""
-        return self.pool(Encoded(self.encoder, batch))
+        return self.head(self.pool(Encoded(self.encoder, batch)))
 
     def extra(self, batch: Packed) -> Mapping[str, Tensor]:
         """Further terms of the loss by name, a scalar each. They are added to it and logged.
@@ -166,7 +159,7 @@ class Views(Contrastive, ABC):
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, hidden): those of `pool`, or the head's output with
         eval.head=on (D65)."""
-        vectors = self._vectors(batch)
+        vectors = self.pool(Encoded(self.encoder, batch))
         if self.config.eval.head == "on":
             return self.head(vectors)
         return vectors
@@ -176,8 +169,6 @@ class Views(Contrastive, ABC):
         return own.pool is Views.pool and own.sentence_vectors is Views.sentence_vectors
 
     def term_means(self) -> dict[str, float]:
-        if type(self).extra is Views.extra:
-            return {}
         return self.terms.means()
 
     def new_layers(self) -> list[nn.Module]:

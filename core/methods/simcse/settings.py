@@ -24,6 +24,7 @@ from core.errors import UserError
 
 def check_two_views(run: RunConfig) -> None:
     """The rules of every method that contrasts two views by one encoder and its head."""
+    RunConfig.check(run)
     if run.eval.head is None or run.eval.vector is not None:
         raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
     if not run.loss.in_batch_negatives and run.kept == 0:
@@ -45,7 +46,6 @@ class SimCSERun(RunConfig):
     method: Literal["simcse"] = "simcse"
 
     def check(self):
-        RunConfig.check(self)
         check_two_views(self)
 
 

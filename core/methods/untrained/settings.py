@@ -21,7 +21,6 @@ class UntrainedRun(RunConfig):
     trains = False
 
     def check(self):
-        RunConfig.check(self)
         check_two_views(self)
 
     def scaled(self, measure: Measure) -> dict[str, object]:
