@@ -9,6 +9,11 @@ import signal
 import sys
 import traceback
 
+if sys.version_info < (3, 11):  # noqa: UP036  (before anything newer is imported)
+    number = ".".join(map(str, sys.version_info[:2]))
+    sys.stderr.write(f"This is Python {number}; use Python 3.11 or later.\n")
+    sys.exit(2)
+
 STOPPED = "Stopped; what is finished is kept, and the same command goes on."
 
 
@@ -66,6 +71,13 @@ try:
     from core.runner import cli, command
     from core.runner.train import Surroundings
     from core.store import files
+except ModuleNotFoundError as error:
+    say(
+        f"The package {error.name} is not installed; {sys.executable} -m pip install -r "
+        f"{HOME / 'requirements.txt'} brings it.",
+        out=sys.stderr,
+    )
+    sys.exit(2)
 except ValueError as error:
     sys.exit(refuse_variable(error))
 

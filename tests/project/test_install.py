@@ -65,6 +65,24 @@ def away(fresh: Path, program: str, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize(
+    "surroundings, sentence",
+    [
+        ("sys.version_info = (3, 10, 13)", "This is Python 3.10; use Python 3.11 or later."),
+        ("sys.modules['numpy'] = None", "The package numpy is not installed; "),
+    ],
+)
+def test_bad_surroundings_are_one_sentence(surroundings, sentence):
+    start = (
+        f"import runpy, sys; {surroundings}; runpy.run_path('run_study.py', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(sentence) and done.stderr.count("\n") == 1
+
+
 @pytest.mark.skipif(not can_install(), reason="needs pip and setuptools 71 or later")
 def test_an_editable_install_works_from_any_folder_and_a_copy_is_refused(fresh):
     refused = pip(fresh, ".")
