@@ -59,10 +59,6 @@ def test_pins_stand_in_the_requirements_alone():
     }
     assert read == {"dependencies": {"file": ["requirements.txt"]}, "optional-dependencies": extras}
     assert not set(pins("requirements.txt")) & set(pins("requirements-dev.txt"))
-    for named, version in re.findall(
-        r"install --quiet ([a-z]+)==([0-9.]+)", (ROOT / ".ci" / "run").read_text()
-    ):
-        assert pins("requirements.txt")[named] == version
 
 
 def test_every_import_is_pinned_and_every_pin_imported():
@@ -72,15 +68,6 @@ def test_every_import_is_pinned_and_every_pin_imported():
     optional = {name for extra in OPTIONAL for name in pins(f"requirements-{extra}.txt")}
     assert used - pinned <= {*WITH_ANOTHER, *optional}
     assert pinned - {"psutil"} <= used  # joblib ends its processes by it, else by pgrep
-
-
-def test_ci_runs_the_line_of_the_readme_that_installs_and_tests():
-    (line,) = (
-        line
-        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-        if line.endswith("&& .venv/bin/pytest")
-    )
-    assert line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
 def test_no_file_with_a_digest_has_line_ends_of_windows():
