@@ -50,25 +50,16 @@ def visible_gpus() -> dict[str, int]:
     names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(present)))))
     visible: dict[str, int] = {}
     for name in map(str.strip, names.split(",")):
-        free = _free(name, present)
-        if free is None:
+        matches = []
+        for index, (uuid, free) in enumerate(present):
+            if name == str(index) or (name.startswith("GPU-") and (uuid or name).startswith(name)):
+                matches.append(free)
+            elif name.startswith("MIG-") and free == 0:  # nvidia-smi does not list a GPU's parts
+                matches.append(free)
+        if not matches:
             break
-        visible[name] = free
+        visible[name] = matches[0]
     return visible
-
-
-def _free(name: str, present: list[tuple[str, int]]) -> int | None:
-    """Free bytes of the GPU with this name in CUDA_VISIBLE_DEVICES; None if no GPU has the name."""
-    if name.isdecimal() and int(name) < len(present):
-        _, free = present[int(name)]
-        return free
-    # nvidia-smi does not list the parts of a GPU here
-    if name.startswith("MIG-") and any(free == 0 for _, free in present):
-        return 0
-    for uuid, free in present:
-        if name.startswith("GPU-") and (uuid or name).startswith(name):
-            return free
-    return None
 
 
 def _present() -> list[tuple[str, int]]:

@@ -149,21 +149,20 @@ class StudyDrawer:
     ) -> list[Judged]:
         """Draw the studies whose runs are not those that are drawn already under the `first`
         profile; the results of all."""
-        same: list[Grid] = []
+        drawn = {result.study.name: result.grid for result in first}
+        same = []
         if self.options.profile is None:
-            drawn = {result.study.name: result.grid for result in first}
             same = [grid for grid in grids if grid.repeats(drawn.get(grid.study.name))]
-        results = []
-        if len(same) < len(grids):
-            results = self.render([grid for grid in grids if grid not in same], pictures)
-        if same:
-            setup = same[0].setup
-            key = Path(setup.scale.name) / setup.profile
-            for grid in same:
-                _report().remove(grid.study.name, self.results / key, self.figures / key)
-            names = ", ".join(grid.study.name for grid in same)
-            say(f"Profile {setup.profile} has the same runs as {PROFILES[0]} in {names}.")
-            results += _report().gathered(same, self.store)
+        anew = [grid for grid in grids if grid not in same]
+        results = self.render(anew, pictures) if anew else []
+        results += _report().gathered(same, self.store)
+        names = [grid.study.name for grid in same]
+        for name in names:
+            key = Path(same[0].setup.scale.name) / same[0].setup.profile
+            _report().remove(name, self.results / key, self.figures / key)
+        if names:
+            profile = same[0].setup.profile
+            say(f"Profile {profile} has the same runs as {PROFILES[0]} in {', '.join(names)}.")
         places = {grid.study.name: place for place, grid in enumerate(grids)}
         return sorted(results, key=lambda result: places[result.study.name])
 

@@ -30,13 +30,16 @@ NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or
 
 
 class Scoring(NamedTuple):
-    """What a command scores: its sets, which of them are tests and development sets, and those that
-    give alignment and uniformity."""
+    """What a command scores: its sets, which of them are tests (the others are development sets),
+    and those that give alignment and uniformity."""
 
-    tests: list[str]
-    development: list[str]
     sets: dict[str, StsSet]
+    tests: list[str]
     geometry_of: list[StsSet]
+
+    def development(self) -> str:
+        """The names of the development sets; empty without any."""
+        return " and ".join(name for name in self.sets if name not in self.tests)
 
 
 CsvLine = tuple[str, str, float, object]  # of the CSV file: set, metric, value, pairs
@@ -55,10 +58,9 @@ def main(argv: Sequence[str]) -> int:
     with refusing(devices.NO_GPU, devices.MEND_GPU):
         torch.zeros(1, device=options.device)
     encode, pooling = _encode_and_pooling(options)
-    without = " and ".join(task.development)
     tests = counted(len(task.tests), "test set")
     pairs = sum(map(len, task.sets.values()))
-    say(f"Read {tests} and {without or 'no development set'}, {pairs} pairs.")
+    say(f"Read {tests} and {task.development() or 'no development set'}, {pairs} pairs.")
     evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
     lines = _said(task, evaluation)
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
@@ -79,8 +81,8 @@ def _said(task: Scoring, evaluation: EvaluationResult) -> list[CsvLine]:
     if task.tests:
         scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}
     average_of = f"  of the {counted(len(task.tests), 'test')}"
-    if task.development:
-        average_of += f", without {' and '.join(task.development)}"
+    if task.development():
+        average_of += f", without {task.development()}"
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     lines: list[CsvLine] = []
     for name, score in scores.items():
@@ -171,7 +173,6 @@ def _task(options: argparse.Namespace) -> Scoring:
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
     sets: dict[str, StsSet] = {}
     tests = [name for name in own if name != DEV]
-    development = [name for name in own if name == DEV]
     geometry_of = list(own.values())
     if SCALES[options.scale].generated:
         if options.data_dir is not None:
@@ -182,12 +183,10 @@ def _task(options: argparse.Namespace) -> Scoring:
         for name in own:
             check_name(name, {other.lower() for other in sets})
         tests = [*DEMO.tests, *tests]
-        development = [DEMO.dev, *development]
         geometry_of = [sets[DEMO.dev]]
     elif options.data_dir is not None:
         sets = load_sts(options.data_dir)
         tests = [*STS_TESTS, *tests]
-        development = ["STS-B dev", *development]
         geometry_of = [
             load_stsb(options.data_dir, "train"),
             sets["STS-B dev"],
@@ -197,7 +196,7 @@ def _task(options: argparse.Namespace) -> Scoring:
         raise UserError(
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
-    return Scoring(tests, development, sets | own, geometry_of)
+    return Scoring(sets | own, tests, geometry_of)
 
 
 def _parser() -> Parser:

@@ -153,9 +153,6 @@ def plan(
         done = {
             name: config for name, config in done.items() if not lacks_model(store, name, config)
         }
-        unfit = sum(not run.config.keepable for run in runs.values())
-        if unfit:
-            print(f"{counted(unfit, 'run')} will keep no model: a head behind [CLS] is scored.")
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
 
 

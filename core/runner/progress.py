@@ -63,13 +63,10 @@ class Display:
         self._heartbeat = heartbeat
         self._spoke = time.monotonic()
         self._lock = threading.RLock()
-        stream = out or sys.stdout
         # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second
         # into it.
-        force_terminal = None
-        if stream is None or not stream.isatty():
-            force_terminal = False
-        self._console = Console(file=out, force_terminal=force_terminal)
+        is_terminal = (out or sys.stdout).isatty()
+        self._console = Console(file=out, force_terminal=None if is_terminal else False)
         # a context
         self.live = Live(get_renderable=self._lines, console=self._console, transient=True)
 
