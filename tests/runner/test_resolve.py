@@ -168,7 +168,7 @@ def test_a_failed_run_takes_its_claims_out(prospects):
     store = filled(dict.fromkeys("bcd", 3), sd=0.8)
     checks, sets, _ = prospects(store)
     assert {"K1", "K2", "K3", "K4"} == set(checks)
-    assert all(later.wall > 0 and later.reached for later in sets)
+    assert all(later.wall > 0 and later.claims for later in sets)
     checks, sets, _ = prospects(store, failed=checks["K1"][0].runs)
     assert set(checks) == {"K3", "K4"}
     assert not any("one a" in name for later in sets for run in later.runs for name in run.cells)

@@ -240,7 +240,7 @@ def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
     driver.communicate(timeout=20)
     assert driver.returncode == 130 and len(desk.store.runs()) == 2
     assert not any(desk.store.failure(run.run_id) for run in runs)
-    assert "Traceback" not in (desk.results / "logs" / "worker.log").read_text()
+    assert "Traceback" not in (desk.cache / "worker.log").read_text()
 
 
 @pytest.mark.parametrize("words", [("--plan",), ("--regenerate-figures",)], ids=["plan", "figures"])

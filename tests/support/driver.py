@@ -1,9 +1,14 @@
 """`run_study.py` with the fake job and a report that draws nothing, in a home of its own: for the
 runner's tests."""
 
+import contextlib
+import multiprocessing
 import os
+import signal
 import socket
 import sys
+import threading
+import time
 import types
 from pathlib import Path
 
@@ -13,6 +18,8 @@ if str(ROOT) not in sys.path:
 
 import run_study
 import studies
+from core.runner import launch, worker
+from core.runner.devices import cache_folder
 from core.study.catalogue import Catalogue, catalogue
 
 
@@ -29,12 +36,60 @@ def without_drawing() -> None:
     sys.modules["core.report.render"] = core.report.render = module
 
 
+class ForkedWorker(launch.Worker):
+    """A warm process that is a fork of the command, which has imported all: a second less."""
+
+    def __init__(self, modules, threads):
+        self.log = cache_folder() / "worker.log"
+        self._broken = None
+        self._lock = threading.Lock()
+        self._requests, theirs = multiprocessing.Pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            output = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            for number, descriptor in enumerate((theirs.fileno(), output, output)):
+                os.dup2(descriptor, number)
+            self._requests.close()
+            theirs.close()
+            try:
+                worker.main(*modules)
+            finally:
+                os._exit(0)
+        theirs.close()
+        self.process = Child(pid)
+
+
+class Child:
+    """A child; of subprocess.Popen what a launcher uses."""
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.ended = False
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(ChildProcessError):
+            self.ended = self.ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
+        return 0 if self.ended else None
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while self.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+
+
 def main(argv: list[str]) -> int:
     """Do what the command line asks, in the surroundings that the environment names."""
     if not os.environ.get("REAL_REPORT"):
         without_drawing()
     if os.environ.get("FAKE_HOST"):  # which has slots of its own
         socket.gethostname = lambda: os.environ["FAKE_HOST"]
+    if not os.environ.get("REAL_WORKER"):
+        launch.Worker = ForkedWorker
     found = studies.CATALOGUE
     if os.environ.get("PAPERS_FOLDER"):  # further papers and studies, for tests of finding them
         found = catalogue(Path(studies.__file__).parent, Path(os.environ["PAPERS_FOLDER"]))

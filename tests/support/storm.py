@@ -17,7 +17,7 @@ from desk import Desk
 
 from core.errors import UserError
 
-JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed"}
+JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed", "REAL_WORKER": "yes"}
 STUDY = "mocose-table7"  # twenty cells
 EARLY = 0.2  # of the commands may be shot before they train
 
