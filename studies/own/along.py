@@ -14,11 +14,9 @@ STUDY = study(
     metric=DEVELOPMENT,
     figure=FigureSpec(kind="along"),
     reference=BASELINE,
-    footnotes=(
-        (
-            "The rows are those of ESimCSE's Table 7, on the development set, as in Table 6, whose "
-            "numbers are the printed ones. A difference is paired by seed at each check."
-        ),
-        "The paper prints one number a row, at the checkpoint that the development set selects.",
-    ),
+    footnotes="""
+        - The rows are those of ESimCSE's Table 7, on the development set, as in Table 6, whose
+          numbers are the printed ones. A difference is paired by seed at each check.
+        - The paper prints one number a row, at the checkpoint that the development set selects.
+    """,
 )

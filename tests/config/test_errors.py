@@ -6,22 +6,6 @@ import pytest
 from core.errors import UserError, refusing
 
 
-def test_the_first_sentence_that_applies_is_the_one_that_is_said():
-    if False:
-        raise UserError("a")
-    if None:
-        raise UserError("b")
-    if "":
-        raise UserError("c")
-    with pytest.raises(UserError, match="^b$"):
-        if 0:
-            raise UserError("a")
-        if [1]:
-            raise UserError("b")
-        if True:
-            raise UserError("c")
-
-
 def test_an_error_becomes_a_sentence_with_its_own_words():
     sentence = r"^x cannot be read \(No space left on device\); make space\.$"
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

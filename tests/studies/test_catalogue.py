@@ -51,55 +51,20 @@ STUDY = study(
     ),
 )
 '''
-WRONG = (  # what is put in the place of what, the line that is named, and the sentence
-    ('rows="size",', "rows=class,", 16, "It is no Python (invalid syntax)"),
-    (
-        'name="sketched-table2"',
-        'name="../../sketched"',
-        9,
-        "A study cannot be called '../../sketched'",
-    ),
-    ('name="sketched-table2"', 'name="claims"', 9, "A study cannot be called 'claims'"),
-    (
-        "FigureSpec(",
-        'FigureSpec(kind="pie", ',
-        23,
-        "FigureSpec's kind is 'pie', but it must be 'cells' or 'curve' or",
-    ),
-    ('task="avg"', 'task="STS17"', 9, "There is no task STS17; choose one of avg, dev"),
-    (
-        'title="Average"',
-        'title="Average", quantity="pearson"',
-        22,
-        "Metric's quantity is pearson, but it must be a quantity of core/config/quantities.py",
-    ),
-    (
-        'paper="sketched"',
-        'paper="yours"',
-        9,
-        "There is no paper yours in this folder; it holds studies of sketched.",
-    ),
-    ('method="mocose"', 'method="mococo"', 9, "There is no method mococo; choose one of "),
-    ('{"queue.size": int(size)}', '{}, {"tidy": {}}', 9, "There is no profile tidy"),
-    (
-        '("512",), ("256",)',
-        '("512",), ("1024",)',
-        9,
-        "Claim M2.1 speaks of 1024, which is no cell of sketched-table2",
-    ),
-    ("STUDY = study(", "TABLE = study(", 1, "It states no STUDY; write STUDY = study(…)"),
-    (
-        '"256": None',
-        '"256": "70"',
-        9,
-        "Cell's published is '70', but it must be a finite number or none.",
-    ),
-    (
-        "import Claim, greater",
-        "import Claim, greatest",
-        3,
-        "ImportError: cannot import name 'greatest' from 'core.study.claim' (",
-    ),
+WRONG = (  # what is put in the place of what, the line that is named, and what is wrong there
+    ('rows="size",', "rows=class,", 16, "no Python"),
+    ('name="sketched-table2"', 'name="../../sketched"', 9, "cannot be called"),
+    ('name="sketched-table2"', 'name="claims"', 9, "cannot be called"),
+    ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "kind is 'pie'"),
+    ('task="avg"', 'task="STS17"', 9, "no task STS17"),
+    ('title="Average"', 'title="Average", quantity="pearson"', 22, "quantity is pearson"),
+    ('paper="sketched"', 'paper="yours"', 9, "no paper yours"),
+    ('method="mocose"', 'method="mococo"', 9, "no method mococo"),
+    ('{"queue.size": int(size)}', '{}, {"tidy": {}}', 9, "no profile tidy"),
+    ('("512",), ("256",)', '("512",), ("1024",)', 9, "which is no cell"),
+    ("STUDY = study(", "TABLE = study(", 1, "states no STUDY"),
+    ('"256": None', '"256": "70"', 9, "published is '70'"),
+    ("import Claim, greater", "import Claim, greatest", 3, "cannot import name 'greatest'"),
 )
 UNMADE = {  # what only making the runs shows
     '"queue.length": int(size)': "There is no field queue.length",
@@ -165,7 +130,7 @@ def test_what_is_wrong_with_a_study_is_one_sentence_with_its_line(tmp_path):
         made = catalogue(tmp_path)
         assert made.studies == () and len(made.faults) == 1, new
         message = made.faults[file]
-        assert message.startswith(f"{file}, line {line}: {sentence}") and message[-1] in ".)"
+        assert message.startswith(f"{file}, line {line}: ") and sentence in message
         for name in ("sketched-table2", "table2"):
             with pytest.raises(UserError) as refused:
                 made.find(name)
@@ -200,24 +165,22 @@ def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
         assert sentence in str(catalogue(Path(studies.__file__).parent, tmp_path).faults)
 
 
-def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path):
-    for text, sentence in (
-        ("PAPER = 1\n", r"It states no PAPER; write PAPER = Paper\(…\)\.$"),
-        ("PAPER = (\n", "It is no Python"),
-        (
-            PAPER.replace('"sketched"', '"mocose"'),
-            "The paper mocose is that of studies/mocose, too",
-        ),
-        (None, "line 1: There is no such file; write one that states PAPER"),
-    ):
-        written(tmp_path)
-        (tmp_path / "sketched" / "__init__.py").unlink() if text is None else (
-            tmp_path / "sketched" / "__init__.py"
-        ).write_text(text)
-        made = catalogue(Path(studies.__file__).parent, tmp_path)
-        assert made.studies == studies.STUDIES and len(made.faults) == 1
-        with pytest.raises(UserError, match=sentence):
-            made.find("sketched-table2")
+@pytest.mark.parametrize(
+    "text",
+    ["PAPER = 1\n", "PAPER = (\n", PAPER.replace('"sketched"', '"mocose"'), None],
+    ids=("no paper", "no Python", "another's key", "no file"),
+)
+def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path, text):
+    file = written(tmp_path).parent / "__init__.py"
+    file.unlink()
+    if text is not None:
+        file.write_text(text)
+    shipped = Path(studies.__file__).parent / "mocose"
+    (tmp_path / "mocose").symlink_to(shipped)
+    made = catalogue(tmp_path)
+    assert len(made.studies) == len(studies.CATALOGUE.groups["mocose"]) and len(made.faults) == 1
+    with pytest.raises(UserError, match="sketched"):
+        made.find("sketched-table2")
 
 
 @pytest.fixture
@@ -241,33 +204,14 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     file = written(tmp_path, STUDY.replace('rows="size",', "rows=class,"))
     sentence = f"{file}, line 16: It is no Python (invalid syntax); mend that line.\n"
     status, out, wrong = command("--list")
-    assert (
-        (status, wrong) == (2, sentence) and "mocose-table3" in out and "sketched-table2" not in out
-    )
-    for words in (
-        "sketched-table2 --plan",
-        "sketched-table2",
-        "sketched --plan",
-        "--all --plan",
-        "--all --regenerate-figures",
-    ):
+    assert (status, wrong) == (2, sentence)
+    assert "mocose-table3" in out and "sketched-table2" not in out
+    for words in ("sketched-table2", "sketched --plan", "--all --plan"):
         assert command(*words.split()) == (2, "", sentence)
     status, out, wrong = command("mocose-table3", "--plan")
-    assert (status, wrong) == (0, "") and "Passed over" not in out and "18 runs: none done" in out
-
-
-def test_a_study_that_is_one_file_is_trained_and_stored(desk):
-    written(desk.folder)
-    done = desk.do("sketched-table2", "--seeds", "1", "--jobs", "2", PAPERS_FOLDER=str(desk.folder))
-    assert done.returncode == 0, done.stderr
-    assert len(desk.started()) == 2 and "2 missing" not in done.stdout
-
-
-def test_a_name_of_a_broken_paper_gets_the_cause_and_not_the_nearest_study(tmp_path, command):
-    written(tmp_path, STUDY)
-    paper = next(tmp_path.rglob("sketched/__init__.py"))
+    assert (status, wrong) == (0, "") and "18 runs: none done" in out
+    paper = file.parent / "__init__.py"
     paper.write_text("PAPER = class\n")
-    for words in ("sketched", "sketched-table2", "sketched-table1"):
+    for words in ("sketched", "sketched-table1"):
         status, out, wrong = command(words, "--plan")
         assert (status, out) == (2, "") and wrong.startswith(f"{paper}, line 1: It is no Python")
-    assert command("mocose-table3", "--plan")[::2] == (0, "")
