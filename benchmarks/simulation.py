@@ -149,7 +149,7 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:
-    """What `decide` gives each study, as an index into SETTLED: (looks, studies). A missing run is
+    """What `decide` gives each study, as an index into CODED: (looks, studies). A missing run is
     NaN."""
     outcome = np.zeros(len(runs), dtype=int)
     by_look = []

@@ -20,7 +20,7 @@ Record = dict[str, object]
 
 def comparison_rows(verdict: Verdict, result: Judged) -> list[Record]:
     """The comparisons of a claim in order, by the columns of comparisons.csv."""
-    return [_row(group, verdict, result) for group in sides(verdict.claim.predicate)]
+    return [_comparison_row(group, verdict, result) for group in sides(verdict.claim.predicate)]
 
 
 def weakest_row(verdict: Verdict, result: Judged) -> Record:
@@ -31,10 +31,10 @@ def weakest_row(verdict: Verdict, result: Judged) -> Record:
     tested = verdict.tested
     low, high = sorted(sign * (bound + weakest.above) for bound in (tested.low, tested.high))
     own = {"tested_low": low, "tested_high": high, "tested_n": tested.n}
-    return {**_row(group, verdict, result), **own}
+    return {**_comparison_row(group, verdict, result), **own}
 
 
-def _row(group: Sequence[Contrast], verdict: Verdict, result: Judged) -> Record:
+def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged) -> Record:
     """A comparison, given its contrast or the two sides of it.
 
     `left` minus `right` (empty: a number stands alone) has to lie above `above` and below `below`,

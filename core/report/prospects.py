@@ -21,7 +21,7 @@ from core.config.run import RunConfig
 from core.errors import counted, spoken
 from core.report.numbers import signed
 from core.report.results import CellResult
-from core.report.statistics import LOOKS, SETTLED, alpha_at, claim_p, settled
+from core.report.statistics import CODED, LOOKS, alpha_at, claim_p, settled
 from core.report.verdicts import Judged, Verdict, study_result
 from core.study.claim import HALF, Claim, Contrast, truth
 from core.study.grid import Grid
@@ -83,7 +83,7 @@ def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> d
         else:
             values[contrast] = mean + sd * random.normal(size=(DRAWS, n))
     outcomes = settled(claim_p(claim, values), alpha_at(n, claims))
-    return {name: float((outcomes == code).mean()) for code, name in enumerate(SETTLED) if code}
+    return {name: float((outcomes == code).mean()) for code, name in enumerate(CODED) if code}
 
 
 def spread_of(cells: Iterable[Cell]) -> Spread:

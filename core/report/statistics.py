@@ -37,8 +37,8 @@ NORMAL_SD = float(np.sqrt(1 - 2 / np.pi))  # its SD
 GRID = np.linspace(-9.0, 9.0, 3601)
 
 Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
-SETTLED: tuple[Settled, ...] = get_args(Settled)  # by code
-JUDGED = SETTLED[1:]
+CODED: tuple[Settled, ...] = get_args(Settled)  # by code
+JUDGED = CODED[1:]
 Labels = tuple[str, ...]
 # one-sided p of a contrast: against "not above zero", and against "not below zero"; 1: no test
 Tails = tuple[np.ndarray, np.ndarray]
@@ -177,7 +177,7 @@ def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple
 
 
 def settled(p: Sequence[np.ndarray], level: float) -> np.ndarray:
-    """The outcome at a level, as an index into SETTLED: supported, else contradicted, else
+    """The outcome at a level, as an index into CODED: supported, else contradicted, else
     equivalent, else undecided."""
     return np.select([side <= level for side in p], [1, 2, 3], 0)
 
@@ -197,7 +197,7 @@ def decide(
         missing = [seeds is None for seeds in values.values()]
         if all(missing):
             break
-        outcome = SETTLED[int(settled(claim_p(claim, values), alpha_at(n, claims)))]
+        outcome = CODED[int(settled(claim_p(claim, values), alpha_at(n, claims)))]
         if outcome != "undecided":
             return outcome, n
         if not any(missing):

@@ -24,7 +24,12 @@ OURS = "ours"
 PAPER = "paper"
 PAIRED = "ours − reference (paired)"
 PRINTED = "paper − reference"
-LINES = {OURS: "mean", PAPER: "printed", PAIRED: "paired_difference", PRINTED: "printed_difference"}
+COLUMN_OF_LINE = {
+    OURS: "mean",
+    PAPER: "printed",
+    PAIRED: "paired_difference",
+    PRINTED: "printed_difference",
+}
 ENDS = {OURS: "ci95_high", PAIRED: "paired_ci95_high"}
 AVERAGE_LABEL = "avg"  # the column with the average over the test sets
 MARK_MEANINGS = {
@@ -107,7 +112,7 @@ def _entry(row: dict | None, line: str) -> str:
     """What one line of a table says of a cell."""
     if row is None:
         return ""
-    value = row[LINES[line]]
+    value = row[COLUMN_OF_LINE[line]]
     difference = line in (PAIRED, PRINTED)
     if difference and row["is_base"]:
         return "†" if line == PAIRED or np.isfinite(value) else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from core.errors import are, counted, spoken
 from core.report.prospects import chances
-from core.report.statistics import LOOKS, SETTLED
+from core.report.statistics import CODED, LOOKS
 from core.report.verdicts import Judged, Verdict, study_result
 from core.runner.estimate import Expectation
 from core.runner.plan import Plan, PlannedRun
@@ -69,7 +69,7 @@ class Resolving:
             ids = {run.run_id for run in chosen.runs}
             self.failed |= {run for run in ids if not self.store.has(run, use_published=True)}
             outcomes = self.judge()
-        settled = sum(outcome in SETTLED[1:] for outcome in outcomes)
+        settled = sum(outcome in CODED[1:] for outcome in outcomes)
         print(f"{settled} of {counted(len(outcomes), 'claim')} settled.")
         return status
 

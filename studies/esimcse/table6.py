@@ -1,18 +1,9 @@
 """ESimCSE Table 6: repetition and momentum queue alone and together, development set."""
 
 from core.study.claim import Claim, all_of, best, each_above, gains, of_metric, weighted
-from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, Row, study
+from core.study.study import DEVELOPMENT, Axis, FigureSpec, Metric, study
+from studies.esimcse._components import BASELINE, BOTH, COMPONENTS, QUEUE, REPETITION
 
-BASELINE = "unsup-SimCSE"
-REPETITION = "+word repetition"
-QUEUE = "+momentum contrast"
-BOTH = "ESimCSE"
-ROWS = {
-    BASELINE: Row(method="simcse"),
-    REPETITION: Row({"queue": None, "momentum": None}),
-    QUEUE: Row({"dup": None}),
-    BOTH: Row(),
-}
 PRINTED = {BASELINE: 82.45, REPETITION: 84.09, QUEUE: 83.98, BOTH: 84.85}
 
 REPETITION_GAINS = 1.64
@@ -26,7 +17,7 @@ STEP = Metric(task="train", title="Seconds a step", quantity="step_seconds", che
 STUDY = study(
     caption="Repetition and momentum queue, alone and together, development set",
     method="esimcse",
-    rows=Axis("components", "Components", ROWS),
+    rows=Axis("components", "Components", COMPONENTS),
     printed=PRINTED,
     metric=DEVELOPMENT,
     figure=FigureSpec(x="components", base=(BASELINE,)),

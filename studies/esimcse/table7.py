@@ -3,17 +3,8 @@
 from core.config.scale import STS_TESTS
 from core.study.claim import Claim, all_of, best, each_above, gains
 from core.study.study import Axis, FigureSpec, Metric, Row, study
+from studies.esimcse._components import BASELINE, BOTH, COMPONENTS, QUEUE, REPETITION
 
-BASELINE = "unsup-SimCSE"
-REPETITION = "+word repetition"
-QUEUE = "+momentum contrast"
-BOTH = "ESimCSE"
-ROWS = {
-    BASELINE: Row(method="simcse"),
-    REPETITION: Row({"queue": None, "momentum": None}),
-    QUEUE: Row({"dup": None}),
-    BOTH: Row(),
-}
 PRINTED = {
     BASELINE: (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23, 76.25),
     REPETITION: (69.79, 83.43, 75.65, 82.44, 79.43, 79.44, 71.86, 77.43),
@@ -28,7 +19,7 @@ BOTH_GAINS = 0.73  # over the better of the two
 STUDY = study(
     caption="Repetition and momentum queue, alone and together, test sets",
     method="esimcse",
-    rows=Axis("components", "Components", ROWS),
+    rows=Axis("components", "Components", COMPONENTS),
     columns=Axis("task", "Test set", {task: Row(task=task) for task in (*STS_TESTS, "avg")}),
     printed=PRINTED,
     metric=Metric(task="avg", title="Test sets"),

@@ -1,9 +1,10 @@
 """ESimCSE's momentum: how far its slow encoder lags, with and without word repetition."""
 
 from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from studies.esimcse._components import BOTH, COMPONENTS, QUEUE
 
 LAMBDAS = ("0.9", "0.98", "0.995")
-PARTS = {"+momentum contrast": Row({"dup": None}), "ESimCSE": Row()}
+PARTS = {part: COMPONENTS[part] for part in (QUEUE, BOTH)}
 
 STUDY = study(
     name="momentum",

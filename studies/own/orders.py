@@ -2,14 +2,9 @@
 (D35)."""
 
 from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from studies.esimcse._components import COMPONENTS
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
-PARTS = {
-    "unsup-SimCSE": Row(method="simcse"),
-    "+word repetition": Row({"queue": None, "momentum": None}),
-    "+momentum contrast": Row({"dup": None}),
-    "ESimCSE": Row(),
-}
 
 STUDY = study(
     name="orders",
@@ -21,7 +16,7 @@ STUDY = study(
     rows=Axis(
         "order", "Seed of the data", {str(order): Row({"seed.data": order}) for order in ORDERS}
     ),
-    columns=Axis("components", "Components", PARTS),
+    columns=Axis("components", "Components", COMPONENTS),
     metric=AVERAGE,
     figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
     footnotes="""

@@ -17,7 +17,7 @@ from core.report.prospects import (
     power,
     spread_of,
 )
-from core.report.statistics import SETTLED, alpha_at, claim_p, settled
+from core.report.statistics import CODED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
 from core.study.claim import Claim, all_of, best, collapsed, gains, greater
 from core.study.grid import resolve
@@ -56,9 +56,7 @@ def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predica
         )
 
     values = {contrast: sums(runs, contrast) for contrast in predicate.contrasts()}
-    simulated = (
-        settled(claim_p(one, values), alpha_at(n, claims)) == SETTLED.index(outcome)
-    ).mean()
+    simulated = (settled(claim_p(one, values), alpha_at(n, claims)) == CODED.index(outcome)).mean()
     means = np.array([means])
     of = {
         contrast: (float(sums(means, contrast)[0]), sd * 2**0.5)

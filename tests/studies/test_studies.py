@@ -7,7 +7,6 @@ import pytest
 from fake_store import SOURCES
 from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
 from places import ROOT
-from resolved import cell_at
 
 from core.config import methods
 from core.config.identity import run_id, to_plain
@@ -15,10 +14,16 @@ from core.config.methods import PROFILES, base, deviating
 from core.config.scale import DEMO, MINI, PAPER, STS_TESTS
 from core.config.vary import value_at
 from core.study.axes import OF_METRIC
+from core.study.grid import resolve
 from core.study.setup import Setup
 from studies import STUDIES, find
 
-PLACES = [(DEMO, SOURCES), (MINI, SOURCES), (PAPER, PAPER_SOURCES)]
+# each profile and each scale once; that no run of a paper moves is in tests/config/test_identity.py
+PLACES = [
+    ("paper", DEMO, SOURCES),
+    ("repaired", MINI, SOURCES),
+    ("released", PAPER, PAPER_SOURCES),
+]
 ESIMCSE = {
     study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"
 }
@@ -39,11 +44,6 @@ STANDARD = [
 
 def files():
     return sorted(path for path in (ROOT / "studies").glob("*/[!_]*.py"))
-
-
-def available(study, scale, sources):
-    setup = Setup(profile="paper", scale=scale, sources=sources, seeds=1)
-    return [cell for cell in study.cells if cell_at(setup, study, cell).unavailable is None]
 
 
 def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
@@ -72,48 +72,43 @@ def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
         assert len(path.read_text().splitlines()) <= 280, path
 
 
-@pytest.mark.parametrize("scale, sources", PLACES, ids=["demo", "mini", "paper"])
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile, scale, sources", PLACES, ids=PROFILES)
 def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(
     profile, scale, sources
 ):
     # what a cell names of the profile itself is no change
     given = {"seed.data": 42} if profile == "released" else {}
-    for whole in STUDIES:
-        study = whole.at(scale)
-        cells = available(study, scale, sources)
+    setup = Setup(profile=profile, scale=scale, sources=sources, seeds=2)
+    for study in STUDIES:
+        grid = resolve(study, setup)
         runs = {}
-        assert cells or study.name == "mocose-figure13", study.name  # of BERT-large alone
-        for cell in cells:
-            for seed in (1, 2):
-                run = cell_run(
-                    study, cell, profile=profile, scale=scale, sources=sources, seed=seed
-                )
-                assert (run.scale, run.method) == (scale.name, cell.method or study.method)
+        assert grid.available or study.name == "mocose-figure13"  # of BERT-large alone
+        for resolved in grid.cells:
+            cell = resolved.cell
+            method = cell.method or study.method
+            named = [one for one in sorted(cell.changes.items()) if one not in given.items()]
+            for seed, run in enumerate(resolved.configs):
+                assert (run.scale, run.method) == (scale.name, method)
                 assert run.encoder.digest == sources.encoder_for(cell.encoder).digest
-                named = repr(
-                    [one for one in sorted(cell.changes.items()) if one not in given.items()]
-                )
-                runs.setdefault(
-                    (cell.method or study.method, cell.encoder, named, seed), set()
-                ).add(run_id(run))
-        assert all(len(ids) == 1 for ids in runs.values()), study.name
-        assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
-        # copied, of another encoder, or in need of a model that rewrites text or of columns
-        for cell in [cell for cell in study.cells if cell not in cells]:
+                key = method, cell.encoder, repr(named), seed
+                runs.setdefault(key, set()).add(run_id(run))
+            # copied, of another encoder, or in need of a model that rewrites text or of columns
             text = cell.changes.get("text")
             assert (
-                cell.copied
+                resolved.configs
+                or cell.copied
                 or cell.encoder != "bert-base"
                 or (text is not None and text.model is not None)
-                or base(cell.method or study.method, profile).columns > 1
+                or base(method, profile).columns > 1
             )
+        assert all(len(ids) == 1 for ids in runs.values()), study.name
+        assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
 
 
 def test_what_is_the_same_setting_is_the_same_run():
     """That no run moves (tests/config/test_identity.py) holds the other equal settings."""
     for profile in PROFILES:
-        for scale, sources in PLACES:
+        for _, scale, sources in PLACES:
             ids = [
                 run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources))
                 for name, *labels in STANDARD
