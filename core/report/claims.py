@@ -13,7 +13,7 @@ from core.errors import counted
 from core.report.comparisons import difference_words
 from core.report.numbers import interval, plain, signed, significance
 from core.report.statistics import JUDGED
-from core.report.words import mark, outcome_words
+from core.report.words import MARKS, outcome_words
 
 MOST_LINES = 12  # comparisons of a claim that are listed
 
@@ -36,7 +36,7 @@ def verdict_sentences(
         listed = lists(of_claim)
         words = verdict_sentence(row, of_claim["needed"].iloc[0], listed)
         says = f" {row.text}" if texts else ""
-        sentences.append(Sentence(f"{mark(row.verdict, row.points)} {words}{says}"))
+        sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}{says}"))
         if listed:
             sentences += [Sentence(text, depth=1) for text in comparison_sentences(of_claim)]
     return sentences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,23 +11,23 @@ import jinja2
 import pandas as pd
 
 from core.config.fields import explained
+from core.config.run import RunConfig
 from core.config.scale import PAPER
-from core.errors import counted, shown
-from core.report import frames, overview, prospects
-from core.report.claims import estimate_words, verdict_sentences
+from core.errors import counted, shown, spoken
+from core.report import frames, prospects
+from core.report.claims import comparison_words, estimate_words, verdict_sentences
 from core.report.figures import SCATTERS
-from core.report.sheet import sheet, statements
-from core.report.statistics import JUDGED
+from core.report.sheet import Sheet, sheet, statements
 from core.report.tables import grid, markdown_table, marks, md
 from core.report.verdicts import Judged
-from core.report.words import READING, mark, outcome_words, title
+from core.report.words import MARKS, READING, outcome_words
 from core.study.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
 PROJECT_HOME = Path(__file__).resolve().parents[2]
 TITLE = "Which ablations hold?"  # by which a page of ours is recognised, too
 SCALE_TITLES = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
-DEFAULT = "paper"  # the profile of the table of claims
+DEFAULT = "paper"  # the profile of the claims
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {
     "CSV": ".csv",
@@ -36,8 +36,10 @@ ENDINGS = {
     "Markdown": ".md",
     "LaTeX": ".tex",
 }
+ENGLISH = ("mini", DEFAULT)
 Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
-Seconds = Mapping[str, overview.SecondsOf]  # that a run is expected to take, by scale
+Drawn = dict[tuple[str, str], tuple[Judged, Sheet]]
+Seconds = Mapping[str, Callable[[RunConfig], float]]  # that a run is expected to take, by scale
 
 
 def page_files(
@@ -48,60 +50,36 @@ def page_files(
     `results` has every study. `figures` is where the figures lie, `seconds` what a run takes on a
     GPU by scale. Links are to files that are there.
     """
-    claims = pd.concat(map(frames.claim_frame, results.values()), ignore_index=True)
-    checks = pd.concat(map(frames.check_frame, results.values()), ignore_index=True)
-    compared = pd.concat(map(frames.comparison_frame, results.values()), ignore_index=True)
+    sheets = {key: [(result, sheet(result)) for result in every] for key, every in results.items()}
+    drawn = [of_study for every in sheets.values() for _, of_study in every]
+    files = {
+        "claims.csv": [of_study.claims for of_study in drawn],
+        "comparisons.csv": [of_study.comparisons for of_study in drawn],
+        "comparability.csv": [frames.check_frame(every) for every in results.values()],
+    }
+    texts = {}
+    for name, parts in files.items():
+        texts[name] = frames.csv_text(pd.concat(parts, ignore_index=True), digits=6)
 
-    # what a claim without another reason takes at the papers' scale
-    costs = {}
-    words = {}
-    for (scale, profile), judged in results.items():
-        for result in judged if scale == PAPER.name else ():
-            of_study = prospects.of_study(result, seconds[scale])
-            costs[profile, result.study.name] = of_study
-            for cost in of_study:
-                words[scale, profile, result.study.name, cost.claim] = cost.words
-    places = claims[["scale", "profile", "study", "claim"]].itertuples(index=False, name=None)
-    settling = pd.Series([words.get(place, "") for place in places])
-    claims["reason"] = claims["reason"].where(claims["reason"] != "", settling)
-    files = {"claims.csv": claims, "comparisons.csv": compared, "comparability.csv": checks}
-    texts = {name: frames.csv_text(frame, digits=6) for name, frame in files.items()}
-
-    # sections
+    # a section for each study
     order = sorted(results, key=lambda key: list(SCALE_TITLES).index(key[0]))
-    by_study: dict[str, dict[tuple[str, str], Judged]] = {study.name: {} for study in studies}
+    by_study: dict[str, Drawn] = {study.name: {} for study in studies}
     for key in order:
-        for result in results[key]:
-            by_study[result.study.name][key] = result
+        for result, of_study in sheets[key]:
+            by_study[result.study.name][key] = result, of_study
     sections = []
     for study in studies:
-        every = by_study[study.name]
-        section = _section(study, every, folder, figures)
-        mini = every.get(("mini", DEFAULT))
-        section["prices"] = {
-            "mini": overview.at_mini(mini, seconds["mini"]) if mini is not None else "",
-            "paper": prospects.summary(costs.get((DEFAULT, study.name), [])),
-        }
+        section = _section(study, by_study[study.name], folder, figures, seconds)
         if section["printed"] is not None:
-            texts |= printed_files(every[PAPER.name, DEFAULT])
+            texts |= printed_files(by_study[study.name][PAPER.name, DEFAULT][1])
         sections.append(section)
 
-    # what is settled in English
-    of_default = claims[claims["profile"] == DEFAULT]
-    english = (of_default["scale"] == "mini") & of_default["verdict"].isin(JUDGED)
-    here = (compared["scale"] == "mini") & (compared["profile"] == DEFAULT)
-    by_claim: dict[str, dict[str, object]] = {}
-    for row in of_default.itertuples():
-        by_claim.setdefault(str(row.claim), {})[str(row.scale)] = row
+    english = [of_study for result, of_study in sheets.get(ENGLISH, ()) if result.begun]
     context = {
         "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections,
-        "claims": by_claim,
-        "settled": verdict_sentences(of_default[english], compared[here], texts=True),
-        "counts": overview.counts(of_default),
-        "kinds": overview.COUNTED_KINDS,
+        "english": english[:1],
         "columns": SCALE_TITLES,
-        "lede": overview.lede(of_default),
         "scatters": _scatters(order, folder, figures),
         "links": _links({name: PROJECT_HOME / name for name in DOCS}, folder),
         "csv_files": list(files),
@@ -111,55 +89,83 @@ def page_files(
     return texts
 
 
-def _section(
-    study: Study, every: Mapping[tuple[str, str], Judged], folder: Path, figures: Path
-) -> dict:
-    """A study's part of the page: what its claims say, its tables with verdicts, and what it is
-    searched by."""
+def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: Seconds) -> dict:
+    """A study's part of the page: its claims by scale, its tables with verdicts, what it takes to
+    run, and what it is searched by."""
     tables = []
-    for (scale, profile), result in every.items():
+    claims: dict[str, dict[str, object]] = {claim.key: {} for claim in study.claims}
+    for (scale, profile), (result, of_scale) in every.items():
+        if profile == DEFAULT:
+            for row in of_scale.claims.itertuples():
+                claims[row.claim][scale] = row
         paths = {
             kind: folder / scale / profile / f"{study.name}{end}" for kind, end in ENDINGS.items()
         }
         links = _links(paths, folder)
         if not result.begun or not links:
             continue
-        drawn = figures / scale / profile
-        pictures = {ending: drawn / f"{study.name}{ending}.png" for ending in ("", "-differences")}
+        stem = figures / scale / profile / study.name
+        pictures = {ending: Path(f"{stem}{ending}.png") for ending in ("", "-differences")}
         encoder = shown(result.setup.sources.encoder.name)
         tables.append(
             {
                 "scale": scale,
                 "profile": profile,
                 "name": f"{SCALE_TITLES[scale]}, {encoder}, profile {profile}",
-                "sheet": sheet(result),
+                "sheet": of_scale,
                 "figures": _links(pictures, folder),
                 "files": links,
             }
         )
-    at_paper = every.get((PAPER.name, DEFAULT))
     printed = None
-    if at_paper and any(cell.cell.published is not None for cell in at_paper.cells):
-        printed = grid(study, frames.cell_frame(at_paper), printed=True)
+    prices = {}
+    if ENGLISH in every:
+        prices["mini"] = _left(every[ENGLISH][0], seconds["mini"])
+    if (PAPER.name, DEFAULT) in every:
+        result, of_paper = every[PAPER.name, DEFAULT]
+        prices["paper"] = prospects.summary(prospects.of_study(result, seconds[PAPER.name]))
+        if of_paper.cells["printed"].notna().any():
+            printed = grid(study, of_paper.cells, printed=True)
     axes = [f"{axis.name} {axis.title}" for axis in study.axes]
     stated = statements(study)
     return {
         "study": study,
+        "claims": claims,
         "statements": stated,
         "paper_notes": (*study.footnotes, *explained(*study.footnotes, *stated)),
         "tables": tables,
+        "prices": prices,
         "printed": printed,
         "words": " ".join([study.paper_name, study.name, study.title, study.caption, *axes]),
     }
 
 
-def printed_files(result: Judged) -> dict[str, str]:
+def _left(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
+    """What is left to train of a study, and how long an H100 takes."""
+    left = {}
+    unavailable = 0
+    for cell in result.cells:
+        unavailable += cell.unavailable is not None
+        for run in cell.runs:
+            if run.status == "missing":
+                left[run.run_id] = seconds(cell.place.config(run.seed))
+    words = "all run"
+    if left:
+        words = f"{counted(len(left), 'run')}, {spoken(sum(left.values()))}"
+    if unavailable == len(result.cells):
+        return "cannot be run"
+    if unavailable:
+        words += f"; {unavailable} of {len(result.cells)} cells cannot be run"
+    return words
+
+
+def printed_files(of_study: Sheet) -> dict[str, str]:
     """A study's printed numbers as CSV and Markdown, by name in the folder of results."""
-    study = result.study
-    cells = frames.cell_frame(result)
+    study = of_study.study
+    cells = of_study.cells
     names = [axis.name for axis in study.axes]
     frame = cells[[*names, "metric", "unit", "printed", "printed_runs"]]
-    head = f"# {md(title(result))}\n\nAs the paper prints it. No run of ours is in this table.\n"
+    head = f"# {md(of_study.title)}\n\nAs the paper prints it. No run of ours is in this table.\n"
     table = markdown_table(grid(study, cells, printed=True))
     return {
         f"printed/{study.name}.csv": frames.csv_text(frame[frame["printed"].notna()]),
@@ -199,13 +205,14 @@ def _templates() -> jinja2.Environment:
     templates.globals |= {
         "READING": READING,
         "TITLE": TITLE,
-        "mark": mark,
-        "outcome_words": outcome_words,
+        "MARKS": MARKS,
+        "comparison_words": comparison_words,
+        "counted": counted,
         "estimate_words": estimate_words,
-        "verdict_sentences": verdict_sentences,
         "grid": grid,
         "marks": marks,
-        "counted": counted,
+        "outcome_words": outcome_words,
+        "verdict_sentences": verdict_sentences,
     }
     return templates
 

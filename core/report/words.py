@@ -16,16 +16,18 @@ from core.report.results import StudyResult
 from core.report.verdicts import Judged, Outcome
 from core.study.grid import values
 
-MARKS: dict[Outcome, str] = {  # beside the word: never colour alone
-    "supported": "✔",
-    "contradicted": "✘",
-    "equivalent": "≈",
-    "undecided": "?",
-    "not run": "–",
-    "no verdict": "∅",
+# of every verdict, and of where an undecided claim points; beside the word: never colour alone, and
+# no arrow, which would say that a number rises or falls
+MARKS: dict[tuple[Outcome, Points], str] = {
+    ("supported", ""): "✔",
+    ("contradicted", ""): "✘",
+    ("equivalent", ""): "≈",
+    ("undecided", "for"): "?✔",
+    ("undecided", "against"): "?✘",
+    ("undecided", ""): "?",
+    ("not run", ""): "–",
+    ("no verdict", ""): "∅",
 }
-# in the place of an undecided claim's mark; no arrow, which would say that a number rises or falls
-POINTING: dict[Points, str] = {"for": "?✔", "against": "?✘"}
 READING = (
     "Brackets have 95 % intervals. An undecided claim points for (?✔) or against (?✘) by them, "
     "which is no verdict. "
@@ -115,9 +117,9 @@ def setting(result: StudyResult) -> str:
     return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
 
 
-def caution(result: StudyResult) -> str:
-    """What a verdict at this scale says nothing about, and what the scale is; empty at the papers'
-    own."""
+def caution(result: Judged) -> str:
+    """What a verdict at this scale says nothing about, what the scale is, and how often a run reads
+    its text; empty at the papers' own."""
     scale = result.setup.scale
     sources = result.setup.sources
     if scale.generated:
@@ -128,6 +130,10 @@ def caution(result: StudyResult) -> str:
     sentences = [f"These verdicts are about {encoder}, not about the paper's encoder."]
     if sources.encoder.digest == MINI_DIGEST:
         sentences.append(CUT)
+    for check in result.parts[0].checks:
+        if check.kind == "passes" and abs(check.value - check.limit) > LIKE:
+            words = check.reason.words
+            sentences.append(f"{words[:1].upper()}{words[1:]}.")
     return " ".join(sentences)
 
 
@@ -159,12 +165,7 @@ def _number_words(result: StudyResult) -> str:
     return f"{kind}, {mean}over {', '.join(scale.tests)}"
 
 
-def mark(verdict: Outcome, points: Points) -> str:
-    """The symbol of a verdict, or of where an undecided claim points."""
-    return POINTING.get(points) or MARKS[verdict]
-
-
-def outcome_words(verdict: Outcome, points: Points, within_margin: bool) -> str:
+def outcome_words(verdict: Outcome, points: Points, within_margin: bool = False) -> str:
     """A verdict in words, with where an undecided claim points, or that the effect is below the
     margin."""
     if points:
@@ -187,16 +188,12 @@ def mark_meanings(result: Judged) -> tuple[str, ...]:
 
 
 def _checks(result: Judged) -> Iterator[str]:
-    """How often a run reads its text, and how far the method learns; claims have the rest."""
+    """How far the method learns; claims have the rest."""
     for part in result.parts:
         where = f"{values(part.study)}: " if result.study.varied else ""
         for check in part.checks:
-            words = check.reason.words
-            far = abs(check.value - check.limit) > LIKE
-            if check.kind == "passes" and far and part is result.parts[0]:
-                yield f"{words[:1].upper()}{words[1:]}."
             if check.kind == "gain":
-                yield f"{where}{words}."
+                yield f"{where}{check.reason.words}."
 
 
 def damaged(result: StudyResult) -> Iterator[str]:

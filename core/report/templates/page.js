@@ -1,26 +1,34 @@
 (() => {
   const search = document.getElementById("search"), shown = document.getElementById("shown"), others = document.getElementById("others");
-  const rows = [...document.querySelectorAll("[data-words]")], claims = rows.filter(row => row.closest(".claims")), tables = rows.filter(row => row.closest(".overview"));
-  const said = row => row.tagName === "SECTION" ? [...row.querySelectorAll("h2, summary, blockquote")].map(part => part.textContent).join(" ") : row.textContent;
-  const texts = new Map(rows.map(row => [row, (row.dataset.words + " " + said(row)).toLowerCase()]));
-  const groups = [...document.querySelectorAll(".claims tbody, .overview tbody, #settled, #tables, #claims")];
+  const claims = [...document.querySelectorAll(".claims [data-words]")], studies = [...document.querySelectorAll("details.study")];
+  const whole = text => text.toLowerCase().replace(/(not) (run)|(no) (verdict)/g, (all, a, b, c, d) => `${a || c}\u00a0${b || d}`);
+  const texts = new Map([...claims, ...studies].map(part => [part, part.dataset.words.toLowerCase()]));
   document.querySelector(".tools").hidden = false;
   const filter = () => {
-    const words = search.value.toLowerCase().trim().split(/\s+/).filter(Boolean);
+    const words = whole(search.value).split(/[ \t]+/).filter(Boolean);
     const has = (text, word) => /\d/.test(word) ? text.split(/[^\p{L}\d.]+/u).includes(word) : text.includes(word);
-    for (const row of rows) row.hidden = !words.every(word => has(texts.get(row), word));
-    for (const group of groups) group.hidden = ![...group.querySelectorAll("[data-words]")].some(row => !row.hidden);
-    for (const part of document.querySelectorAll(".whole")) part.hidden = Boolean(search.value.trim());
-    const count = list => list.filter(row => !row.hidden).length;
-    if (!search.value.trim()) shown.textContent = "";
-    else if (rows.every(row => row.hidden)) shown.textContent = "Nothing found. Search a paper with its table or figure (MoCoSE Table 7), a claim (E7.1), words of a claim (queue), or csv.";
-    else shown.textContent = `${count(tables)} of ${tables.length} tables and figures, ${count(claims)} of ${claims.length} claims`;
+    const found = part => words.every(word => has(texts.get(part), word));
+    for (const claim of claims) claim.hidden = !found(claim);
+    for (const study of studies) {
+      const some = study.querySelector(".claims [data-words]:not([hidden])"), own = found(study);
+      study.hidden = !own && !some;
+      if (own) for (const claim of study.querySelectorAll(".claims [data-words]")) claim.hidden = false;
+      if (words.length) study.open = Boolean(some) && studies.length > 1;
+    }
+    for (const part of document.querySelectorAll(".whole")) part.hidden = words.length > 0;
+    const count = list => list.filter(part => !part.hidden).length;
+    if (!words.length) { shown.textContent = ""; for (const study of studies) study.open = false; }
+    else if (studies.every(study => study.hidden)) shown.textContent = "Nothing found. Search a paper with its table or figure (MoCoSE Table 7), a claim (E7.1), or words of a claim (queue, not run).";
+    else shown.textContent = `${count(studies)} of ${studies.length} tables and figures, ${count(claims)} of ${claims.length} claims`;
   };
   search.addEventListener("input", filter);
+  for (const link of document.querySelectorAll("[data-query]")) link.addEventListener("click", () => { search.value = link.dataset.query; filter(); });
   others.addEventListener("change", () => document.body.classList.toggle("all", others.checked));
   const reveal = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
+    if (!target) return;
+    for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+    target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
   reveal();
