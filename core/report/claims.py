@@ -88,6 +88,8 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
         notes.append(row.reason.rstrip("."))
     if row.rule_changed and row.n:
         notes.append(f"rule changed {row.rule_changed}")
+    if row.along:
+        notes.append(row.along)
     return f"{text}: {'; '.join(notes)}." if notes else f"{text}."
 
 

@@ -14,11 +14,11 @@ import pandas as pd
 
 from core.config.result import decimals, unit
 from core.errors import no_formula, shown
-from core.report.along import differences
+from core.report.along import differences, differs_along_training
 from core.report.comparisons import Record, comparison_rows, needed, weakest_row
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
-from core.report.statistics import over_seeds
+from core.report.statistics import JUDGED, over_seeds
 from core.report.verdicts import Difference, Judged, alike, base_labels
 from core.report.words import trained_rates
 from core.study.registered import changed_after_runs
@@ -269,6 +269,7 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
     for result in results:
         for verdict in result.verdicts:
             key = verdict.claim.key
+            turns = verdict.outcome in JUDGED and differs_along_training(verdict, result.aggregate)
             about = {
                 "study": result.study.name,
                 "claim": key,
@@ -277,10 +278,11 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
                 "points": verdict.points,
                 "within_margin": "yes" if verdict.within_margin else "",
                 "rule_changed": "after runs were seen" if changed_after_runs(key) else "",
+                "along": "differs along training" if turns else "",
                 "reason": verdict.reason,
             }
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})
-    columns = "study claim text verdict points within_margin rule_changed reason"
+    columns = "study claim text verdict points within_margin rule_changed along reason"
     tested = "tested_low tested_high tested_n"
     return _frame(rows, f"{columns} {COMPARED} {tested}").astype(NUMBERS)
 
