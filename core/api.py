@@ -8,7 +8,7 @@
     results.show("esimcse-table7"); results.plot("esimcse-table7")  # for a notebook
 
     from core.api import judge    # verdicts on scores of your own, paired by seed
-    judge({"SimCSE": [76.1, 75.9, 76.4], "Mine": [77.0, 77.3, 77.1]}, "Mine > SimCSE")
+    judge(pandas.read_csv("scores.csv"), "Mine > SimCSE")  # columns row, seed, score
 
 Nothing is trained or written, and torch is not loaded.
 """
@@ -35,7 +35,7 @@ from core.errors import HOME, UserError
 from core.report import frames, verdicts
 from core.report.own_scores import Judgement, judgement
 from core.report.results import Loaded
-from core.report.score_table import checked_rows, read_scores
+from core.report.score_table import read_scores
 from core.report.sheet import sheet
 from core.report.terminal import Table
 from core.runner.best_scale import best_scale, stored_setup
@@ -60,19 +60,20 @@ def load(results_dir: str | Path | None = None, published: bool = True) -> Resul
 
 
 def judge(
-    scores: str | Path | Mapping[str, Sequence[float]],
+    scores: str | Path | pd.DataFrame | Mapping[str, Sequence[object]],
     *claims: str,
     reference: str | None = None,
     margin: float | None = None,
 ) -> Judgement:
     """Scores of your own judged as the papers' are. `scores` is a CSV file, as `run_study.py judge`
-    takes it, or the scores of each row in the order of the seeds; a row's scores may be any
-    sequence. `claims` are texts such as "a > b", "a = b within 0.5" and "a best". The differences
-    are to `reference`, by default the first row. Raises UserError for a table that is not whole."""
+    takes it, or a table with the same columns: row, seed, score, and set if there are several test
+    sets. `claims` are texts such as "a > b", "a = b within 0.5" and "a best". The differences are
+    to `reference`, by default the first row. Raises UserError for a table that is not whole."""
+    name = "Your scores"
     if isinstance(scores, str | Path):
-        path = Path(os.path.expanduser(scores))
-        return judgement(read_scores(path), claims, reference, margin, path.name)
-    return judgement(checked_rows(scores), claims, reference, margin)
+        scores = Path(os.path.expanduser(scores))
+        name = scores.name
+    return judgement(read_scores(scores), claims, reference, margin, name)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ LATE = 2 / 3  # of a run: from here on it is late
 
 
 class Unit(NamedTuple):
-    """What a number is, in words, and its decimals in print. `in_points`: differences are points."""
+    """What a number is, in words, and its decimals in print (None: as many as its interval asks
+    for). `in_points`: differences are points."""
 
     words: str
-    decimals: int = 3
+    decimals: int | None = 3
     in_points: bool = False
 
 
@@ -120,6 +121,7 @@ _ROWS = (
         derived=Sum(((1, EXCESS, ""), (-1, EXCESS, "untrained"))),
     ),
     Quantity("pairs", Unit("pairs", 0)),
+    Quantity("own", Unit("", None)),  # a score of a user's own
     # transfer
     Quantity("accuracy_test", ACCURACY, 0.0, "transfer tasks"),
     Quantity("accuracy_dev", ACCURACY, 0.0, "transfer tasks"),

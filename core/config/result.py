@@ -96,8 +96,8 @@ def unit(metric: Metric) -> str:
     return quantity(metric.quantity).unit.words
 
 
-def decimals(metric: Metric) -> int:
-    """Decimals that the metric is printed with."""
+def decimals(metric: Metric) -> int | None:
+    """Decimals that the metric is printed with; None: as its interval asks for."""
     return quantity(metric.quantity).unit.decimals
 
 

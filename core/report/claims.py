@@ -54,9 +54,8 @@ def estimate_words(row) -> list[str]:
     """An estimate with its 95 % interval, and the printed number if there is one."""
     words = ["not run"]
     if row.n:
-        words = [
-            f"{signed(row.estimate)} {row.unit} {interval(row.ci95_low, row.ci95_high)}".rstrip()
-        ]
+        bounds = interval(row.ci95_low, row.ci95_high)
+        words = [" ".join(filter(None, (signed(row.estimate), row.unit, bounds)))]
     if np.isfinite(row.printed):
         words.append(f"printed {signed(row.printed)}")
     return words

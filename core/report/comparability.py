@@ -96,6 +96,16 @@ def gate(
     return tuple(dict.fromkeys(failed)), tuple(dict.fromkeys(close))
 
 
+def without_scatter(claim_readings: Iterable[Reading]) -> Reasons:
+    """Why a user's scores carry no verdict: a row has one score under all seeds."""
+    reasons = []
+    for reading in claim_readings:
+        for cell in reading.cells:
+            if len(set(cell.by_seed.values())) == 1:
+                reasons.append(Reason("no scatter", f"{cell.name} has no scatter over its seeds"))
+    return tuple(dict.fromkeys(reasons))
+
+
 def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | None:
     """Why what a claim says is not owed to training, by the untrained encoder's numbers; None if
     it may be. Where these are missing, a claim whose runs have `begun` waits for them."""

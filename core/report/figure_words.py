@@ -34,6 +34,8 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
     words = f"{study.paper_name} {study.title} · {of_scale(rows)} · {counts} seeds"
+    if not rows["scale"].iloc[0]:  # scores of a user's own
+        words = f"{counts} seeds"
     if study.figure is not None and study.figure.note:
         words += f" · {study.figure.note}"
     return words

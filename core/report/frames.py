@@ -90,12 +90,13 @@ def cell_frame(result: Judged) -> pd.DataFrame:
 
 def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:
     estimate = cell.estimate
-    places = decimals(cell.metric) + 2
+    places = decimals(cell.metric)
     runs = cell.runs
     values = []
     failed = []
     for run in runs:
-        values.append("-" if run.value is None else f"{run.value:.{places}f}")
+        as_read = ".10g" if places is None else f".{places + 2}f"
+        values.append("-" if run.value is None else format(run.value, as_read))
         if run.status in ("collapsed", "diverged"):
             failed.append(str(run.seed))
     row = {
@@ -117,7 +118,7 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
         "source": "+".join(sorted({run.source for run in runs} - {""})),
         "run_ids": " ".join(run.run_id for run in runs),
     }
-    return _rounded(row, places)
+    return row if places is None else _rounded(row, places + 2)
 
 
 def _compared(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:

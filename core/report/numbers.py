@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+LAST_BIT = 1e-9  # less is no difference: runs that read one number differ by its last bit
+
 
 def number(value: float, places: int = 2, signed: bool = False) -> str:
     """A number with so many decimals and a real minus sign; no sign where it rounds to zero."""
@@ -22,12 +24,16 @@ def plain(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
+def places(value: float) -> int:
+    """Decimals of two significant digits, at least two."""
+    if not abs(value) > LAST_BIT:
+        return 2
+    return max(2, 1 - math.floor(math.log10(abs(value))))
+
+
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
-    places = 3
-    if abs(value) >= 0.1 or value == 0:
-        places = 2
-    return number(value, places, signed=True)
+    return number(value, places(value), signed=True)
 
 
 def significance(different: str, tested_low: float) -> str:

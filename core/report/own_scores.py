@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from core.errors import UserError, counted, nearest, no_formula, shown
+from core.errors import UserError, nearest, no_formula, shown
 from core.report import tables
 from core.report.frames import cell_frame, claim_frame, comparison_frame, csv_text
 from core.report.prospects import POWER, chances
 from core.report.results import CellResult, RunResult, StudyResult
-from core.report.score_table import Scores
+from core.report.score_table import Scores, one_line
 from core.report.sheet import Sheet
 from core.report.stated_claims import SOME_ROWS, stated_claim
 from core.report.statistics import ALPHA, LOOKS
@@ -21,15 +21,15 @@ from core.report.terminal import Table
 from core.report.verdicts import Judged, Verdict, judge
 from core.study.claim import Claim
 from core.study.grid import Grid, GridCell
-from core.study.study import Axis, FigureSpec, study
+from core.study.study import Axis, FigureSpec, Metric, study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TEXTS = ("row", "reference", "left", "right", "text")  # columns with a user's words
+TEXTS = ("row", "reference", "left", "right", "claim", "text")  # columns with a user's words
 WHEN = (
-    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone. At most {ALPHA:.0%} of such tables "
-    "have a wrong verdict, however often they are checked."
+    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the table. At most "
+    f"{ALPHA:.0%} of such tables have a wrong verdict, however often they are checked."
 )
 NO_CLAIM = "No claim is stated, so there is no verdict; --claim 'a > b' states one."
 
@@ -37,18 +37,14 @@ NO_CLAIM = "No claim is stated, so there is no verdict; --claim 'a > b' states o
 class Judgement(Table):
     """A user's scores with what they say of the claims."""
 
-    def markdown(self) -> str:
-        """The table, the marks and the verdicts in Markdown."""
-        return tables.markdown(self.sheet)
-
-    def csv_files(self) -> dict[str, str]:
-        """The CSV texts by the end of their names."""
+    def files(self) -> dict[str, str]:
+        """Markdown, LaTeX and CSV texts by the end of their names."""
         sheet = self.sheet
+        texts = {".md": tables.markdown(sheet), ".tex": tables.latex(sheet)}
         frames = {"": sheet.cells, "-comparisons": sheet.comparisons, "-claims": sheet.claims}
-        texts = {}
         for ending, frame in frames.items():
             safe = {name: frame[name].map(no_formula) for name in TEXTS if name in frame}
-            texts[ending] = csv_text(frame.assign(**safe))
+            texts[f"{ending}.csv"] = csv_text(frame.assign(**safe))
         return texts
 
     def plot(self) -> Figure:
@@ -57,7 +53,7 @@ class Judgement(Table):
 
         with drawing.drawing():
             *_, figure = figures.figures(
-                self.sheet.study, self.sheet.cells, pd.DataFrame(), self.sheet.title
+                self.sheet.study, self.sheet.cells, pd.DataFrame(), self.sheet.setting
             ).values()
         return figure
 
@@ -84,23 +80,24 @@ def judgement(
 ) -> Judgement:
     """Scores judged on the claims that these texts state; without a reference the first row is the
     reference. Raises UserError."""
-    rows = list(scores)
-    if reference is None:
-        reference = rows[0]
+    rows = list(scores.rows)
+    reference = rows[0] if reference is None else one_line(reference)
     if reference not in rows:
         hint = nearest(reference, rows, f"the rows are {', '.join(map(shown, rows[:SOME_ROWS]))}.")
         raise UserError(f"The reference {shown(reference)!r} is no row; {hint}")
     stated = []
-    for text in claims:
+    for text in map(one_line, claims):
         stated.append(stated_claim(text, rows, text, margin))
     result = judged(scores, stated, reference, name)
-    seeds = counted(len(result.cells[0].runs), "seed")
     frame = claim_frame([result])
-    frame["reason"] = [settling(verdict, len(stated)) for verdict in result.verdicts]
+    frame["reason"] = [
+        verdict.reason or settling(verdict, len(stated)) for verdict in result.verdicts
+    ]
     return Judgement(
         Sheet(
             study=result.study,
-            title=f"{shown(name)}: {counted(len(rows), 'row')}, {seeds}, paired by seed",
+            title=scores.words,
+            setting=f"{shown(name)}, paired by seed",
             troubles=(WHEN,) if stated else (WHEN, NO_CLAIM),
             cells=cell_frame(result),
             claims=frame,
@@ -115,7 +112,8 @@ def judged(scores: Scores, claims: Sequence[Claim], reference: str, name: str) -
         name="scores",
         caption=name,
         method="",
-        rows=Axis("row", "Row", labels=tuple(scores)),
+        metric=Metric(task="avg", title="Score", quantity="own"),
+        rows=Axis("row", "Row", labels=tuple(scores.rows)),
         figure=FigureSpec(base=(reference,)),
         reference=reference,
         claims=tuple(claims),
@@ -124,7 +122,7 @@ def judged(scores: Scores, claims: Sequence[Claim], reference: str, name: str) -
     for cell in table.cells:
         place = GridCell(cell=cell, metric=table.metric)
         runs = []
-        for seed, value in enumerate(scores[cell.labels[0]].tolist()):
+        for seed, value in enumerate(scores.rows[cell.labels[0]].tolist()):
             runs.append(RunResult(seed=seed, run_id="", status="ok", provenance={}, value=value))
         cells.append(CellResult(place=place, runs=tuple(runs)))
     grid = Grid(study=table, setup=None, cells=())  # type: ignore[arg-type]

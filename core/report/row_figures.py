@@ -105,7 +105,7 @@ def by_row(
     x_title = rows["unit"].iloc[0]
     if paired:
         points = "points" if in_points(x_title) else x_title
-        x_title = f"{points} above {base_of(study, names)}"
+        x_title = f"{points} above {base_of(study, names)}".strip()
     _set_x_title(sheet_axes, x_title)
     legend(figure, sheet_axes, runs_shown(study, rows))
     return figure

@@ -1,105 +1,132 @@
-"""A user's own scores: a CSV file with the columns row, seed and score, read strictly.
-
-Seeds that are whole numbers go by their size, others in the order of the file.
-"""
+"""A user's own scores, read strictly. Files and Python have one layout: the columns row, seed and
+score, and set where a score is of one of several test sets."""
 
 from __future__ import annotations
 
 import csv
+import io
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from core.config.section import decimal, whole_number
-from core.errors import UserError, refusing, shown
+from core.errors import UserError, counted, refusing, shown
 from core.store.files import regular
 
-COLUMNS = ["row", "seed", "score"]
+COLUMNS = ("row", "seed", "score")
+SET = "set"
+LAYOUT = (
+    "write row, seed and score, and set for several test sets, with commas between them and a point "
+    "in each number"
+)
 MOST_TABLE_BYTES = 1 << 24
 MOST_TABLE_ROWS = 60  # that a figure has room for
 LARGEST_SCORE = 1e12  # in size; squares of much larger numbers are not finite
 MOST_TABLE_SEEDS = 1000
-
-Scores = Mapping[str, np.ndarray]  # by row, (seeds,), in one order of the seeds
-Entry = tuple[str, str, str, str]  # of a score: where it was written, row, seed and text
+MOST_APART = 30.0  # times the scores of another row: fractions stand beside percents
 
 
-def read_scores(path: Path) -> Scores:
-    """The scores of a file. Raises UserError of one sentence for anything but one finite number for
-    each row and seed."""
-    with refusing(f"{path} cannot be read", "give a CSV file in UTF-8", OSError, UnicodeError):
-        size = regular(path).stat().st_size
-        if size > MOST_TABLE_BYTES:
-            raise UserError(f"{path} has {size} bytes; give at most {MOST_TABLE_BYTES}.")
-        text = path.read_text(encoding="utf-8-sig")
-    return parsed_table(text, str(path))
+class Scores(NamedTuple):
+    """By row the scores (seeds,), each the mean over the test sets, in the order in which the seeds
+    first come; `words` say what was read."""
+
+    rows: Mapping[str, np.ndarray]
+    words: str
 
 
-def parsed_table(text: str, name: str) -> Scores:
-    """The scores of a CSV text, which messages call `name`. Raises UserError."""
-    with refusing(f"{name} is no CSV table", "mend that line", csv.Error):
-        lines = list(csv.reader(text.splitlines(), strict=True))
-    numbered = []
-    for number, line in enumerate(lines, start=1):
-        fields = [field.strip() for field in line]
-        if any(fields):
-            numbered.append((f"{name}, line {number}", fields))
-    if not numbered or [field.lower() for field in numbered[0][1]] != COLUMNS:
-        raise UserError(f"{name} must have the columns {','.join(COLUMNS)}, a line for each score.")
-    entries = []
-    for place, fields in numbered[1:]:
-        if len(fields) != len(COLUMNS):
-            raise UserError(f"{place} has {len(fields)} fields; give row, seed and score.")
-        row, seed, score = fields
-        entries.append((place, row, seed, score))
-    return checked(entries, name)
+def one_line(text: str) -> str:
+    """A name as it is compared: composed letters, and one blank for each gap."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def checked_rows(rows: Mapping[str, Sequence[float]]) -> Scores:
-    """The same of scores by row, each in the order of the seeds."""
-    entries = []
-    for row, values in rows.items():
-        for seed, value in enumerate(values):
-            entries.append(("The table", str(row), str(seed), str(value)))
-    return checked(entries, "The table")
+def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) -> Scores:
+    """The scores of a CSV file, of a frame, or of columns by name. Raises UserError of one sentence
+    for anything but one finite number for each row, seed and set."""
+    if isinstance(scores, Path):
+        with refusing(
+            f"{scores} cannot be read", "give a CSV file in UTF-8", OSError, UnicodeError
+        ):
+            size = regular(scores).stat().st_size
+            if size > MOST_TABLE_BYTES:
+                raise UserError(f"{scores} has {size} bytes; give at most {MOST_TABLE_BYTES}.")
+            text = scores.read_bytes().decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        with refusing(f"{scores} is no CSV table", "mend that line", csv.Error):
+            lines = [(reader.line_num, line) for line in reader if any(line)]
+        return _checked(lines, f"{scores}, line ")
+    with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
+        frame = pd.DataFrame(scores)
+        texts = frame.astype(str).to_numpy().tolist()
+    return _checked(enumerate([list(map(str, frame.columns)), *texts]), "The table, row ")
 
 
-def checked(entries: Iterable[Entry], name: str) -> Scores:
-    """The scores by row. Raises UserError unless each row has one finite number for each seed, and
-    there are enough of both and not too many."""
-    table: dict[str, dict[str, float]] = {}
-    seeds: dict[str, None] = {}
-    for place, row, seed, text in entries:
-        if not row or not seed:
-            raise UserError(f"{place} names no row or no seed; write it.")
-        number = decimal(text)
-        if number is None or abs(number) > LARGEST_SCORE:
+def _checked(numbered: Iterable[tuple[int, Sequence[str]]], place: str) -> Scores:
+    """The scores by row. Raises UserError unless each row has one finite number for each seed and
+    set, there are enough of all and not too many, and all may be in one unit."""
+    lines = iter(numbered)
+    _, header = next(lines, (0, []))
+    names = [one_line(name).lower() for name in header]
+    if sorted(names) not in (sorted(COLUMNS), sorted((*COLUMNS, SET))):
+        columns = shown(",".join(header))
+        raise UserError(f"{place.rpartition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
+    table: dict[str, dict[int | str, dict[str, float]]] = {}
+    seeds: dict[int | str, None] = {}
+    sets: dict[str, None] = {}
+    for number, line in lines:
+        where = f"{place}{number}"
+        if len(line) != len(names):
+            raise UserError(f"{where} has {len(line)} fields and not {len(names)}; {LAYOUT}.")
+        fields = dict(zip(names, map(one_line, line), strict=True))
+        row, text, of = fields["row"], fields["score"], fields.get(SET, "")
+        whole = whole_number(fields["seed"])
+        seed = fields["seed"] if whole is None else whole
+        if not row or seed == "":
+            raise UserError(f"{where} names no row or no seed; write it.")
+        score = decimal(text)
+        if score is None or abs(score) > LARGEST_SCORE:
             raise UserError(
-                f"{place} has {shown(text) or 'nothing'!r} as its score; give a finite number of at "
-                f"most {LARGEST_SCORE:g}."
+                f"{where} has {shown(text) or 'nothing'!r} as its score; give a finite number of at "
+                f"most {LARGEST_SCORE:g}, with a decimal point."
             )
-        if seed in table.setdefault(row, {}):
+        of_seed = table.setdefault(row, {}).setdefault(seed, {})
+        if of in of_seed:
             raise UserError(
-                f"{place} gives row {shown(row)!r} under seed {shown(seed)!r} a second score; leave "
-                "one of them out."
+                f"{where} gives row {shown(row)!r} under seed {seed} a second score; leave one of "
+                "them out."
             )
-        table[row][seed] = number
+        of_seed[of] = score
         seeds[seed] = None
-    for row, of_row in table.items():
+        sets[of] = None
+    for row, by_seed in table.items():
         for seed in seeds:
-            if seed not in of_row:
+            if len(by_seed.get(seed, ())) < len(sets):
                 raise UserError(
-                    f"{name} has no score of row {shown(row)!r} under seed {shown(seed)!r}; give "
-                    "every row the same seeds."
+                    f"Row {shown(row)!r} lacks a score under seed {seed}; give every row the same "
+                    "seeds and sets."
                 )
     for count, most, noun in (
         (len(table), MOST_TABLE_ROWS, "row"),
         (len(seeds), MOST_TABLE_SEEDS, "seed"),
     ):
         if not 2 <= count <= most:
-            raise UserError(f"{name} has {count} {noun}s; give 2 to {most}, to compare them.")
-    order = list(seeds)
-    if all(whole_number(seed) is not None for seed in order):
-        order.sort(key=int)
-    return {row: np.array([of_row[seed] for seed in order]) for row, of_row in table.items()}
+            raise UserError(f"There are {count} {noun}s; give 2 to {most}, to compare them.")
+    rows = {}
+    for row, by_seed in table.items():
+        rows[row] = np.array([np.mean(list(by_seed[seed].values())) for seed in seeds])
+    sizes = {row: float(np.median(np.abs(values))) for row, values in rows.items()}
+    largest = max(sizes, key=sizes.__getitem__)
+    smallest = min(sizes, key=sizes.__getitem__)
+    if sizes[smallest] and sizes[largest] >= MOST_APART * sizes[smallest]:
+        raise UserError(
+            f"The scores of {shown(largest)} are {sizes[largest] / sizes[smallest]:.0f} times those "
+            f"of {shown(smallest)}; give all rows in one unit."
+        )
+    scores = len(rows) * len(seeds) * len(sets)
+    words = f"Read as: {counted(len(rows), 'row')}, {counted(len(seeds), 'seed')}"
+    if len(sets) > 1:
+        words += f", {counted(len(sets), 'set')} of which the mean counts"
+    return Scores(rows, f"{words}, {counted(scores, 'score')}")

@@ -15,36 +15,39 @@ SOME_ROWS = 8  # that a message names
 
 def stated_claim(text: str, rows: Sequence[str], key: str, margin: float | None = None) -> Claim:
     """The claim that a text states about these rows. Below `margin` a claim that is not shown may
-    be equivalent. Raises UserError for a text of no form."""
-    predicate = _predicate(" ".join(text.split()), rows)
-    if predicate is None:
+    be equivalent. Raises UserError for a text of no form, or of several."""
+    readings = _readings(text, rows)
+    if len(readings) != 1:
         some = ", ".join(map(shown, rows[:SOME_ROWS]))
-        raise UserError(
-            f"{shown(text)!r} is no claim on these rows; write {FORMS}. The rows are {some}."
-        )
+        trouble = "can be read in several ways" if readings else "is no claim on these rows"
+        raise UserError(f"{shown(text)!r} {trouble}; write {FORMS}. The rows are {some}.")
     own_margin = None if " = " in f" {text} " else margin
-    return Claim(key=key, text=text, predicate=predicate, margin=own_margin, printed="not printed")
+    return Claim(
+        key=key, text=text, predicate=readings[0], margin=own_margin, printed="not printed"
+    )
 
 
-def _predicate(text: str, rows: Sequence[str]) -> Predicate | None:
-    """What a text says of these rows; None for a text of no form."""
-    name = "|".join(map(re.escape, rows))
-    of_one = re.fullmatch(rf"({name}) (best|lowest)", text)
-    if of_one:
-        row = of_one[1]
-        others = [other for other in rows if other != row]
-        if of_one[2] == "best":
-            return best(row, others)
-        return all_of(*(greater(other, row) for other in others))
-    of_two = re.fullmatch(rf"({name}) ?([<>=]) ?({name})(?: (by|within) (\S+))?", text)
-    if not of_two:
-        return None
-    left, sign, right, word, written = of_two.groups()
-    amount = decimal(written or "0")
-    if left == right or amount is None or word not in (None, "within" if sign == "=" else "by"):
-        return None
-    if sign == "=":
-        return within([left, right], amount) if amount > 0 else None
-    if sign == "<":
-        left, right = right, left
-    return greater(left, right, amount)
+def _readings(text: str, rows: Sequence[str]) -> list[Predicate]:
+    """Every way to read a text as a claim on these rows."""
+    readings: list[Predicate] = []
+    for left in rows:
+        rest = text.removeprefix(left)
+        if rest == text:
+            continue
+        others = [other for other in rows if other != left]
+        if rest == " best":
+            readings.append(best(left, others))
+        if rest == " lowest":
+            readings.append(all_of(*(greater(other, left) for other in others)))
+        for right in others:
+            stated = re.fullmatch(rf" ?([<>=]) ?{re.escape(right)}(?: (by|within) (\S+))?", rest)
+            amount = decimal(stated[3] or "0") if stated else None
+            if stated is None or amount is None:
+                continue
+            sign, word, _ = stated.groups()
+            if sign == "=" and word == "within" and amount > 0:
+                readings.append(within([left, right], amount))
+            elif sign != "=" and word != "within":
+                pair = (left, right) if sign == ">" else (right, left)
+                readings.append(greater(*pair, amount))
+    return readings

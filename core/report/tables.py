@@ -14,12 +14,11 @@ from core.config.quantities import UNITS
 from core.errors import printable
 from core.report.claims import verdict_sentences
 from core.report.frames import by_name
-from core.report.numbers import number, significance
+from core.report.numbers import LAST_BIT, number, places, significance
 from core.report.sheet import Sheet
 from core.report.words import READING, with_encoder
 from core.study.study import Study
 
-LAST_BIT = 1e-9  # runs that scatter by less read one number, and differ by its last bit
 OURS = "ours"
 PAPER = "paper"
 PAIRED = "ours − reference (paired)"
@@ -118,13 +117,13 @@ def _entry(row: dict | None, line: str) -> str:
         return "†" if line == PAIRED or np.isfinite(value) else ""
     if np.isnan(value):
         return STATUS.get(row["status"], "—") if line == OURS else ""
-    places = UNITS[row["unit"]].decimals
-    text = number(value, places, signed=difference)
-    if line in (PAPER, PRINTED):
-        return text
-    half = row[ENDS[line]] - value
+    half = row[ENDS[line]] - value if line in ENDS else np.nan
+    decimals = UNITS[row["unit"]].decimals
+    if decimals is None:
+        decimals = places(half)
+    text = number(value, decimals, signed=difference)
     if half > LAST_BIT:
-        text += f" ± {number(half, places)}"
+        text += f" ± {number(half, decimals)}"
     if line == PAIRED:
         text += significance(row["different"], row["tested_low"])
     elif line == OURS:

@@ -24,6 +24,7 @@ from core.report.comparability import (
     gate,
     learning,
     trained,
+    without_scatter,
 )
 from core.report.contrasts import Points, Reading, points, readings
 from core.report.results import CellResult, Loaded, StudyResult, gather, load_run
@@ -221,11 +222,11 @@ def _verdict(
     """The verdict on a claim by the readings of its contrasts."""
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
     claims = len(result.study.claims)
-    barred: Reasons = ()
-    provisional: Reasons = ()
-    if result.setup is not None:
-        barred, provisional = gate(claim, list(read.values()), learns, result)
     claim_readings = list(read.values())
+    if result.setup is None:
+        barred, provisional = without_scatter(claim_readings), ()
+    else:
+        barred, provisional = gate(claim, claim_readings, learns, result)
     decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
     outcome: Outcome = decided
     if barred:

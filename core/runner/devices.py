@@ -52,9 +52,7 @@ def visible_gpus() -> dict[str, int]:
     for name in map(str.strip, names.split(",")):
         matches = []
         for index, (uuid, free) in enumerate(present):
-            if name == str(index) or (name.startswith("GPU-") and (uuid or name).startswith(name)):
-                matches.append(free)
-            elif name.startswith("MIG-") and free == 0:  # nvidia-smi does not list a GPU's parts
+            if name == str(index) or (name.startswith("GPU-") and (uuid or name).startswith(name)) or name.startswith("MIG-") and free == 0:
                 matches.append(free)
         if not matches:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,13 +43,13 @@ def main(argv: Sequence[str]) -> int:
         raise UserError(f"{folder} is no folder; give another --results-dir.")
     refuse_published(folder, PROJECT / "results" / "published")
     stem = f"{options.scores.stem}-judged"
-    contents = {f"{stem}.md": judged.markdown().encode()}
-    for ending, text in judged.csv_files().items():
-        contents[f"{stem}{ending}.csv"] = text.encode()
+    contents = {f"{stem}{ending}": text.encode() for ending, text in judged.files().items()}
     figure = judged.plot()
-    with drawing():
+    with drawing(), warnings.catch_warnings(record=True) as boxes:
         for kind in FILE_KINDS:
             contents[f"{stem}.{kind}"] = image(figure, kind)
+    if boxes:
+        say("", "The figure has a box for each letter that its font lacks; the tables have them.")
     for name, content in contents.items():
         write_changed(folder / name, content)
     say("", f"Written to {folder}: {', '.join(contents)}")
@@ -68,7 +69,8 @@ def _judge_parser() -> Parser:
         allow_abbrev=False,
         description="Judge scores of your own: differences paired by seed, with verdicts that "
         "stay right at most seeds you add.",
-        epilog="SCORES is a CSV file with the columns row, seed and score. The claims of one command share 5 % "
+        epilog="SCORES is a CSV file with the columns row, seed and score, "
+        "and set for several test sets. The claims of one command share 5 % "
         "of error, so state all of them at once, and before you see the scores.",
     )
     add = parser.add_argument

@@ -21,6 +21,7 @@ ReasonKind = Literal[
     "no baseline",
     "no run",
     "no score",
+    "no scatter",
     # what the untrained encoder shows
     "untrained unmeasured",
     "untrained shows it",

@@ -17,12 +17,12 @@ from core.study.claim import (
     above,
     all_of,
     any_of,
-    at_least,
     below,
     best,
     differ,
     gains,
     greater,
+    some_of,
     sound,
     within,
 )
@@ -50,8 +50,8 @@ def judged(*claims, margin=1.0, published=None, **runs):
         (all_of(greater(B, A), greater(D, A)), ""),
         (any_of(greater(D, A), greater(B, A)), "for"),
         (any_of(greater(D, A), greater(C, A)), ""),
-        (at_least(2, [greater(C, A), greater(A, B), greater(D, A)]), "against"),
-        (at_least(2, [greater(B, A), greater(A, C), greater(D, A)]), "for"),
+        (some_of(2, [greater(C, A), greater(A, B), greater(D, A)]), "against"),
+        (some_of(2, [greater(B, A), greater(A, C), greater(D, A)]), "for"),
     ],
 )
 def test_an_undecided_claim_points_by_its_own_logic_over_95_percent_intervals(predicate, points):
@@ -116,7 +116,7 @@ def test_a_row_has_the_raw_difference_and_the_printed_one_beside_what_is_require
 
 def test_how_many_comparisons_are_needed():
     parts = greater(A, B), greater(C, A), greater(D, A)
-    assert [needed(each) for each in (all_of(*parts), any_of(*parts), at_least(2, parts))] == [
+    assert [needed(each) for each in (all_of(*parts), any_of(*parts), some_of(2, parts))] == [
         "all",
         "one",
         "2",
@@ -139,7 +139,7 @@ def test_bounds_that_a_study_states_one_by_one_are_rows_of_their_own():
     assert [row["points"] for row in outside] == ["against", "against"]
     crossed = all_of(any_of(greater(A, B), greater(C, D)), any_of(greater(B, A), greater(D, C)))
     assert len(rows(crossed, margin=None)) == 4
-    assert len(rows(at_least(2, [greater(A, B), greater(B, A), greater(C, D)]), margin=None)) == 3
+    assert len(rows(some_of(2, [greater(A, B), greater(B, A), greater(C, D)]), margin=None)) == 3
 
 
 def test_a_verdict_by_less_than_the_margin_says_so():

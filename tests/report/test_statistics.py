@@ -9,7 +9,7 @@ from scipy import stats
 
 from core.report import statistics as s
 from core.report.statistics import ALPHA, LOOKS, alpha_at, claim_p, comparisons, decide, tails
-from core.study.claim import Claim, all_of, any_of, some_of, collapsed, greater, sound
+from core.study.claim import Claim, all_of, any_of, collapsed, greater, some_of, sound
 
 A = ("a",)
 B = ("b",)

@@ -18,12 +18,12 @@ from core.study.claim import (
     above,
     all_of,
     any_of,
-    at_least,
     below,
     best,
     differ,
     gains,
     greater,
+    some_of,
 )
 from core.study.study import Metric
 
@@ -62,7 +62,7 @@ PREDICATES = (
     greater(A, B),
     all_of(greater(A, B), greater(A, C)),
     any_of(greater(B, A), greater(A, C)),
-    at_least(2, [greater(A, B), greater(B, C), greater(D, A)]),
+    some_of(2, [greater(A, B), greater(B, C), greater(D, A)]),
 )
 
 
