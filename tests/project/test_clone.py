@@ -2,6 +2,7 @@
 where a user's own results go."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -81,20 +82,15 @@ def do(clone: Path, script: str, *words: str, **more: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize(
-    "studies",
-    [("esimcse-table7", "--scale", "mini"), pytest.param(("--all",), marks=pytest.mark.long)],
-)
-def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every_csv(
-    clone, studies
-):
+def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every_csv(clone):
     # for GPUs, since a CPU would be timed
     plan = do(clone, "run_study.py", "table4", "--plan", "--scale", "paper", "--gpus", "1")
     assert "to train" in plan
     pack = clone / "results/published/demo/runs.parquet"
     pack.rename(clone.parent / pack.name)  # 3,000 runs, which would be drawn in two minutes
-    drawn = do(clone, "run_study.py", *studies, "--regenerate-figures", "--profile", "paper")
+    drawn = do(clone, "run_study.py", "--all", "--regenerate-figures", "--profile", "paper")
     assert (
         "are from the published results, not from this machine" in drawn
         and not (clone / "results/runs").exists()
@@ -103,9 +99,8 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
         ("*.csv", "results/published", "results"),
         ("*.png", "figures/published", "figures"),
     ):
-        pattern = ending if "--all" in studies else f"{studies[0]}{ending}"
         names = [
-            {path.name for path in (clone / root / "mini/paper").glob(pattern)}
+            {path.name for path in (clone / root / "mini/paper").glob(ending)}
             for root in (published, own)
         ]
         assert names[0] and names[0] == {
@@ -130,6 +125,7 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
     shutil.rmtree(clone / "results/runs")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_publish_alone_changes_what_is_published(clone):
     commit = git(clone, "rev-parse", "HEAD").strip()
@@ -140,3 +136,17 @@ def test_publish_alone_changes_what_is_published(clone):
     assert "Published 4 runs" in do(clone, "tests/support/driver.py", *words)
     changed = {line[3:] for line in git(clone, "status", "--porcelain").splitlines()}
     assert changed == {"results/published/demo/runs.parquet"}  # the driver's report draws nothing
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_the_tests_pass_with_requirements_txt_and_pytest_alone(clone):
+    """Nothing asks for a package that its own command does not use."""
+    (pytest_pin,) = re.findall("^pytest==.*", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
+    subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=clone, check=True)
+    python = ".venv/bin/python"
+    pip = [python, "-m", "pip", "install", "-q", "-r", "requirements.txt", pytest_pin]
+    subprocess.run(pip, cwd=clone, check=True)
+    suite = [python, "-m", "pytest", "-o", "addopts=-q -m 'not long'"]
+    done = subprocess.run(suite, cwd=clone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -83,6 +83,7 @@ def test_bad_surroundings_are_one_sentence(surroundings, sentence):
     assert done.stderr.startswith(sentence) and done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not can_install(), reason="needs pip and setuptools 71 or later")
 def test_an_editable_install_works_from_any_folder_and_a_copy_is_refused(fresh):
     refused = pip(fresh, ".")
