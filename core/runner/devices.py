@@ -52,7 +52,9 @@ def visible_gpus() -> dict[str, int]:
     for name in map(str.strip, names.split(",")):
         matches = []
         for index, (uuid, free) in enumerate(present):
-            if name == str(index) or (name.startswith("GPU-") and (uuid or name).startswith(name)) or name.startswith("MIG-") and free == 0:
+            named = name.startswith("GPU-") and (uuid or name).startswith(name)
+            # nvidia-smi does not list a GPU's parts
+            if named or name == str(index) or (free == 0 and name.startswith("MIG-")):
                 matches.append(free)
         if not matches:
             break

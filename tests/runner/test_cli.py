@@ -59,7 +59,6 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     assert done.returncode == 0 and "Trained 4 of 4 runs" in done.stdout, done.stderr
     rates = [desk.store.load(run).config.train.learning_rate for run in desk.store.runs()]
     assert sorted(rates) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
-    assert "T3.3: not run at 1e-5, 3e-5, 9e-5." in done.stdout
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
     made = {p.name.removeprefix(name) for p in (desk.folder / "home").rglob(f"{name}*")}
     assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
