@@ -157,12 +157,8 @@ def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
     (fault,) = found.faults.values()
     assert fault.endswith(": The key M2.1 is that of sketched/table2.py, too; give each its own.")
     (tmp_path / "sketched" / "table3.py").unlink()
-    for old, new, sentence in (
-        ("M2.1", "T3.1", "The key T3.1 is that of mocose/table3.py"),
-        ("-table2", "", "The name sketched is that of"),
-    ):
-        written(tmp_path, STUDY.replace(old, new))
-        assert sentence in str(catalogue(Path(studies.__file__).parent, tmp_path).faults)
+    written(tmp_path, STUDY.replace("-table2", ""))
+    assert "The name sketched is that of" in str(catalogue(tmp_path).faults)
 
 
 @pytest.mark.parametrize(
@@ -206,12 +202,10 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     status, out, wrong = command("--list")
     assert (status, wrong) == (2, sentence)
     assert "mocose-table3" in out and "sketched-table2" not in out
-    for words in ("sketched-table2", "sketched --plan", "--all --plan"):
-        assert command(*words.split()) == (2, "", sentence)
+    assert command("sketched", "--plan") == (2, "", sentence)
     status, out, wrong = command("mocose-table3", "--plan")
     assert (status, wrong) == (0, "") and "18 runs: none done" in out
     paper = file.parent / "__init__.py"
     paper.write_text("PAPER = class\n")
-    for words in ("sketched", "sketched-table1"):
-        status, out, wrong = command(words, "--plan")
-        assert (status, out) == (2, "") and wrong.startswith(f"{paper}, line 1: It is no Python")
+    status, out, wrong = command("sketched-table1", "--plan")
+    assert (status, out) == (2, "") and wrong.startswith(f"{paper}, line 1: It is no Python")
