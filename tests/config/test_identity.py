@@ -5,7 +5,6 @@ import copy
 import dataclasses
 import hashlib
 import json
-import typing
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from core.config.identity import canonical_json, from_canonical_json, run_id
 from core.config.methods import PROFILES, base
 from core.config.run import TextView
 from core.config.scale import MINI, PAPER
-from core.config.section import Section, alternatives, fields_of
+from core.config.section import Section, fields_of
 from core.config.vary import value_at, vary
 from core.data.sources import recorded
 from core.errors import UserError
@@ -61,80 +60,43 @@ EVERYTHING = {  # runs that together have every section and every optional field
 }
 
 
-def other_value(value, expected):
-    """A value that the annotation allows and that differs from this one."""
-    options = alternatives(expected)
-    for option in options:
-        if typing.get_origin(option) is typing.Literal:
-            return next((word for word in typing.get_args(option) if word != value), f"{value}x")
-    if type(value) is bool:
-        return not value
-    if type(value) is int:
-        return value + 1
-    if type(value) is float:
-        return float(np.nextafter(value, 1e9))  # the very next double
-    if type(value) is str:
-        return value + "x"
-    if type(value) is tuple:
-        return (*value[:-1], (value[-1][0], value[-1][1] - 1))
-    return {int: 1, float: 0.5, str: "x"}[
-        next(option for option in options if option in (int, float, str))
-    ]
+OTHERS = {  # another value of each type, past all checks
+    bool: lambda value: not value,
+    int: lambda value: value + 1,
+    float: lambda value: float(np.nextafter(value, 1e9)),  # the very next double
+    str: lambda value: f"{value}x",
+    tuple: lambda value: (*value[:-1], (value[-1][0], value[-1][1] - 1)),
+    type(None): lambda value: 1,
+}
 
 
-def with_leaf(run, section_name, field_name, value):
-    """The run with one leaf changed, past all checks: identity must not depend on them."""
-    owner = run = copy.copy(run)
-    if section_name is not None:
-        owner = copy.copy(getattr(run, section_name))
-        object.__setattr__(run, section_name, owner)
-    object.__setattr__(owner, field_name, value)
-    return run
+def changed(owner, name, value):
+    """A run or section with another value of a field, past all checks: identity must not depend on
+    them."""
+    owner = copy.copy(owner)
+    object.__setattr__(owner, name, value)
+    return owner
 
 
-def leaves():
-    for name, run in EVERYTHING.items():
-        for field in dataclasses.fields(run):
+def test_every_leaf_changes_the_id_and_every_section_is_met():
+    met = set()
+    for run in EVERYTHING.values():
+        runs = {run_id(changed(run, "scale", "other"))}
+        leaves = 1
+        for field in fields_of(type(run)).values():
             section = getattr(run, field.name)
             if isinstance(section, Section):
-                hints = {field.name: field.hint for field in fields_of(type(section)).values()}
-                yield from (
-                    (name, field.name, inner.name, hints[inner.name])
-                    for inner in dataclasses.fields(section)
-                )
-            elif (
-                section is not None and field.name != "method"
-            ):  # a method's runs are of a class of their own
-                yield name, None, field.name, fields_of(type(run))[field.name.rstrip("_")].hint
-
-
-def test_perturbing_any_leaf_changes_the_id():
-    for method, section, field, expected in leaves():
-        run = EVERYTHING[method]
-        value = getattr(run if section is None else getattr(run, section), field)
-        assert run_id(with_leaf(run, section, field, other_value(value, expected))) != run_id(
-            run
-        ), (section, field)
-        if type(None) in alternatives(expected) and value is not None:
-            assert run_id(with_leaf(run, section, field, None)) != run_id(run), (section, field)
-
-
-def test_the_walk_meets_every_section_and_field_there_is():
-    met = {(type(getattr(EVERYTHING[m], s)), f) for m, s, f, _ in leaves() if s}
+                met.add(type(section))
+                for inner in fields_of(type(section)).values():
+                    value = getattr(section, inner.name)
+                    other = changed(section, inner.name, OTHERS[type(value)](value))
+                    runs.add(run_id(changed(run, field.name, other)))
+                    leaves += 1
+        assert len(runs - {run_id(run)}) == leaves
     modules = (configs, mocose_sections, esimcse_sections)
-    known = {
-        v
-        for module in modules
-        for v in vars(module).values()
-        if isinstance(v, type) and issubclass(v, Section)
-    }
-    kinds = {
-        kind
-        for kind in known
-        if dataclasses.is_dataclass(kind) and not issubclass(kind, configs.RunConfig)
-    }
-    assert {(kind, f.name) for kind in kinds for f in dataclasses.fields(kind)} == met
-    assert {f for _, s, f, _ in leaves() if s is None} == {"scale"}
+    kinds = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    sections = {kind for kind in kinds if issubclass(kind, Section) and kind is not Section}
+    assert met == {kind for kind in sections if not issubclass(kind, configs.RunConfig)}
 
 
 def test_golden_ids():
