@@ -75,8 +75,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _said(task: Scoring, evaluation: EvaluationResult) -> list[CsvLine]:
-    """Print a line for each set, and for the average, alignment and uniformity; the lines of the CSV
-    file."""
+    """Print a line for each set, and for the average, alignment and uniformity. Returns the lines
+    of the CSV file."""
     scores = dict(evaluation.scores)
     if task.tests:
         scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}

@@ -168,8 +168,8 @@ class Launcher:
         patience: float = math.inf,
     ) -> tuple[Message, float]:
         """Have a child call a function, and follow the child to its end, or for so many seconds.
-        Returns all that it reported, and its seconds from `started` on. `ended` is None if the child
-        did not end, or the worker was killed. Raises UserError if there is no worker."""
+        Returns all that it reported, and its seconds from `started` on. `ended` is None if the
+        child did not end, or the worker was killed. Raises UserError if there is no worker."""
         began = time.monotonic()
         report = Message()
         worker = self.worker(stop)

@@ -101,8 +101,8 @@ def best_set(
     left: float,
 ) -> frozenset[str]:
     """The runs to train next, of those that fit into `left` seconds by the clock, `jobs` at once;
-    empty if none fits. Runs `done` cost nothing. Where the best set reaches a later check of a claim,
-    its first part is returned: verdicts then decide what follows."""
+    empty if none fits. Runs `done` cost nothing. Where the best set reaches a later check of a
+    claim, its first part is returned: verdicts then decide what follows."""
     before = worth(prospects, done)
     single = {prospect.runs - done for prospect in prospects} - {frozenset[str]()}
 

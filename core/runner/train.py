@@ -232,7 +232,7 @@ class RunTrainer:
         return tried(configs, self.launcher, self.around.trial, stop, anew)
 
     def check_gpu(self, stop: Stop) -> None:
-        """Raise UserError if runs here take a GPU that torch cannot use, or that does not answer."""
+        """Raise UserError if runs here take a GPU that torch cannot use, or that is silent."""
         if self.here.device == "cpu":
             return
         report, _ = self.launcher.call(use_gpu, stop, patience=GPU_PATIENCE)

@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from core.config.identity import canonical_json, run_id
 from core.config.result import Result
@@ -40,8 +40,7 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
 
 _ID = re.compile(r"[0-9a-f]{16}")
 FIRST_DIGESTS = ("encoder_digest", "corpus_digest", "evaluation_digest")
-FileKind = Literal["runs", "pairs", "failures", "logs", "checkpoints", ".locks", "models"]
-SUFFIXES: dict[FileKind, str] = {
+SUFFIXES = {
     "runs": ".parquet",
     "pairs": ".parquet",
     "failures": ".txt",
@@ -64,7 +63,7 @@ class Store:
         """The published runs by scale."""
         return published.packs(self.published)
 
-    def path(self, kind: FileKind, run: str) -> Path:
+    def path(self, kind: str, run: str) -> Path:
         """Where a file of a run lies, or its model. Only the holder of the claim may change it."""
         return self.root / kind / f"{run}{SUFFIXES[kind]}"
 
@@ -148,7 +147,7 @@ class Store:
         writing is set aside with a printed sentence; a run without its pairs stays done. `claimed`:
         the caller holds the claim."""
         stored = None
-        kind: FileKind = "runs"
+        kind = "runs"
         try:
             if self.has(run):
                 stored = self.load(run)
