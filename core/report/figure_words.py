@@ -12,13 +12,6 @@ from core.report.verdicts import base_pattern
 from core.report.words import with_encoder
 from core.study.study import Axis, Study
 
-PRINTED_NAMES = {
-    "bert-base": "BERT-base",
-    "bert-large": "BERT-large",
-    "roberta-base": "RoBERTa-base",
-    "roberta-large": "RoBERTa-large",
-}
-
 
 def mostly_run(rows: pd.DataFrame) -> bool:
     return len(rows) > 0 and (rows["n"] > 0).mean() >= 0.5
@@ -80,12 +73,3 @@ def names_of(study: Study, cells: pd.DataFrame) -> dict[str, str]:
         for label, of_label in cells.groupby(axis.name, sort=False):
             names[str(label)] = with_encoder(str(label), of_label.to_dict("records"))
     return names
-
-
-def paper_words(study: Study, rows: pd.DataFrame) -> str:
-    """What the legend calls the paper's marks: with the encoder of its rows, unless that ran."""
-    if rows["scale"].iloc[0] == "paper":
-        return "paper"
-    printed = set(rows.index[rows["printed"].notna()])
-    encoders = {cell.encoder for cell in study.cells if "/".join(cell.labels) in printed}
-    return f"paper ({', '.join(PRINTED_NAMES[name] for name in sorted(encoders))})"

@@ -1,18 +1,16 @@
-"""Figures from data frames: as the paper draws a study, as paired differences, over all runs of a
-scale."""
+"""Figures from data frames: as the paper draws a study, and as paired differences."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from core.config.methods import method
 from core.config.run import PAPER_STEPS
 from core.report.drawing import (
     GREY,
@@ -27,8 +25,6 @@ from core.report.figure_words import (
     mostly_run,
     names_of,
     numbers_of,
-    of_scale,
-    paper_words,
     runs_shown,
     titled,
 )
@@ -39,26 +35,6 @@ from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
-WIDE_RATIO = 8.0  # largest over smallest number, from which the axis of the MTD is logarithmic
-SCORE_TITLE = "average score, Spearman × 100"
-
-
-class Scatter(NamedTuple):
-    """A figure over all runs: two columns of runs.csv, and the axes' titles."""
-
-    x: str
-    y: str
-    x_title: str
-    y_title: str
-
-
-SCATTERS = {  # by file
-    "mtd": Scatter("mtd", "score", "Nominal MTD (maximum traceable distance)", SCORE_TITLE),
-    "uniformity": Scatter(
-        "uniformity", "alignment", "Uniformity (lower: more uniform)", "alignment (lower: closer)"
-    ),
-    "rank": Scatter("effective_rank", "score", "Effective rank of the vectors", SCORE_TITLE),
-}
 
 
 def figures(
@@ -96,7 +72,7 @@ def figures(
 
 
 def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
-    """Score along the paper's axis: ours with a band over seeds, the paper's points laid over; a
+    """Score along the paper's axis: ours with intervals over seeds, the paper's points beside it; a
     panel for each unit. None without an axis whose labels are numbers, all but two at most."""
     numeric = []
     for axis in study.axes:
@@ -123,24 +99,23 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
     units = rows.groupby("unit", sort=False)
     each = 2 if rows["printed"].notna().any() and (rows["n"] > 0).any() else 1
     figure, panels = blank_figure(title, each * len(units), 2.7)
-    papers = paper_words(study, rows)
     for place, (unit, of_unit) in enumerate(units):
         ours, *others = panels[each * place : each * place + each]
         paper = others[0] if others else ours
         for name, line, style in styled(of_unit.groupby("line", sort=False)):
-            _draw_line(ours, paper, line, axis, name, style, papers)
+            _draw_line(ours, paper, line, axis, name, style)
         shown = of_unit[of_unit["x"].notna() & ((of_unit["n"] > 0) | of_unit["printed"].notna())]
         labels = list(dict.fromkeys(shown[axis.name]))
         number_axis(ours, labels, axis.title)
         ours.set_ylabel(unit)
         if others:
             number_axis(paper, labels, axis.title)
-            _same_span(ours, paper, papers)
+            _same_span(ours, paper)
     legend(figure, panels, runs_shown(study, rows))
     return figure
 
 
-def _same_span(ours: Axes, paper: Axes, papers: str) -> None:
+def _same_span(ours: Axes, paper: Axes) -> None:
     """Panels beside each other: on the same axis if they share numbers, else on axes of the same
     length, each around its own numbers."""
     (low, high), (paper_low, paper_high) = (panel.get_ylim() for panel in (ours, paper))
@@ -148,13 +123,13 @@ def _same_span(ours: Axes, paper: Axes, papers: str) -> None:
     if paper_low < high and low < paper_high:
         for panel in (ours, paper):
             panel.set_ylim(min(low, paper_low), max(high, paper_high))
-        paper.set_title(f"{papers}, on the same axis")
+        paper.set_title("paper, on the same axis")
         return
     span = max(high - low, paper_high - paper_low)
     for panel in (ours, paper):
         middle = sum(panel.get_ylim()) / 2
         panel.set_ylim(middle - span / 2, middle + span / 2)
-    paper.set_title(f"{papers}, at the same span")
+    paper.set_title("paper, at the same span")
 
 
 def _draw_line(
@@ -164,14 +139,13 @@ def _draw_line(
     axis: Axis,
     name: str,
     style: dict[str, Any],
-    papers: str,
 ) -> None:
-    """Our line with its band and every seed, and the paper's points; a cell off the axis is a level
-    line."""
+    """Our line with its intervals and every seed, and the paper's points; a cell off the axis is a
+    level line."""
     off = line[line["x"].isna()].set_index(axis.name)
     line = line[line["x"].notna()].sort_values("x")
     ours_off = ("mean", "ours", style["color"], panel)
-    for column, whose, colour, into in (ours_off, ("printed", papers, GREY, paper)):
+    for column, whose, colour, into in (ours_off, ("printed", "paper", GREY, paper)):
         for label, level in off[column].dropna().items():
             into.axhline(level, color=colour, ls=":", label=f"{label}, {whose}")
     prefix = f"{name}: " if name else ""
@@ -179,10 +153,8 @@ def _draw_line(
     if not name:
         band = ", 95 % interval" if line["ci95_low"].notna().any() else ""
         ours = f"ours: mean{band}, every seed"
-    panel.plot(line["x"], line["mean"], label=ours, **style)
-    panel.fill_between(
-        line["x"], line["ci95_low"], line["ci95_high"], color=style["color"], alpha=0.15, lw=0
-    )
+    half = line["ci95_high"] - line["mean"]
+    panel.errorbar(line["x"], line["mean"], yerr=half, elinewidth=0.8, label=ours, **style)
     panel.plot(line["x"], numbers_of(line["values"]), ".", color=style["color"], ms=2.5, alpha=0.5)
     paper.plot(
         line["x"], numbers_of(line["printed_runs"]), lw=0, mfc="none", ms=2.5, alpha=0.7, **style
@@ -194,7 +166,7 @@ def _draw_line(
             "--",
             mfc="white",
             lw=0.9,
-            label=f"{prefix}{papers}",
+            label=f"{prefix}paper",
             **style,
         )
 
@@ -295,29 +267,3 @@ def _along(
     panel.grid(axis="y")
     legend(figure, [panel], f"{runs_shown(study, rows)} · bands: 95 % intervals over seeds")
     return figure
-
-
-def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
-    """MTD against score, alignment against uniformity, effective rank against score: a point for
-    each run."""
-    drawn = {}
-    for file, scatter in SCATTERS.items():
-        x = scatter.x
-        y = scatter.y
-        numbers = runs[runs["status"] != "diverged"].dropna(subset=[x, y])
-        if len(numbers) < 5 or numbers[x].nunique() < 3:
-            continue
-        figure, (panel,) = blank_figure(f"{scatter.x_title} and {y} of {len(numbers)} runs", 1, 3.0)
-        for name, points, style in styled(numbers.groupby("method")):
-            label = f"{method(name).title} ({len(points)} runs)"
-            panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
-        if x == "mtd" and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
-            panel.set_xscale("log")
-            panel.xaxis.set_major_formatter("{x:g}")
-            panel.xaxis.set_minor_formatter("{x:g}")
-        panel.set_xlabel(scatter.x_title)
-        panel.set_ylabel(scatter.y_title)
-        panel.grid()
-        legend(figure, [panel], of_scale(numbers))
-        drawn[file] = figure
-    return drawn

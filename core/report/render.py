@@ -12,11 +12,11 @@ from pathlib import Path
 from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
-from core.report.figures import figures, scatters
+from core.report.figures import figures
 from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
 from core.report.pictures import Order, Pictures
 from core.report.sheet import sheet
-from core.report.tables import latex, markdown
+from core.report.tables import AVERAGE_LABEL, latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
 from core.store.files import write_changed
@@ -92,6 +92,9 @@ def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pic
     if not small:
         texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
         texts[".tex"] = latex(of_study)
+        columns = of_study.study.column_axis
+        if columns is not None and AVERAGE_LABEL in columns.labels:
+            texts["_short.tex"] = latex(of_study, averages=True)
     files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
     _write_all(tables, files)
 
@@ -154,15 +157,6 @@ def heading(result: Judged) -> str:
     return f"{title(result)}. {', '.join(verdicts)}"
 
 
-def draw_runs(results: Sequence[Judged], tables: Path, folder: Path, pictures: Pictures) -> None:
-    """Write runs.csv, a row for each run of these studies, and order the figures over all runs."""
-    if results:
-        runs = frames.summary_frame(results)
-        _write_all(tables, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
-        order = Order(name="all runs", draw=scatters, frames=(runs,), folder=folder)
-        pictures.orders.append(order)
-
-
 def render_index(
     studies: Sequence[Study],
     stored: Results,
@@ -171,7 +165,8 @@ def render_index(
     figures_dir: Path,
     seconds: Seconds,
 ) -> list[str]:
-    """Write the page over all scales and profiles, its README.md and CSV files; what was written.
+    """Write the page over all scales and profiles, its README.md and CSV files, and runs.csv with a
+    row for each run of a scale and profile; what was written.
     `stored` are the results with a run, `grids` all studies of a scale and profile."""
     if not any(stored.values()):
         return []
@@ -181,6 +176,10 @@ def render_index(
         if not by_name and key[1] != PROFILES[0]:
             continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
+    for (scale, profile), of_key in stored.items():
+        if of_key:
+            runs = frames.csv_text(frames.summary_frame(of_key), digits=6)
+            _write_all(results_dir / scale / profile, {"runs.csv": runs.encode()})
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in PAGE]

@@ -17,7 +17,6 @@ from core.report.figure_words import (
     base_of,
     mostly_run,
     numbers_of,
-    paper_words,
     runs_shown,
     titled,
 )
@@ -73,16 +72,9 @@ def by_row(
     axes = [axis.name for axis in study.axes if axis.name != spec.series]
     if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
         axes.remove("task")  # it has the average alone
-    interval = "95 % interval"
-    others = rows[~rows["is_base"] & rows["low"].notna()]
-    tested = others["tested_low"].notna() & (others["different"] != "no verdict")
-    if paired and len(others) and tested.all():  # never two kinds beside each other
-        interval = "tested interval"
-        rows = rows.assign(low=rows["tested_low"], high=rows["tested_high"])
     places, labels = pd.factorize(rows[axes].agg("/".join, axis=1))
     rows = rows.assign(y=places)
     panels = rows.groupby("panel", sort=False)
-    papers = paper_words(study, rows)
     height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(labels))
     if len(panels) > 1:
         height += 0.3
@@ -92,7 +84,7 @@ def by_row(
         if spec.series:
             words = titled(study.axis(spec.series), str(name))
         panel.set_title(textwrap.fill(words, PANEL_LETTERS // min(len(panels), 4)))
-        _row_panel(panel, of_panel, seeds, paired, interval, papers)
+        _row_panel(panel, of_panel, seeds, paired)
     for panel, (_, of_panel) in zip(sheet_axes, panels, strict=True):
         _mark_rows(panel, of_panel, paired)
 
@@ -106,27 +98,12 @@ def by_row(
     if paired:
         points = "points" if in_points(x_title) else x_title
         x_title = f"{points} above {base_of(study, names)}".strip()
-    _set_x_title(sheet_axes, x_title)
+    figure.supxlabel(x_title, x=0.01, ha="left", size="medium")
     legend(figure, sheet_axes, runs_shown(study, rows))
     return figure
 
 
-def _set_x_title(panels: list[Axes], words: str) -> None:
-    """The title of the horizontal axis, below the first panel of the last row."""
-    lowest = min(reversed(panels), key=lambda panel: panel.get_position().x0)
-    if len(panels) == 1:
-        lowest.set_xlabel(words, loc="left")
-        return
-    # a wide title would push the next panel away, so a blank keeps its height
-    lowest.set_xlabel(" ", loc="left")
-    look: dict[str, Any] = {"xycoords": lowest.xaxis.label, "ha": "left", "va": "bottom"}
-    title = lowest.annotate(words, (0, 0), **look, annotation_clip=False)
-    title.set_in_layout(False)
-
-
-def _row_panel(
-    panel: Axes, rows: pd.DataFrame, seeds: pd.DataFrame, paired: bool, interval: str, papers: str
-) -> None:
+def _row_panel(panel: Axes, rows: pd.DataFrame, seeds: pd.DataFrame, paired: bool) -> None:
     """Rows of a panel: every seed, ours with its interval, and the paper's number below."""
     panel.grid(axis="x")
     if paired:
@@ -139,12 +116,12 @@ def _row_panel(
         errors = group[["low", "high"]].sub(group["ours"], axis=0).abs().T
         label = style.words if paired else "ours"
         if errors.notna().any(axis=None):
-            label += f", {interval}"
+            label += ", 95 % interval"
         look: dict[str, Any] = {"fmt": style.marker, "color": style.colour, "label": label}
         panel.errorbar(group["ours"], y[group.index], xerr=errors, **look)
     paper = rows[rows["paper"].notna()]
     if len(paper):
-        look = {"color": GREY, "mfc": "white", "ms": 4, "label": papers}
+        look = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}
         panel.plot(paper["paper"], paper["y"] + 0.22, "o", **look)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ COLUMN_OF_LINE = {
     PRINTED: "printed_difference",
 }
 ENDS = {OURS: "ci95_high", PAIRED: "paired_ci95_high"}
+MOST_COLUMNS = 6  # of a table in one of two columns of text
 AVERAGE_LABEL = "avg"  # the column with the average over the test sets
 MARK_MEANINGS = {
     "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
@@ -38,7 +38,8 @@ MARK_MEANINGS = {
     "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there "
     "is",
     "§": "one run",
-    "±": "half of the 95 % interval over seeds; paired: over the seeds that both cells have",
+    "±": "half of the 95 % interval over seeds, on fixed test data; paired: over the seeds that both "
+    "cells have",
 }
 STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
 STATUS |= dict.fromkeys(("no number", "partial"), "no number")
@@ -169,37 +170,22 @@ def markdown(sheet: Sheet) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def html(sheet: Sheet) -> str:
-    """Title, setting, table, marks and verdicts as HTML, for a notebook."""
-    table = grid(sheet.study, sheet.cells)
-    notes = [*marks(table)]
-    if sheet.made_up:
-        notes.append(sheet.caution)
-    for sentence in verdict_sentences(sheet.claims, sheet.comparisons):
-        notes.append(f"{'· ' * sentence.depth}{sentence.text}")
-    head = f"<p><b>{escape(sheet.title)}</b><br>{escape(sheet.setting)}</p>"
-    body = laid_out(table, printable, "html")  # tabulate escapes
-    return "\n".join([head, body, f"<p>{'<br>'.join(map(escape, notes))}</p>"])
-
-
-def latex(sheet: Sheet) -> str:
-    r"""The table as a LaTeX fragment: a `table` float that needs amssymb and adjustbox. Its notes,
-    which may fill a page, stand behind the float."""
-    table = grid(sheet.study, sheet.cells)
-    notes = (*marks(table), *sheet.notes, *sheet.paper_notes)
+def latex(sheet: Sheet, averages: bool = False) -> str:
+    r"""The table as a LaTeX float that needs amssymb and graphicx, over both columns of the text if
+    it is wide, with the meaning of its marks inside; `averages` as in `grid`."""
+    table = grid(sheet.study, sheet.cells, averages=averages)
+    kind = "table*" if len(table.headers) > MOST_COLUMNS else "table"
     lines = [
-        r"% needs \usepackage{amssymb,adjustbox}, and LuaLaTeX for names in other scripts",
-        r"\begin{table}[tp]",
-        r"\centering\small",
-        rf"\caption{{{tex(sheet.title)}. {tex(sheet.setting)}. {tex(sheet.reading)}}}",
-        rf"\label{{tab:{sheet.name}}}",
-        r"\begin{adjustbox}{max width=\linewidth,max totalheight=0.8\textheight}",
-        laid_out(table, tex, "latex_raw"),
-        r"\end{adjustbox}",
-        r"\end{table}",
-        r"\begingroup\footnotesize\raggedright",
-        *(rf"\noindent {tex(note)}\par" for note in notes),
-        r"\endgroup",
+        r"% needs \usepackage{amssymb,graphicx}, and LuaLaTeX for names in other scripts",
+        rf"\begin{{{kind}}}[tp]",
+        r"\centering\small\setlength{\tabcolsep}{3pt}",
+        rf"\caption{{{tex(sheet.title)}}}",
+        rf"\label{{tab:{sheet.name}{'-short' if averages else ''}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        f"{laid_out(table, tex, 'latex_raw')}}}",
+        r"\par\smallskip\footnotesize\raggedright",
+        " ".join(map(tex, (f"{sheet.setting}.", sheet.reading, *marks(table)))),
+        rf"\end{{{kind}}}",
     ]
     return "\n".join(lines) + "\n"
 

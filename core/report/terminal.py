@@ -9,7 +9,7 @@ from core.errors import printable
 from core.report.claims import verdict_sentences
 from core.report.sheet import Sheet
 from core.report.statistics import JUDGED
-from core.report.tables import AVERAGE_LABEL, PAIRED, PRINTED, Grid, grid, html, laid_out, marks
+from core.report.tables import AVERAGE_LABEL, PAIRED, PRINTED, Grid, grid, laid_out, markdown, marks
 from core.report.verdicts import Judged
 
 SHORT_HEADERS = {PAIRED: "ours −\nreference", PRINTED: "paper −\nreference"}
@@ -41,12 +41,12 @@ def terminal(sheet: Sheet, width: int | None = None, whole: str = "") -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its verdicts: HTML in a notebook, plain text elsewhere."""
+    """A table with its verdicts: Markdown in a notebook, plain text elsewhere."""
 
     sheet: Sheet
 
-    def _repr_html_(self) -> str:
-        return html(self.sheet)
+    def _repr_markdown_(self) -> str:
+        return markdown(self.sheet)
 
     def __str__(self) -> str:
         return terminal(self.sheet).lstrip("\n")

@@ -46,6 +46,8 @@ CUT = (
     "because "
     "SimCSE rises on it."
 )
+# in English, in points: half of a 95 % interval over test pairs, of seven sets and of STS-B's
+ERROR_OF_PAIRS = {"avg": "0.25", "dev": "0.7"}
 LIKE = 0.05  # passes over the text: less is no difference
 MOST_CELLS = 8  # that a note lists
 # A different value of these can move a number without being part of the run's identity.
@@ -138,12 +140,17 @@ def caution(result: Judged) -> str:
 
 
 def reading(result: StudyResult) -> str:
-    """What a number in the table is, and over how many seeds."""
+    """What a number in the table is, over how many seeds, and what its interval is over."""
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
     seeds = counted(counts[-1], "seed")
     if counts[0] < counts[-1]:
         seeds = f"{counts[0]} to {seeds} (column n of the CSV file)"
-    return f"{_number_words(result)}; {seeds}."
+    more = ""
+    metric = result.study.metric
+    if metric.quantity == "spearman" and not result.setup.scale.generated:
+        error = ERROR_OF_PAIRS.get(metric.task)
+        more = f"; other pairs add an error of {error} points" if error else ""
+    return f"{_number_words(result)}; {seeds}. Intervals are over seeds, on fixed test pairs{more}."
 
 
 def _number_words(result: StudyResult) -> str:

@@ -119,10 +119,6 @@ class StudyDrawer:
                 else:
                     stored = report.gathered(begun, self.store)
                     results[scale, profile] = [result for result in stored if result.begun]
-                both = Path(scale) / profile
-                report.draw_runs(
-                    results[scale, profile], self.results / both, self.figures / both, pictures
-                )
 
         # What is to be said, and the page
         for study, fault in pictures.faults.items():
