@@ -111,7 +111,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         if others:
             number_axis(paper, labels, axis.title)
             _same_span(ours, paper)
-    legend(figure, panels, runs_shown(study, rows))
+    legend(figure, panels, f"{runs_shown(study, rows)} · bars: 95 % intervals, dots: seeds")
     return figure
 
 
@@ -149,12 +149,10 @@ def _draw_line(
         for label, level in off[column].dropna().items():
             into.axhline(level, color=colour, ls=":", label=f"{label}, {whose}")
     prefix = f"{name}: " if name else ""
-    ours = f"{prefix}ours"
-    if not name:
-        band = ", 95 % interval" if line["ci95_low"].notna().any() else ""
-        ours = f"ours: mean{band}, every seed"
     half = line["ci95_high"] - line["mean"]
-    panel.errorbar(line["x"], line["mean"], yerr=half, elinewidth=0.8, label=ours, **style)
+    panel.errorbar(
+        line["x"], line["mean"], yerr=half, elinewidth=0.8, label=f"{prefix}ours", **style
+    )
     panel.plot(line["x"], numbers_of(line["values"]), ".", color=style["color"], ms=2.5, alpha=0.5)
     paper.plot(
         line["x"], numbers_of(line["printed_runs"]), lw=0, mfc="none", ms=2.5, alpha=0.7, **style

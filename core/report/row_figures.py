@@ -20,8 +20,10 @@ from core.report.figure_words import (
     runs_shown,
     titled,
 )
+from core.report.numbers import signed
 from core.study.study import FigureSpec, Study
 
+MOST_ROOM = 0.5  # of our numbers' range: beyond it a printed number stands at the edge
 LEAST_HEIGHT = 0.8  # of a panel in inches
 PANEL_LETTERS = 84  # of the titles of panels side by side
 NO_NUMBER = {"no number": "no number", "partial": "no number"}  # of a row; others: not run
@@ -72,6 +74,11 @@ def by_row(
     axes = [axis.name for axis in study.axes if axis.name != spec.series]
     if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
         axes.remove("task")  # it has the average alone
+    # a printed number far from ours stands at the edge, with its value beside it
+    ends = rows[["low", "high", "ours"]]
+    least, most = ends.min(axis=None), ends.max(axis=None)
+    room = MOST_ROOM * (most - least)
+    rows = rows.assign(paper_at=rows["paper"].clip(least - room, most + room))
     places, labels = pd.factorize(rows[axes].agg("/".join, axis=1))
     rows = rows.assign(y=places)
     panels = rows.groupby("panel", sort=False)
@@ -98,7 +105,8 @@ def by_row(
     if paired:
         points = "points" if in_points(x_title) else x_title
         x_title = f"{points} above {base_of(study, names)}".strip()
-    figure.supxlabel(x_title, x=0.01, ha="left", size="medium")
+    x_title = textwrap.fill(x_title, PANEL_LETTERS // min(len(panels), 4))
+    sheet_axes[-1].set_xlabel(x_title, loc="left")
     legend(figure, sheet_axes, runs_shown(study, rows))
     return figure
 
@@ -122,27 +130,27 @@ def _row_panel(panel: Axes, rows: pd.DataFrame, seeds: pd.DataFrame, paired: boo
     paper = rows[rows["paper"].notna()]
     if len(paper):
         look = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}
-        panel.plot(paper["paper"], paper["y"] + 0.22, "o", **look)
+        panel.plot(paper["paper_at"], paper["y"] + 0.22, "o", **look)
 
 
 def _mark_rows(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
-    """Write which row is the reference, and which has no interval or no number, where there is
-    room."""
+    """Write which row is the reference, which has no interval or no number, and what the paper
+    prints beyond the edge."""
     middle = sum(panel.get_xlim()) / 2
+    texts = []
     for row in rows.to_dict("records"):
-        at = 0.0
+        place = row["y"] - 0.12
         if row["is_base"]:
-            words = "reference"
+            texts.append((0.0, place, "reference"))
         elif not row["count"] > 0:
             words = NO_NUMBER.get(row["status"], "not run")
-            at = 0.0 if paired else row["paper"]
+            texts.append((0.0 if paired else row["paper_at"], place, words))
         elif np.isnan(row["low"]):
-            words = "no interval"
-            at = row["ours"]
-        else:
-            continue
-        side, away = ("left", 5) if at < middle else ("right", -5)
+            texts.append((row["ours"], place, "no interval"))
+        if abs(row["paper"] - row["paper_at"]) > 0:
+            texts.append((row["paper_at"], row["y"] + 0.22, signed(row["paper"])))
+    for x, y, words in texts:
+        side, away = ("left", 5) if x < middle else ("right", -5)
         look: dict[str, Any] = {"size": 6, "color": GREY, "va": "center", "ha": side}
         look["bbox"] = {"fc": "white", "ec": "none", "pad": 0.5}
-        place = (at, row["y"] - 0.12)
-        panel.annotate(words, place, (away, 0), textcoords="offset points", **look)
+        panel.annotate(words, (x, y), (away, 0), textcoords="offset points", **look)

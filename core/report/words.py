@@ -41,13 +41,19 @@ READING = (
 LEARNING_RATE = "train.learning_rate"
 # What scale mini is, said of the encoder that the project brings for it.
 MINI_DIGEST = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
+# the text of the runs that are published at scale mini
+WIKI_DIGEST = "13c1061765cca8532f490e7812cae41c09a9b4f5e9227ab1b94a3d13e1182a9c"
+WIKI = (
+    "This text cannot be had; `python -m tools.english DATA` builds one that anybody can have, and "
+    "without --data-dir scale mini reads the hub's million sentences once."
+)
 CUT = (
     "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen "
     "because "
     "SimCSE rises on it."
 )
-# in English, in points: half of a 95 % interval over test pairs, of seven sets and of STS-B's
-ERROR_OF_PAIRS = {"avg": "0.25", "dev": "0.7"}
+# of a difference in English, over 200 bootstrap samples of the test pairs (95 %): docs/method.md
+ERROR_OF_PAIRS = {"avg": "± 0.25 to 0.4", "dev": "± 0.7 to 1.2"}
 LIKE = 0.05  # passes over the text: less is no difference
 MOST_CELLS = 8  # that a note lists
 # A different value of these can move a number without being part of the run's identity.
@@ -132,10 +138,16 @@ def caution(result: Judged) -> str:
     sentences = [f"These verdicts are about {encoder}, not about the paper's encoder."]
     if sources.encoder.digest == MINI_DIGEST:
         sentences.append(CUT)
+    available = [cell for cell in result.cells if cell.unavailable is None]
+    if available:
+        steps = available[0].place.config(0).train.steps
+        sentences.append(f"They describe the end of {steps:,} steps, unless a step is named.")
     for check in result.parts[0].checks:
         if check.kind == "passes" and abs(check.value - check.limit) > LIKE:
             words = check.reason.words
             sentences.append(f"{words[:1].upper()}{words[1:]}.")
+    if sources.corpus_digest == WIKI_DIGEST:
+        sentences.append(WIKI)
     return " ".join(sentences)
 
 
@@ -149,7 +161,7 @@ def reading(result: StudyResult) -> str:
     metric = result.study.metric
     if metric.quantity == "spearman" and not result.setup.scale.generated:
         error = ERROR_OF_PAIRS.get(metric.task)
-        more = f"; other pairs add an error of {error} points" if error else ""
+        more = f"; other pairs would move a difference by {error} points" if error else ""
     return f"{_number_words(result)}; {seeds}. Intervals are over seeds, on fixed test pairs{more}."
 
 
