@@ -30,20 +30,19 @@ DEFAULT = "paper"  # the profile of the claims
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {
     "CSV": ".csv",
-    "runs": "_runs.csv",
     "curves": "_curves.csv",
     "Markdown": ".md",
     "LaTeX": ".tex",
     "short LaTeX": "_short.tex",
 }
-ENGLISH = ("mini", DEFAULT)
-Results = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
+IN_ENGLISH = ("mini", DEFAULT)
+ByScale = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
 Drawn = dict[tuple[str, str], tuple[Judged, Sheet]]
 Seconds = Mapping[str, Callable[[RunConfig], float]]  # that a run is expected to take, by scale
 
 
 def page_files(
-    studies: Sequence[Study], results: Results, folder: Path, figures: Path, seconds: Seconds
+    studies: Sequence[Study], results: ByScale, folder: Path, figures: Path, seconds: Seconds
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
@@ -74,7 +73,7 @@ def page_files(
             texts |= printed_files(by_study[study.name][PAPER.name, DEFAULT][1])
         sections.append(section)
 
-    english = [of_study for result, of_study in sheets.get(ENGLISH, ()) if result.begun]
+    english = [of_study for result, of_study in sheets.get(IN_ENGLISH, ()) if result.begun]
     context = {
         "papers": list({study.paper: study.source for study in studies}.values()),
         "sections": sections,
@@ -118,8 +117,8 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
         )
     printed = None
     prices = {}
-    if ENGLISH in every:
-        prices["mini"] = _left(every[ENGLISH][0], seconds["mini"])
+    if IN_ENGLISH in every:
+        prices["mini"] = _left(every[IN_ENGLISH][0], seconds["mini"])
     if (PAPER.name, DEFAULT) in every:
         result, of_paper = every[PAPER.name, DEFAULT]
         prices["paper"] = prospects.summary(prospects.of_study(result, seconds[PAPER.name]))

@@ -13,7 +13,7 @@ from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
 from core.report.figures import figures
-from core.report.page import ENDINGS, TITLE, Results, Seconds, page_files
+from core.report.page import ENDINGS, TITLE, ByScale, Seconds, page_files
 from core.report.pictures import Order, Pictures
 from core.report.sheet import sheet
 from core.report.tables import AVERAGE_LABEL, latex, markdown
@@ -39,8 +39,8 @@ def render(
     """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
     for each study, and the results that were drawn.
 
-    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
-    left out. `ordered` takes the figures, and writes them later.
+    With `small` a study has no LaTeX and no PDF. A study without a run is left out. `ordered` takes
+    the figures, and writes them later.
     """
     setup = grids[0].setup
     key = Path(setup.scale.name) / setup.profile
@@ -73,8 +73,12 @@ def render(
             )
     if ordered is None:
         pictures.finish()
-        for result in drawn:
-            lines[result.study.name] += f"; {_picture(result, folder, pictures)}"
+        for name, files in pictures.names.items():
+            if name in pictures.faults:
+                fault = pictures.faults[name]
+                lines[name] += f"; its figure cannot be drawn ({fault}); correct the study's figure"
+            elif files:  # the figure as the paper draws it
+                lines[name] += f"; {folder / min(sorted(files, reverse=True), key=len)}"
     return [*lines.values()], drawn
 
 
@@ -90,7 +94,6 @@ def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pic
     if len(curves):
         texts["_curves.csv"] = frames.csv_text(curves, digits=6)
     if not small:
-        texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
         texts[".tex"] = latex(of_study)
         columns = of_study.study.column_axis
         if columns is not None and AVERAGE_LABEL in columns.labels:
@@ -109,19 +112,6 @@ def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pic
         clean=functools.partial(remove, name, tables, folder, (*files,)),
     )
     pictures.orders.append(order)
-
-
-def _picture(result: Judged, folder: Path, pictures: Pictures) -> str:
-    """Where a study's figure lies, or why there is none."""
-    name = result.study.name
-    if name in pictures.faults:
-        return f"its figure cannot be drawn ({pictures.faults[name]}); correct the study's figure"
-    names = sorted(pictures.names[name], key=lambda file: (len(file), not file.endswith(".png")))
-    if names:
-        return f"{folder / names[0]}"
-    if result.study.figure is None:
-        return "the study has no figure"
-    return "no figure, since most of its rows have no run"
 
 
 def remove(
@@ -159,7 +149,7 @@ def heading(result: Judged) -> str:
 
 def render_index(
     studies: Sequence[Study],
-    stored: Results,
+    stored: ByScale,
     grids: Mapping[tuple[str, str], Sequence[Grid]],
     results_dir: Path,
     figures_dir: Path,

@@ -57,14 +57,14 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         with refusing(f"{scores} is no CSV table", "mend that line", csv.Error):
             lines = [(reader.line_num, line) for line in reader if any(line)]
-        return _checked(lines, f"{scores}, line ")
+        return _scores(lines, f"{scores}, line ")
     with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
         frame = pd.DataFrame(scores)
         texts = frame.astype(str).to_numpy().tolist()
-    return _checked(enumerate([list(map(str, frame.columns)), *texts]), "The table, row ")
+    return _scores(enumerate([list(map(str, frame.columns)), *texts]), "The table, row ")
 
 
-def _checked(numbered: Iterable[tuple[int, Sequence[str]]], place: str) -> Scores:
+def _scores(numbered: Iterable[tuple[int, Sequence[str]]], place: str) -> Scores:
     """The scores by row. Raises UserError unless each row has one finite number for each seed and
     set, there are enough of all and not too many, and all may be in one unit."""
     lines = iter(numbered)

@@ -45,7 +45,7 @@ STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/
 STATUS |= dict.fromkeys(("no number", "partial"), "no number")
 
 
-class Grid(NamedTuple):
+class TextTable(NamedTuple):
     """Headers, rows of texts, and how many columns lead with labels; a filled first text begins a
     group."""
 
@@ -54,7 +54,9 @@ class Grid(NamedTuple):
     lead: int
 
 
-def grid(study: Study, cells: pd.DataFrame, printed: bool = False, averages: bool = False) -> Grid:
+def grid(
+    study: Study, cells: pd.DataFrame, printed: bool = False, averages: bool = False
+) -> TextTable:
     """The cells laid out as in the paper; under `--vary` once for each combination of values. With
     `printed` the paper's numbers alone, with `averages` of a table over test sets these alone."""
     columns = study.column_axis
@@ -100,12 +102,12 @@ def grid(study: Study, cells: pd.DataFrame, printed: bool = False, averages: boo
 
     titles = [axis.title for axis in groups]
     if columns is None:
-        return Grid([*titles, *lines], body, len(titles))
+        return TextTable([*titles, *lines], body, len(titles))
     headers = []
     for label in columns.labels:
         of_label = [row for place, row in by_labels.items() if place[-1] == label]
         headers.append(with_encoder(label, of_label))
-    return Grid([*titles, columns.title, *headers], body, len(titles) + 1)
+    return TextTable([*titles, columns.title, *headers], body, len(titles) + 1)
 
 
 def _entry(row: dict | None, line: str) -> str:
@@ -134,13 +136,13 @@ def _entry(row: dict | None, line: str) -> str:
     return text
 
 
-def marks(table: Grid) -> list[str]:
+def marks(table: TextTable) -> list[str]:
     """The meaning of each mark that the table uses, one sentence each."""
     text = "".join(map("".join, table.rows))
     return [f"{mark}: {meaning}." for mark, meaning in MARK_MEANINGS.items() if mark in text]
 
 
-def laid_out(table: Grid, escape, style: str) -> str:
+def laid_out(table: TextTable, escape, style: str) -> str:
     """The table in one of tabulate's formats."""
     sides = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
     rows = [list(map(escape, row)) for row in table.rows]
@@ -148,7 +150,7 @@ def laid_out(table: Grid, escape, style: str) -> str:
     return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
 
 
-def markdown_table(table: Grid) -> str:
+def markdown_table(table: TextTable) -> str:
     """A table in Markdown."""
     return laid_out(table, md, "pipe")
 

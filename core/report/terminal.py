@@ -9,7 +9,16 @@ from core.errors import printable
 from core.report.claims import verdict_sentences
 from core.report.sheet import Sheet
 from core.report.statistics import JUDGED
-from core.report.tables import AVERAGE_LABEL, PAIRED, PRINTED, Grid, grid, laid_out, markdown, marks
+from core.report.tables import (
+    AVERAGE_LABEL,
+    PAIRED,
+    PRINTED,
+    TextTable,
+    grid,
+    laid_out,
+    markdown,
+    marks,
+)
 from core.report.verdicts import Judged
 
 SHORT_HEADERS = {PAIRED: "ours −\nreference", PRINTED: "paper −\nreference"}
@@ -26,7 +35,7 @@ def terminal(sheet: Sheet, width: int | None = None, whole: str = "") -> str:
         row for row in table.rows if any(row[: table.lead - 1]) or any(row[table.lead :])
     ]
     table = table._replace(rows=with_numbers)
-    body = _lines(table)
+    body = _table_lines(table)
     if width is not None and _width(body) > width:
         body = _narrow(sheet, table, width, whole)
     below = [*marks(table), *sheet.troubles]
@@ -54,7 +63,7 @@ class Table:
     __repr__ = __str__
 
 
-def _lines(table: Grid) -> list[str]:
+def _table_lines(table: TextTable) -> list[str]:
     """The lines of a table; line breaks of its headers stay."""
     return laid_out(
         table, lambda text: "\n".join(map(printable, text.split("\n"))), "simple"
@@ -65,24 +74,24 @@ def _width(lines: Sequence[str]) -> int:
     return max(map(len, lines))
 
 
-def _narrow(sheet: Sheet, table: Grid, width: int, whole: str) -> list[str]:
+def _narrow(sheet: Sheet, table: TextTable, width: int, whole: str) -> list[str]:
     """The lines of a table that is too wide: the average and its differences, or parts that are as
     wide as the terminal, each with the leading columns and at least one other."""
     if sheet.study.rows and AVERAGE_LABEL in table.headers:
         averages = grid(sheet.study, sheet.cells, averages=True)
         headers = [SHORT_HEADERS.get(header, header) for header in averages.headers]
-        body = _lines(averages._replace(headers=headers))
+        body = _table_lines(averages._replace(headers=headers))
         if _width(body) <= width:
-            whole_width = f"{_width(_lines(table))} columns"
+            whole_width = f"{_width(_table_lines(table))} columns"
             place = f"{whole}, or {whole_width}" if whole else whole_width
             return [*body, "", f"Shown is the average over the test sets; all: {place}."]
     lines: list[str] = []
     first = table.lead
     while first < len(table.headers):
         last = first + 1
-        part = _lines(_columns(table, first, last))
+        part = _table_lines(_columns(table, first, last))
         while last < len(table.headers):
-            wider = _lines(_columns(table, first, last + 1))
+            wider = _table_lines(_columns(table, first, last + 1))
             if _width(wider) > width:
                 break
             part = wider
@@ -92,11 +101,11 @@ def _narrow(sheet: Sheet, table: Grid, width: int, whole: str) -> list[str]:
     return lines[:-1]
 
 
-def _columns(table: Grid, first: int, last: int) -> Grid:
+def _columns(table: TextTable, first: int, last: int) -> TextTable:
     """The table's leading columns and those from `first` to `last`."""
     headers = table.headers[: table.lead] + table.headers[first:last]
     rows = [row[: table.lead] + row[first:last] for row in table.rows]
-    return Grid(headers, rows, table.lead)
+    return TextTable(headers, rows, table.lead)
 
 
 def english(result: Judged) -> str:

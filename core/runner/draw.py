@@ -42,7 +42,7 @@ PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS say
 @dataclass(frozen=True)
 class StudyDrawer:
     """What one command draws: tables under `results`, pictures under `figures`. With `small` a
-    study has no LaTeX, no PDF and no CSV file of its runs."""
+    study has no LaTeX and no PDF."""
 
     options: Options
     store: Store
