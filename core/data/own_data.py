@@ -53,13 +53,13 @@ _SCORE_TITLE = re.compile(
 _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 HUB_SECONDS = 20.0  # in which the hub answers
 
-TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+JSON = (".json", ".jsonl", ".ndjson")  # an array, or an object a line
+TABLES = (".csv", ".tsv", ".parquet", *JSON)
 TABLE_COLUMNS: dict[DataKind, tuple[str, ...]] = {
     "text": ("text",),
     "pairs": ("sentence1", "sentence2", "score"),
 }
 _PLACE = re.compile(r"hf:(?P<name>[^@#?]+)@(?P<revision>[0-9a-f]{40})#(?P<split>[^#?]+)")
-OPTIONS = {"columns", "config"}
 HOW = "write FILE?columns=a,b,c, or hf:NAME@REVISION#SPLIT with the commit's 40 digits"
 
 
@@ -93,19 +93,28 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     cache: of a data set at a commit once, unless its copy is damaged; of a table of this machine
     each time. Raises UserError, also for a data set at a commit that was not read yet, unless
     `fetch`."""
-    name, _, stated = place.partition("?")
+    name = place
+    stated = ""
     path = Path(os.path.expanduser(name)).absolute()
+    if not path.is_file():  # its name may have a question mark
+        name, _, stated = place.partition("?")
+        path = Path(os.path.expanduser(name)).absolute()
     hub = _PLACE.fullmatch(name)
     options = dict(parse_qsl(stated, keep_blank_values=True))
-    columns = tuple(filter(None, options.get("columns", "").split(",")))
+    columns: tuple[str, ...] = ()
+    if "columns" in options:
+        columns = tuple(options["columns"].split(","))
     wanted = len(TABLE_COLUMNS["pairs"]) if kind == "pairs" else len(columns)
-    known = (hub is not None or path.is_file()) and options.keys() <= OPTIONS
-    whole = all(options.values()) and bool(stated) == bool(options)
-    if not known or not whole or len({*columns}) not in (0, wanted):
+    known = path.is_file() and options.keys() <= {"columns"}
+    if hub is not None:
+        known = options.keys() <= {"columns", "config"}
+    whole = all(options.values()) and all(columns) and bool(stated) == bool(options)
+    if not known or not whole or len(columns) not in (0, wanted) or len({*columns}) < len(columns):
         raise UserError(
             f"--{kind} {place[:120]!r} names no file or data set with its columns; {HOW}."
         )
-    if hub is None and not columns and (_ending(path) not in TABLES or _ending(path) == ".tsv"):
+    table = _ending(path) in TABLES and _ending(path) != ".tsv"
+    if hub is None and not columns and not table:
         return path
 
     title = path.name if hub is None else f"{hub['name']}, split {hub['split']}"
@@ -127,7 +136,23 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
                 "a network first, or give a file."
             )
         rows = _hub_rows(title, hub, options.get("config"))
-    lines = _text_lines(title, rows, columns or _usual_columns(title, rows, kind), kind)
+    first = next(iter(rows), None)
+    names = list(first) if isinstance(first, Mapping) else []
+    if not columns and kind == "text" and len(names) == 1:
+        columns = tuple(names)
+        if hub is None and _ending(path) == ".csv" and names[0].strip().lower() not in HEADERS:
+            raise UserError(
+                f"{title} begins with {names[0][:80]!r}; write FILE?columns=NAME for a column, or "
+                "rename a text by line to .txt."
+            )
+    columns = columns or TABLE_COLUMNS[kind]
+    missing = [column for column in columns if column not in names]
+    if missing:
+        raise UserError(
+            f"{title} has the columns {', '.join(names) or 'of no row'}, and no "
+            f"{', '.join(missing)}; name the columns, as in ?columns=a,b,c."
+        )
+    lines = _text_lines(title, rows, columns, kind)
     return caching.keep(folder, kept, ending, "".join(lines).encode())
 
 
@@ -146,14 +171,15 @@ def _hub_rows(title: str, hub: re.Match[str], config: str | None) -> Sequence[Ma
     """The rows of a data set on the hub. Raises UserError."""
     import datasets
 
+    name, revision, split = hub.group("name", "revision", "split")
+    if Path(name).exists():  # the library would read the folder
+        raise UserError(f"{name} is a folder here, too; run the command in another folder.")
     check_hub()
     print(f"Reading {title}, with the datasets library.", flush=True)
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     with refusing(f"{title} could not be read by the datasets library", "mend it"):
-        return datasets.load_dataset(
-            hub["name"], config, revision=hub["revision"], split=hub["split"]
-        ).flatten()
+        return datasets.load_dataset(name, config, revision=revision, split=split).flatten()
 
 
 def _table(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -166,10 +192,11 @@ def _table(path: Path) -> Sequence[Mapping[str, Any]]:
 
             return read_table(path).flatten().to_pylist()
         text = decoded(text_bytes(path), str(path))
-        if ending == ".json":
-            return json.loads(text)
-        if ending in (".jsonl", ".ndjson"):
-            return [json.loads(line) for line in text.split("\n") if line.strip()]
+        if ending in JSON:
+            if text.lstrip().startswith("["):
+                return json.loads(text)
+            lines = [row for row in enumerate(text.split("\n"), start=1) if row[1].strip()]
+            return list(parsed_rows(f"{path}, line", lines, json.loads))
         quoting = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
         head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, **quoting)
         if len(set(head)) < len(head) or any(len(row) not in (0, len(head)) for row in rows):
@@ -180,33 +207,14 @@ def _table(path: Path) -> Sequence[Mapping[str, Any]]:
         return [dict(zip(head, row, strict=True)) for row in rows if row]
 
 
-def _usual_columns(title: str, rows: Sequence[Mapping[str, Any]], kind: DataKind) -> tuple:
-    """The only column of a text with a known header, or the usual ones."""
-    names = tuple(next(iter(rows), {}))
-    if kind == "text" and len(names) == 1:
-        if title.endswith((".csv", ".tsv")) and names[0].strip().lower() not in HEADERS:
-            raise UserError(
-                f"{title} begins with {names[0][:80]!r}; write FILE?columns=NAME for a column, or "
-                "rename a text by line to .txt."
-            )
-        return names
-    return TABLE_COLUMNS[kind]
-
-
 def _text_lines(
     title: str, rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...], kind: DataKind
 ) -> list[str]:
     """The rows as lines, columns between tabs and white space runs made single blanks. Raises
     UserError."""
-    names = list(next(iter(rows), {}))
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise UserError(
-            f"{title} has the columns {', '.join(names)}, and no {', '.join(missing)}; name the "
-            "columns, as in ?columns=a,b,c."
-        )
 
     def line(row: Mapping[str, Any]) -> str:
+        expect(isinstance(row, Mapping), "a value for each column", row)
         texts = [_field_text(row.get(column), column) for column in columns]
         if kind == "pairs":
             _pair(texts)
@@ -230,7 +238,9 @@ def _field_text(value: Any, column: str) -> str:
     usable = isinstance(value, (str, int, float, Decimal)) and not isinstance(value, bool)
     is_nan = isinstance(value, (float, Decimal)) and math.isnan(value)
     expect(usable and not is_nan, f"a text or a number in {column}", value)
-    return " ".join(str(value).split())
+    text = " ".join(str(value).split())
+    expect(b"\0" not in text.encode(), f"a text without a zero byte in {column}", text)
+    return text
 
 
 def _pair(fields: Sequence[str]) -> Pair:

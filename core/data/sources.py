@@ -17,7 +17,7 @@ from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import measure
 from core.data.transfer import evaluation_digest
-from core.errors import UserError
+from core.errors import UserError, say
 from core.store.records import StoredRun
 from core.store.store import FIRST_DIGESTS, Store
 
@@ -137,16 +137,22 @@ def local_places(
 
 
 def corpus_file(data_dir: Path) -> Path:
-    """The training text in a data folder: one of the usual names, or its only text file. Raises
-    UserError."""
+    """The training text in a data folder: the one with a usual name, or its only text file. Says
+    which others are not read. Raises UserError."""
     if not data_dir.is_dir():
         raise UserError(f"--data-dir {data_dir} is no folder; correct its name.")
-    usual = [data_dir / name for name in CORPUS_NAMES if (data_dir / name).is_file()][:1]
-    texts = usual or list(data_dir.glob("*.txt"))
-    hint = f"put the sentences, one a line, into {CORPUS_NAMES[0]} there, or use --scale demo"
-    if len(texts) != 1:
-        raise UserError(f"{data_dir} has {len(texts)} text files, but training needs one; {hint}.")
-    return texts[0]
+    texts = [path for path in sorted(data_dir.glob("*.txt")) if not path.name.startswith(".")]
+    usual = [path for path in texts if path.name in CORPUS_NAMES]
+    chosen = usual or texts
+    if len(chosen) != 1:
+        raise UserError(
+            f"{data_dir} has {len(chosen)} text files, but training needs one; put the sentences, "
+            f"one a line, into {CORPUS_NAMES[0]} there, or use --scale demo."
+        )
+    others = [path.name for path in texts if path not in chosen]
+    if others:
+        say(f"Training reads {chosen[0]}, and not {', '.join(others)} beside it.")
+    return chosen[0]
 
 
 def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED) -> Sources:

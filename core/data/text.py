@@ -25,6 +25,7 @@ DEMO_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "demo"
 COLUMNS_ENDING = (
     ".columns"  # the ending of a text with tabs between its columns, which the cache holds
 )
+READERS_VERSION = 2  # of what counts are kept of: raised when a reader finds other sentences
 LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
 LONGEST_SENTENCE = 10_000  # characters of a sentence in a pair or a task
 TABS = 100  # lines that are looked at for the columns of a table
@@ -32,12 +33,8 @@ TABS = 100  # lines that are looked at for the columns of a table
 HEADERS = set(
     "text sentence sent sent0 sent1 sent2 hard_neg sentence1 sentence2 score label".split()
 )
-# How files begin that hold no lines of text.
+# How files begin that stand for another file.
 FOREIGN = {
-    b"\x1f\x8b": "packed by gzip; give it a name that ends in .gz",
-    b"BZh91AY": "packed by bzip2; unpack it",
-    b"PK\x03\x04": "a zip archive or a spreadsheet; save its lines as text",
-    b"PAR1": "parquet; give it a name that ends in .parquet",
     b"version https://git-lfs": "a pointer of git-lfs; fetch it with git lfs pull",
     b"<!DOCTYPE html": "a web page; download the file itself",
 }
@@ -66,10 +63,8 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int, int]:
     lines take 2 s. Raises UserError."""
     content = text_bytes(path)
     digest = hashlib.sha256(content).hexdigest()
-    key: str | list[str] = digest
     columns = 1
     if path.suffix == COLUMNS_ENDING:
-        key = ["columns", digest]
         columns = content.partition(b"\n")[0].count(b"\t") + 1
 
     def count() -> list[int]:
@@ -81,6 +76,7 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int, int]:
         lines, quoted = json.loads(content)
         return [int(lines), int(quoted)]
 
+    key = [READERS_VERSION, path.suffix == COLUMNS_ENDING, digest]
     lines, quoted = kept(cache / "counts", key, count, load=load)
     return digest, lines, quoted, columns
 
@@ -130,9 +126,9 @@ def text_bytes(path: Path) -> bytes:
 
 
 def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
-    """The text of a file, without byte-order marks, also those within, of files that were put
-    together. Raises UserError with the line that is in another encoding. A NUL is: UTF-16 has one
-    in every letter."""
+    """The text of a file with Unix line ends, without byte-order marks, also those within, of files
+    that were put together. Raises UserError with the line that is no text in this encoding. A zero
+    byte is none: UTF-16 has one in every letter."""
     try:
         text = content.decode(encoding)
         wrong = content.find(b"\0")
@@ -142,13 +138,10 @@ def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
     if wrong >= 0:
         line = content.count(b"\n", 0, wrong) + 1
         raise UserError(
-            f"{name}, line {line} is not {encoding.upper()}; save the file in that encoding."
+            f"{name}, line {line} is no text in {encoding.upper()}; unpack the file if it is packed, "
+            "or save it in that encoding."
         )
-    if "\r" in text.strip() and "\n" not in text.strip():
-        raise UserError(
-            f"{name} ends its lines with carriage returns alone; save it with Unix line ends."
-        )
-    return text.replace("\ufeff", "")
+    return text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def sentences(content: bytes, reader: str, name: str) -> list[str]:
@@ -183,7 +176,7 @@ def _problem(text: str) -> str:
     first = lines[0].rstrip()
     if first.startswith(("{", "[")) and first.endswith(("}", "},", "[", "{")):
         return "begins as JSON does"
-    words = [word.strip(' "\r').lower() for word in re.split("[,;\t]", first)]
+    words = [word.strip(' "').lower() for word in re.split("[,;\t]", first)]
     if len(words) > 1 and HEADERS.issuperset(words):
         return f"begins with the columns {', '.join(words)}"
     if len(lines) > 1 and all("\t" in line.strip() for line in lines):
@@ -210,10 +203,10 @@ def read_csv_quoted(text: str) -> list[str]:
 
 
 def numbered_lines(path: Path, encoding: str = "utf-8") -> list[tuple[int, str]]:
-    """The lines of a text file with their numbers from 1, without their ends. Only a newline ends a
-    line, whatever Unicode says. Raises UserError for a file that cannot be read."""
+    """The lines of a text file with their numbers from 1, without their ends: newlines and carriage
+    returns alone, whatever Unicode says. Raises UserError for a file that cannot be read."""
     lines = decoded(text_bytes(path), str(path), encoding).removesuffix("\n").split("\n")
-    return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
+    return list(enumerate(lines, start=1))
 
 
 def parsed_rows(

@@ -44,7 +44,7 @@ def cls(encoded: Encoded) -> Tensor:
 def mean(encoded: Encoded) -> Tensor:
     """The mean of each sentence's tokens, special tokens included, (B, hidden)."""
     packed = encoded.packed
-    return _mean_of(encoded, packed.mask[packed.row, packed.slot])
+    return mean_of(encoded.every, packed, packed.mask[packed.row, packed.slot])
 
 
 def mask(encoded: Encoded) -> Tensor:
@@ -57,16 +57,16 @@ def mask(encoded: Encoded) -> Tensor:
             "Pooling by [MASK] needs a [MASK] in each sentence, in training and in scoring; put it "
             "into the tokens, or pool with cls or mean."
         )
-    return _mean_of(encoded, masked)
+    return mean_of(encoded.every, packed, masked)
 
 
 KEPT_POOLINGS = {"cls": cls, "mean": mean}  # those that a kept model's folder can state
 
 
-def _mean_of(encoded: Encoded, chosen: Tensor) -> Tensor:
-    """The mean over the chosen tokens (T,) of each sentence, (B, hidden)."""
-    packed = encoded.packed
-    tokens = torch.where(chosen.unsqueeze(1), encoded.every, 0.0)  # (T, hidden)
+def mean_of(vectors: Tensor, packed: Packed, chosen: Tensor) -> Tensor:
+    """The mean of each sentence's chosen tokens, (B, width), of vectors (T, width) and chosen
+    (T,)."""
+    tokens = torch.where(chosen.unsqueeze(1), vectors, 0.0)  # (T, width)
     sums = tokens.new_zeros(packed.batch, tokens.shape[1]).index_add(0, packed.row, tokens)
     counts = chosen.new_zeros(packed.batch, dtype=tokens.dtype)
     counts = counts.index_add(0, packed.row, chosen.to(tokens.dtype))  # (B,)

@@ -19,6 +19,7 @@ from core.config.run import RunConfig
 from core.data.sts import StsSet
 from core.encoder.bert import Encoder
 from core.encoder.packing import Packed
+from core.encoder.pooling import mean_of
 from core.encoder.vectors import array
 from core.errors import say
 from core.evaluation.metrics import direction_rows, length_rows, mean_of_7, spectrum_rows
@@ -53,10 +54,7 @@ class Untrained(Contrastive):
             return self.encoder(batch)
         layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
         tokens = torch.cat([layers[i] + layers[-1] for i in self.early], dim=1) / 2
-        if batch.bias is not None:
-            tokens = tokens * batch.mask.flatten().unsqueeze(1)  # no padding in the mean
-        sums = tokens.new_zeros(batch.batch, tokens.shape[1]).index_add(0, batch.row, tokens)
-        return sums / batch.lengths.unsqueeze(1)
+        return mean_of(tokens, batch, batch.mask[batch.row, batch.slot])
 
 
 def bag_of_words(sentences: Sequence[str]) -> np.ndarray:

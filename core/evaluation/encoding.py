@@ -16,31 +16,33 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from safetensors import safe_open
-from torch import Tensor
 
 from core.data.encoders import COPY, ENCODER_FILES, check_files, json_object
 from core.encoder.any import encoder_over
 from core.encoder.bert import Encoder, position_offset, positions
-from core.encoder.packing import token_matrix
 from core.encoder.tokens import tokenise
 from core.encoder.vectors import array
 from core.errors import UserError, refusing
-from core.evaluation.scoring import in_batches
+from core.evaluation.baselines import Untrained
+from core.evaluation.scoring import table_vectors
 from core.store.files import regular
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Pooling = Literal["cls", "pooler", "mean", "first_last_avg"]
+EARLY = {"mean": (-1,), "first_last_avg": (1,)}  # layers, as `Untrained` takes them
 MASKED_WORDS = ("cls.predictions.transform.", "lm_head.dense.")  # heads of BERT and RoBERTa
 LOCAL = {"local_files_only": True, "trust_remote_code": False}  # no network, no code of a folder
 
 
 @dataclass(frozen=True)
 class LoadedEncoder:
-    """A loaded encoder. Sentences are cut at `max_length` tokens, special ones included (D82).
-    `unused` are the weights of its checkpoint that are no part of it."""
+    """A loaded encoder over the parameters of transformers' model. Sentences are cut at
+    `max_length` tokens, special ones included (D82). `unused` are the weights of its checkpoint
+    that are no part of it."""
 
+    encoder: Encoder
     model: Any
     tokenizer: Any
     max_length: int
@@ -53,10 +55,16 @@ class LoadedEncoder:
 
 
 def load_checkpoint(
-    folder: Path, *, pooling: Pooling, device: str = "cpu", allow_pickle: bool = False
+    folder: Path,
+    *,
+    pooling: Pooling = "cls",
+    device: str = "cpu",
+    allow_pickle: bool = False,
+    hidden_dropout: float = 0.0,
+    attention_dropout: float = 0.0,
 ) -> LoadedEncoder:
-    """The encoder in this folder, in float32 and evaluation mode, with every weight that `pooling`
-    needs.
+    """The encoder in this folder as a run trains it, in float32, with these rates of dropout and
+    every weight that `pooling` needs.
 
     Raises UserError for decoders, for pickled weights unless allowed (a pickle can run code), and
     for weights that the checkpoint lacks: `transformers` would fill those with random numbers.
@@ -110,28 +118,12 @@ def load_checkpoint(
             f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its "
             "post-processor, or take --pooling mean."
         )
-    if pooling == "pooler" and (info["missing_keys"] or getattr(model, "pooler", None) is None):
+    encoder = encoder_over(model.to(device), hidden_dropout, attention_dropout)
+    encoder.mask_token = tokenizer.mask_token_id
+    if pooling == "pooler" and (info["missing_keys"] or encoder.pretrained_pooler[0] is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
     unused = tuple(sorted(info["unexpected_keys"]))
-    return LoadedEncoder(model.eval().to(device), tokenizer, longest, unused)
-
-
-def load_encoder(
-    folder: Path, hidden_dropout: float, attention_dropout: float
-) -> tuple[Encoder, LoadedEncoder]:
-    """The encoder in this folder as a run trains it, with these rates of dropout. Raises
-    UserError."""
-    loaded = load_checkpoint(folder, pooling="cls")
-    files = {"model.safetensors", *loaded.tokenizer.vocab_files_names.values()}
-    other = sorted(name for name in files - {*ENCODER_FILES} if (folder / name).is_file())
-    if other or not (folder / "model.safetensors").is_file():
-        raise UserError(
-            f"{folder} needs all weights in model.safetensors, and no {' or '.join(other) or 'shards'}"
-            "; save it anew with transformers."
-        )
-    encoder = encoder_over(loaded.model, hidden_dropout, attention_dropout)
-    encoder.mask_token = loaded.tokenizer.mask_token_id
-    return encoder, loaded
+    return LoadedEncoder(encoder, model, tokenizer, longest, unused)
 
 
 def main(folder: Path) -> None:
@@ -139,13 +131,20 @@ def main(folder: Path) -> None:
     could train from it."""
     about: dict[str, Any]
     try:
-        encoder, loaded = load_encoder(folder, 0.0, 0.0)
+        loaded = load_checkpoint(folder)
         about = {
-            "hidden": encoder.hidden,
-            "positions": encoder.max_positions,
+            "hidden": loaded.encoder.hidden,
+            "positions": loaded.encoder.max_positions,
             "masked_words": any(name.startswith(MASKED_WORDS) for name in loaded.unused),
             "unused": [head for head in loaded.heads() if head not in ("cls", "lm_head", "pooler")],
         }
+        undigested = {*loaded.tokenizer.vocab_files_names.values()} - {*ENCODER_FILES}
+        whole = (folder / "model.safetensors").is_file()
+        if not whole or any((folder / name).is_file() for name in undigested):
+            raise UserError(
+                f"{folder} has weights or words in other files than {', '.join(ENCODER_FILES)}; save "
+                "it anew with transformers."
+            )
     except UserError as error:
         about = {"refusal": str(error)}
     print(json.dumps(about))
@@ -198,34 +197,15 @@ def sentence_vectors(
     (D77).
     """
     table = tokenise(checkpoint.tokenizer, sentences, checkpoint.max_length)
-
-    @torch.inference_mode()
-    def encoded(batch: np.ndarray) -> Tensor:
-        matrix = token_matrix([table[place] for place in batch]).to(
-            checkpoint.model.device
-        )  # (B, 1 + L)
-        mask = torch.arange(matrix.shape[1] - 1, device=matrix.device) < matrix[:, :1]  # (B, L)
-        ids = matrix[:, 1:].where(mask, checkpoint.tokenizer.pad_token_id or 0)
-        return _pooled(checkpoint.model, ids, mask.to(torch.int64), pooling).float()
-
-    lengths = np.diff(table.offsets)
-    device = checkpoint.model.device.type
-    return array(in_batches(encoded, lengths, device, pads=True, in_order=False))
-
-
-def _pooled(model: Any, ids: Tensor, mask: Tensor, pooling: Pooling) -> Tensor:
-    """(B, hidden) from ids and mask (B, L)."""
-    every_layer = pooling == "first_last_avg"
-    output = model(input_ids=ids, attention_mask=mask, output_hidden_states=every_layer)
-    tokens = output.last_hidden_state  # (B, L, hidden)
-    if pooling == "cls":
-        return tokens[:, 0]
-    if pooling == "pooler":
-        return output.pooler_output
-    if pooling == "first_last_avg":
-        tokens = (output.hidden_states[1] + tokens) / 2
-    weights = mask.unsqueeze(-1).to(tokens.dtype)  # (B, L, 1)
-    return (tokens * weights).sum(1) / weights.sum(1)
+    encoder = checkpoint.encoder
+    model = Untrained(encoder, EARLY.get(pooling, ()))
+    device = checkpoint.model.device
+    vectors = array(table_vectors(model, table, np.arange(len(table)), device))
+    pooler = encoder.pretrained_pooler[0]
+    if pooling == "pooler" and pooler is not None:
+        with torch.inference_mode():
+            return array(pooler(torch.from_numpy(vectors).to(device)).tanh())
+    return vectors
 
 
 def installed() -> bool:

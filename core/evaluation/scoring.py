@@ -286,12 +286,30 @@ def table_vectors(
     """The model's vectors of the sentences at these places of a token table, (places, dim) float32:
     an array on a CPU, a tensor on a GPU, which multiplies in TF32.
 
-    The model is in evaluation mode afterwards: with dropout the scores would differ (D53). A GPU
-    does not pad where scores depend on the batches, which are then the same on every device.
+    The model is in evaluation mode afterwards: with dropout the scores would differ (D53). A batch
+    has sentences of near-equal length, one or at most TOKENS_PER_BATCH tokens, padding included. A
+    GPU does not pad where scores depend on the batches, which are then the same on every device.
     """
     in_order = model.draws_when_scored
     pads = device.type == "cuda" and not in_order and not model.scored_by_slot
     lengths = np.diff(table.offsets)[places]
+
+    # places in `lengths`, shortest first
+    order = np.argsort(lengths, kind="stable")
+    budget = TOKENS_PER_BATCH["cuda" if pads else "cpu"]
+    cuts = []
+    start = 0
+    total = 0
+    for place, length in enumerate(lengths[order].tolist()):
+        if pads:
+            total = (place + 1 - start) * length
+        else:
+            total += length
+        if place > start and total > budget:
+            cuts.append(place)
+            start = place
+            total = length
+    batches = np.split(order, cuts)
 
     @torch.inference_mode()
     def encoded(batch: np.ndarray) -> Tensor:
@@ -306,46 +324,13 @@ def table_vectors(
     products = torch.backends.cuda.matmul
     training = products.allow_tf32
     products.allow_tf32 = products.allow_tf32 or device.type == "cuda"
-    vectors = in_batches(encoded, lengths, device.type, pads, in_order)
-    products.allow_tf32 = training  # its own setting
-    if pads:
-        return vectors
-    return array(vectors)
-
-
-def in_batches(
-    encoded: Callable[[np.ndarray], Tensor],
-    lengths: np.ndarray,
-    device: str,
-    pads: bool,
-    in_order: bool,
-) -> Tensor:
-    """What `encoded` makes of batches of sentences of near-equal length, (sentences, dim), in the
-    order of `lengths`. A batch is given as places in `lengths`, shortest first.
-
-    A batch has one sentence or at most TOKENS_PER_BATCH tokens, padding included. With `in_order`
-    batches come one after another.
-    """
-    budget = TOKENS_PER_BATCH["cpu"]
-    if pads and device == "cuda":
-        budget = TOKENS_PER_BATCH["cuda"]
-    order = np.argsort(lengths, kind="stable")
-    cuts = []
-    start = 0
-    total = 0
-    for place, length in enumerate(lengths[order].tolist()):
-        if pads:
-            total = (place + 1 - start) * length
-        else:
-            total += length
-        if place > start and total > budget:
-            cuts.append(place)
-            start = place
-            total = length
-    batches = np.split(order, cuts)
     if in_order:
         parts = [encoded(batch) for batch in batches]
     else:
-        parts = in_parallel(encoded, batches, device)
+        parts = in_parallel(encoded, batches, device.type)
+    products.allow_tf32 = training  # its own setting
     vectors = torch.cat(parts)
-    return vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
+    vectors = vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
+    if pads:
+        return vectors
+    return array(vectors)

@@ -49,6 +49,11 @@ def main(argv: Sequence[str]) -> int:
     """Print a line for each set, the average, alignment and uniformity. Returns 0."""
     options = _parser().parse_args(argv)
     began = time.monotonic()
+    csv: Path | None = options.csv
+    if csv and csv.exists():
+        header = f"{','.join(SCORED_COLUMNS)}\n".encode()
+        if not csv.is_file() or not csv.read_bytes().startswith(header):
+            raise UserError(f"{csv} holds no scores of this command; give another --csv.")
     task = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
@@ -64,13 +69,13 @@ def main(argv: Sequence[str]) -> int:
     evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
     lines = _said(task, evaluation)
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
-    if options.csv is not None:
+    if csv:
         import pandas
 
         name = no_formula(options.model.name)
         rows = [(name, pooling, *line) for line in lines]
         table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
-        write_whole(options.csv, table.to_csv(index=False, na_rep="nan").encode())
+        write_whole(csv, table.to_csv(index=False, na_rep="nan").encode())
     return 0
 
 
@@ -95,7 +100,7 @@ def _said(task: Scoring, evaluation: EvaluationResult) -> list[CsvLine]:
         elif math.isnan(score["all"]):
             note = NO_SCORE
         numbers = " ".join(f"{score[aggregate]:>7.2f}" for aggregate in SHOWN_AGGREGATES)
-        say(f"{name.replace('avg', 'average'):<10} {pairs:>6} {numbers}{note}")
+        say(f"{'average' if name == 'avg' else name:<10} {pairs:>6} {numbers}{note}")
         for aggregate in SHOWN_AGGREGATES:
             lines.append((name, f"spearman_{aggregate}", score[aggregate], pairs))
     for metric, value in evaluation.geometry.items():

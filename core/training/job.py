@@ -29,9 +29,9 @@ from core.encoder.packing import Packed, pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.encoder.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown_tokens
 from core.errors import UserError
-from core.evaluation import encoding
 from core.evaluation.baselines import baseline_rows, kept_rows
 from core.evaluation.edits import edit_rows
+from core.evaluation.encoding import load_checkpoint
 from core.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive, TrainingText
 from core.training.checkpoint import CheckpointFile
@@ -232,10 +232,12 @@ def load_encoder(run: Run) -> tuple[Encoder, Any]:
     settings = run.config.encoder
     if encoder_digest(run.encoder_folder) != settings.digest:
         raise UserError(f"The encoder in {run.encoder_folder} is not what this run {PLANNED}.")
-    encoder, loaded = encoding.load_encoder(
-        run.encoder_folder, settings.hidden_dropout, settings.attention_dropout
+    loaded = load_checkpoint(
+        run.encoder_folder,
+        hidden_dropout=settings.hidden_dropout,
+        attention_dropout=settings.attention_dropout,
     )
-    return encoder, loaded.tokenizer
+    return loaded.encoder, loaded.tokenizer
 
 
 def training_text_of(run: Run, tokenizer) -> TrainingText:

@@ -11,7 +11,6 @@ from safetensors import SafetensorError
 
 from core.config.identity import canonical_json
 from core.data.encoders import ENCODER_FILES
-from core.encoder.any import encoder_over
 from core.encoder.packing import Packed
 from core.encoder.pooling import KEPT_POOLINGS, Encoded
 from core.errors import printable, refusing
@@ -43,8 +42,8 @@ def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
     """Write the model's encoder with its weights, those after `step`. `pooling` is a name of
     VECTORS. Raises UserError if it cannot be written."""
     config = run.config
-    kept = load_checkpoint(run.encoder_folder, pooling="cls")
-    encoder = encoder_over(kept.model, hidden_dropout=0.0, attention_dropout=0.0)
+    kept = load_checkpoint(run.encoder_folder)
+    encoder = kept.encoder
     encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
 
     # the files that sentence-transformers reads

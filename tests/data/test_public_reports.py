@@ -6,6 +6,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import lzma
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -44,16 +45,14 @@ def test_pairs_are_read(tmp_path):
         ("packed.JSONL.gz", gzip.compress(JSONL, mtime=0)),
         ("capital.CSV", CSV),
         ("lines.ndjson", JSONL),
-        ("half.jsonl#train[:3]", JSONL + JSONL),
         # apache/spark#1855: strings of other writers of parquet are binary; dictionaries and large
         # strings
         ("binary.parquet", parquet(lambda column: column.cast("binary"))),
         ("dictionary.parquet", parquet(lambda column: column.dictionary_encode())),
         ("large.parquet", parquet(lambda column: column.cast("large_string"))),
     ):
-        (tmp_path / name.partition("#")[0]).write_bytes(content)
-        place = f"hf:{tmp_path / name}" if "#" in name else str(tmp_path / name)
-        assert read_pairs(data_file(place, "pairs", tmp_path / "cache")) == ROWS, name
+        (tmp_path / name).write_bytes(content)
+        assert read_pairs(data_file(str(tmp_path / name), "pairs", tmp_path / "cache")) == ROWS
 
 
 def test_fields_of_a_table_are_read_as_they_are_written(tmp_path):
@@ -80,32 +79,6 @@ def test_fields_of_a_table_are_read_as_they_are_written(tmp_path):
     )
 
 
-def test_the_second_of_two_columns_of_one_name_can_be_named(tmp_path):
-    """pandas-dev/pandas#19383: the second is renamed, and the first is read in silence."""
-    (tmp_path / "a.csv").write_bytes(b"sentence1,sentence2,score,score\na,b,1,4\nc,d,2,3\n")
-    place = f"hf:{tmp_path}/a.csv#train?columns=sentence1,sentence2"
-    second = read_pairs(data_file(f"{place},score.1", "pairs", tmp_path / "cache"))
-    assert [score for *_, score in second] == [4, 3]
-    with pytest.raises(UserError, match="two columns score"):
-        data_file(str(tmp_path / "a.csv"), "pairs", tmp_path / "cache")
-
-
-def test_options_that_are_empty_twice_or_without_effect_are_refused(tmp_path):
-    """lexiforest/curl_cffi#411: an empty option, such as an unset variable of the shell, is passed
-    over."""
-    (tmp_path / "a.csv").write_bytes(CSV)
-    columns = "columns=sentence1,sentence2,score"
-    for options, sentence in (
-        ("config=", "names no file or data set"),
-        ("columns=", "names no file or data set"),
-        (f"{columns}&config=", "names no file or data set"),
-        (f"{columns}&{columns}", "names no file or data set"),
-        ("config=de", "one file, which has no configuration"),
-    ):
-        with pytest.raises(UserError, match=sentence):
-            data_file(f"hf:{tmp_path}/a.csv#train?{options}", "pairs", tmp_path / "cache")
-
-
 def test_a_text_of_a_data_folder_with_an_unusual_name_is_told(tmp_path, capsys):
     """The only text file there may be a licence."""
     for name, told in (
@@ -122,84 +95,49 @@ def test_a_name_that_begins_with_a_tilde_is_a_file(tmp_path, monkeypatch):
     """ansible/ansible-navigator#2152: a tilde that is no user's home."""
     monkeypatch.chdir(tmp_path)
     Path("~nobody-here.tsv").write_bytes(TSV)
-    for place in (
-        "~nobody-here.tsv",
-        "hf:~nobody-here.tsv#train?columns=a man runs,a man walks,4.5",
-    ):
-        assert data_file(place, "pairs", tmp_path / "cache").is_file()
-    with pytest.raises(UserError, match="names no file"):
+    assert data_file("~nobody-here.tsv", "pairs", tmp_path / "cache").is_file()
+    with pytest.raises(UserError):
         data_file("~nobody/x.tsv", "pairs", tmp_path / "cache")
 
 
-def test_what_holds_no_sentences_is_refused_with_what_to_do(tmp_path):
-    for kind, name, content, sentence in (
-        # huggingface/datasets#2799 and #7664: the library infers dates, which are not what was
-        # written
-        (
-            "text",
-            "a.jsonl",
-            b'{"text": "2020-01-02"}\n',
-            "row 1: expected a text .* found datetime",
-        ),
-        ("text", "a.ndjson", b'{"text": ["a", "b"]}\n', "row 1: expected a text .* found ."),
-        # sentence-transformers#1509
-        ("pairs", "a.csv", CSV + b"a,b,1,2\n", "Expected 3 fields in line 5"),
-        ("pairs", "a.jsonl", b"", "no rows"),
-        # pandas-dev/pandas#9295, #15203 and #33037: the first field becomes an index, and the
-        # others move
-        (
-            "pairs",
-            "a.csv",
-            b"sentence1,sentence2,score\na,1,2,4\nb,2,3,5\n",
-            "more fields than its first",
-        ),
-        (
-            "text",
-            "hf:a.csv#train",
-            b"text\nAt last, peace\nAt first, war\n",
-            "more fields than its first",
-        ),
-        # airbytehq/airbyte#1246
-        ("text", "a.jsonl", b'{"text": 1.5}\n{"text": NaN}\n', "row 2: .* found nan"),
-        # mholt/PapaParse#43 and bio-guoda/preston#276: one sentence of them all
-        ("text", "a.txt", b"one sentence\rand another\r", "carriage returns"),
-        ("pairs", "a.tsv", TSV.replace(b"\n", b"\r"), "carriage returns"),
-        # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
-        (
-            "text",
-            "a.csv",
-            b"sent0,sent1,hard_neg\na,b,c\n",
-            "has the columns sent0, sent1, hard_neg, and no text",
-        ),
-        ("text", "a.tsv", TSV, "has tabs in every line"),
-        ("text", "a.txt", TEXTS, "begins as JSON does"),
-        # files under another name than theirs
-        (
-            "pairs",
-            "a.tsv",
-            gzip.compress(TSV, mtime=0),
-            "packed by gzip; give it a name that ends in .gz",
-        ),
-        ("pairs", "a.bz2", bz2.compress(TSV), "packed by bzip2; unpack it"),
-        (
-            "pairs",
-            "a.xlsx",
-            b"PK\x03\x04\0\0",
-            "a zip archive or a spreadsheet; save its lines as text",
-        ),
-        ("pairs", "a.tsv", b"<!DOCTYPE html>\n", "a web page; download the file itself"),
-        (
-            "pairs",
-            "a.tsv",
-            b"version https://git-lfs.github.com/spec/v1\n",
-            "a pointer of git-lfs; fetch it",
-        ),
-    ):
-        remote, name, split = re.fullmatch("(hf:)?([^#]*)(#.*)?", name).groups(default="")
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(UserError, match=sentence):
-            path = data_file(f"{remote}{tmp_path / name}{split}", kind, tmp_path / "cache")
-            read_pairs(path) if kind == "pairs" else sentences(text_bytes(path), "lines", str(path))
+NO_SENTENCES = (
+    ("text", "a.ndjson", b'{"text": ["a", "b"]}\n'),
+    ("text", "a.jsonl", b'{"text": 1.5}\n{"text": NaN}\n'),  # airbytehq/airbyte#1246
+    # pandas-dev/pandas#9295, #15203 and #33037: the first field becomes an index, and others move
+    ("pairs", "a.csv", b"sentence1,sentence2,score\na,1,2,4\nb,2,3,5\n"),
+    ("text", "a.csv", b"text\nAt last, peace\nAt first, war\n"),
+    # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
+    ("text", "a.csv", b"sent0,sent1,hard_neg\na,b,c\n"),
+    ("text", "a.tsv", TSV),
+    ("text", "a.txt", TEXTS),
+    # files under another name than theirs
+    ("pairs", "a.tsv", gzip.compress(TSV, mtime=0)),
+    ("pairs", "a.bz2", bz2.compress(TSV)),
+    ("pairs", "a.xz", lzma.compress(TSV)),
+    ("pairs", "a.xlsx", b"PK\x03\x04\0\0"),
+    ("pairs", "a.tsv", b"<!DOCTYPE html>\n"),
+    ("pairs", "a.tsv", b"version https://git-lfs.github.com/spec/v1\n"),
+)
+
+
+@pytest.mark.parametrize("kind, name, content", NO_SENTENCES)
+def test_what_holds_no_sentences_is_refused_by_its_own_name(tmp_path, kind, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=re.escape(name)):
+        path = data_file(str(tmp_path / name), kind, tmp_path / "cache")
+        read_pairs(path) if kind == "pairs" else sentences(text_bytes(path), "lines", str(path))
+
+
+def test_carriage_returns_end_lines_alone_and_beside_newlines(tmp_path):
+    """mholt/PapaParse#43 and bio-guoda/preston#276: one sentence of them all."""
+    mixed = b"one\rtwo\r\nthree\n\rfour\r"
+    for reader in ("lines", "csv_quoted"):
+        assert sentences(mixed, reader, "a.txt") == ["one", "two", "three", "four"]
+    (tmp_path / "a.tsv").write_bytes(TSV.replace(b"\n", b"\r"))
+    assert read_pairs(tmp_path / "a.tsv") == ROWS
+
+
+def test_what_looks_like_a_table_and_is_none_is_read():
     # look like tables
     for line in ("[a] line", '{"a"} is a set', "text", "label, score and text", "a\tb"):
         assert sentences(f"{line}\nand another\n".encode(), "lines", "a.txt") == [

@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM
 from core.data import encoders
 from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, SHIPPED, encoder_digest, encoder_in
 from core.errors import UserError
-from core.evaluation.encoding import load_checkpoint, load_encoder, main
+from core.evaluation.encoding import load_checkpoint, main
 
 SETTINGS = "tokenizer_config.json"
 
@@ -136,13 +136,13 @@ TAKEN = {
 def test_what_no_run_could_train_from_is_refused_in_one_sentence(harm, tmp_path):
     harm(tiny_checkpoint.bert(tmp_path))
     with pytest.raises(UserError, match=r"^[^\n]+\.$"):
-        load_encoder(tmp_path, 0.0, 0.0)
+        load_checkpoint(tmp_path)
 
 
 def test_what_can_be_trained_from_is_taken(tmp_path):
     for name, change in TAKEN.items():
         change(tiny_checkpoint.bert(tmp_path / name))
-        load_encoder(tmp_path / name, 0.1, 0.1)
+        load_checkpoint(tmp_path / name)
 
 
 @pytest.mark.parametrize("padding", [0, None])
@@ -150,7 +150,7 @@ def test_positions_are_counted_from_the_tokenizer_s_padding(tmp_path, padding):
     """huggingface/transformers#34528 and #15292."""
     with_json(tiny_checkpoint.roberta(tmp_path), "config.json", pad_token_id=padding)
     with pytest.raises(UserError):
-        load_encoder(tmp_path, 0.0, 0.0)
+        load_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["electra", "modernbert"])
@@ -159,10 +159,10 @@ def test_a_layer_that_is_missing_is_found_in_any_encoder(tmp_path, kind):
     config = AutoConfig.for_model(kind, **sizes)
     AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path)
     tiny_checkpoint.tokenizer_files(tmp_path)
-    load_encoder(tmp_path, 0.0, 0.0)
+    load_checkpoint(tmp_path)
     weights(lambda n, w: None if ".1." in n else (n, w))(tmp_path)
     with pytest.raises(UserError, match="is missing"):
-        load_encoder(tmp_path, 0.0, 0.0)
+        load_checkpoint(tmp_path)
 
 
 def test_what_evaluate_needs_of_a_folder(tmp_path):

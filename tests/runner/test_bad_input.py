@@ -126,7 +126,7 @@ HARMED = [
         "2 text files",
     ),
     (WIKI, lambda p: p.write_text("a b\n" + "word " * 300_000), "a line of 1499999 characters"),
-    (WIKI, lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), "line 2 is not UTF-8"),
+    (WIKI, lambda p: p.write_bytes(b"fine\ncaf\xe9\n"), "line 2"),
     ("encoder", shutil.rmtree, "holds no config.json"),
     (WEIGHTS, lambda p: p.write_bytes(p.read_bytes()[:-10]), "cannot be loaded .*; copy"),
 ]
