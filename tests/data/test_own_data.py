@@ -184,7 +184,9 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
     assert planned(desk, "--text", str(again))[1] == made[2][1]
 
 
-def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path):
+def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path, monkeypatch):
+    about = {"hidden": 16, "positions": 20, "masked_words": False, "unused": []}
+    monkeypatch.setattr("core.data.encoders._loaded", lambda folder: dict(about))
     folder = tiny_checkpoint.bert(tmp_path)
     text = written(
         tmp_path / "mine.txt", "".join(f"w{i % 40} w{i % 7} w{i % 11}\n" for i in range(16_384))

@@ -100,7 +100,7 @@ def test_pickles_only_when_allowed(tmp_path, folder):
     tiny_checkpoint.bert(tmp_path)
     torch.save(load_file(tmp_path / "model.safetensors"), tmp_path / "pytorch_model.bin")
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="only pickled weights.*--allow-pickle"):
+    with pytest.raises(UserError, match="--allow-pickle"):
         load_checkpoint(tmp_path, pooling="cls")
     both = (
         load_checkpoint(tmp_path, pooling="cls", allow_pickle=True),
