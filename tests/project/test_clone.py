@@ -140,9 +140,7 @@ def test_publish_alone_changes_what_is_published(clone):
 @pytest.mark.timeout(7200)
 def test_the_tests_pass_with_requirements_txt_and_pytest_alone(clone):
     """Nothing asks for a package that its own command does not use."""
-    (pytest_pin,) = re.findall(
-        "^pytest==.*", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE
-    )
+    (pytest_pin,) = re.findall("^pytest==.*", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
     subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=clone, check=True)
     python = ".venv/bin/python"
     pip = [python, "-m", "pip", "install", "-q", "-r", "requirements.txt", pytest_pin]
