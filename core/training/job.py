@@ -208,9 +208,8 @@ def reporter(run: Run, go_on: bool, terms: Mapping[str, float]) -> Callable[[dic
         means = {"loss": message["loss"], **terms}
 
         # a line of JSON, which knows no NaN
-        line = {"run": run.id, "step": step, "of": run.config.train.steps, "dev": None}
-        if not math.isnan(score):
-            line["dev"] = round(score, 4)
+        line = {"run": run.id, "step": step, "of": run.config.train.steps}
+        line["dev"] = None if math.isnan(score) else round(score, 4)
         line |= {name: round(value, 4) for name, value in means.items()}
         line["seconds"] = round(time.monotonic() - began, 2)
         with contextlib.suppress(OSError), path.open("a") as file:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -76,22 +76,22 @@ class Material(NamedTuple):
         made = training_batches(self.run.config, self.text, self.run.device, start)
         return islice(made, stop - start)
 
-    def model(self, seed: int = 0) -> Contrastive:
-        """A new model, under a further seed of new weights."""
-        config = self.run.config
-        config = vary(config, {"seed.model": config.seed.model + seed})
+    def model(self, changes: Mapping[str, object] | None = None) -> Contrastive:
+        """A new model, under a configuration with these changes. Raises UserError."""
+        config = vary(self.run.config, changes or {})
         return new_model(config, copy.deepcopy(self.encoder), self.run.device).train()
 
     def trained(
         self,
-        batches: Iterable[Batches],
+        batches: Iterable[Batches] = (),
         scored: bool = False,
         state: bytes = b"",
         captures: bool = True,
+        changes: Mapping[str, object] | None = None,
     ) -> ShortRun:
-        """A run over these batches, which scores after each step or does not, from nothing or from
-        what another left. Without `captures` a GPU replays no step."""
-        model = self.model()
+        """A run over these batches, or over the first ones, which scores after each step or does
+        not, from nothing or from what another left. Without `captures` a GPU replays no step."""
+        model = self.model(changes)
         model.capturable = model.capturable and captures
         if state:
             model.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
@@ -105,7 +105,9 @@ class Material(NamedTuple):
         file: Any = SimpleNamespace(
             restored=lambda _: TrainingState(), due=lambda: True, write=write
         )
-        train(self.run.config, model, batches, lambda _: 0.0, lambda _: None, file)
+        train(
+            self.run.config, model, batches or self.batches(), lambda _: 0.0, lambda _: None, file
+        )
         left = io.BytesIO()
         torch.save(model.state_dict(), left)
         return ShortRun(model, losses, left.getvalue())

@@ -3,6 +3,7 @@ sentence for the first mistake that would give wrong numbers without a word."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import difflib
 import inspect
@@ -23,7 +24,7 @@ from core.config.run import RunConfig
 from core.data.sources import Execution
 from core.encoder.packing import Packed, padded
 from core.encoder.streams import seed_libraries
-from core.errors import fault, place
+from core.errors import UserError, fault, place
 from core.methods.contrastive import Contrastive, Terms
 from core.methods.simcse.model import Views
 from core.training.short_run import SCORED, STEPS, Material, ShortRun
@@ -74,9 +75,9 @@ def _faults(material: Material) -> Iterator[Fault]:
     """What is wrong, in an order in which a mistake is named before what follows from it."""
     before = material.tokens()
     yield from _statements(material.model())
-    whole = material.trained(material.batches())
+    whole = material.trained()
     yield from _first_run(whole)
-    if material.trained(material.batches())[1:] != whole[1:]:
+    if material.trained()[1:] != whole[1:]:
         yield (
             "views pooled contrast",
             "two trainings of one seed differ; draw from rng in views, elsewhere from torch_stream",
@@ -89,17 +90,23 @@ def _faults(material: Material) -> Iterator[Fault]:
             "contrast",
             f"{STEPS} steps move no weight of the encoder; let the loss depend on it",
         )
-    if material.trained(material.batches(), scored=True)[1:] != whole[1:]:
+    if material.trained(scored=True)[1:] != whole[1:]:
         words = "checks disturb the training; change nothing while scoring"
         yield "sentence_vectors pool", words
     state = material.trained(material.batches(stop=STEPS - 1)).state
     if material.trained(material.batches(STEPS - 1), state=state).losses != whole.losses[-1:]:
         words = "a resumed run has other losses; leave each part in its mode, and keep in buffers"
         yield "contrast build", f"{words} what a step leaves for the next"
+    warmer = {"loss.temperature": 2 * material.run.config.loss.temperature}
+    with contextlib.suppress(UserError):  # which a method that states it unread raises
+        if material.trained(changes=warmer).losses == whole.losses:
+            words = "the losses are the same whatever loss.temperature is; read it, or state in"
+            yield "contrast", f'{words} settings.py unread=("loss.temperature",)'
     yield from _seeds(material)
     yield from _vectors(material, whole.model)
     yield from _views(material)
-    yield from _replays(material)
+    if material.run.device.type == "cuda" and whole.model.capturable:
+        yield from _replays(material)
 
 
 def _statements(model: Contrastive) -> Iterator[Fault]:
@@ -132,8 +139,10 @@ def _first_run(whole: ShortRun) -> Iterator[Fault]:
 def _seeds(material: Material) -> Iterator[Fault]:
     """New layers that are the same under two seeds of new weights."""
     pretrained = [*material.encoder.parameters()]
-    layers = [nn.ModuleList(material.model(seed).new_layers()) for seed in (0, 1)]
-    for weight, other in zip(*(new.parameters() for new in layers), strict=True):
+    other_seed = {"seed.model": material.run.config.seed.model + 1}
+    models = (material.model(), material.model(other_seed))
+    layers = [nn.ModuleList(model.new_layers()).parameters() for model in models]
+    for weight, other in zip(*layers, strict=True):
         drawn = float(weight.detach().float().std(correction=0)) > 0
         taken = any(torch.equal(weight, known) for known in pretrained)
         if drawn and not taken and torch.equal(weight, other):
@@ -208,19 +217,15 @@ def _views(material: Material) -> Iterator[Fault]:
             words = f"the term {name} has no gradient, so it trains nothing"
             yield "extra", f"{words}; leave out detach()"
 
-    # each view with those of other sentences, and with noise
-    others = []
+    # with noise in place of a view, and with the first views of other sentences
     noise = torch.randn(views[0].shape, generator=torch.Generator().manual_seed(0))
-    for i, view in enumerate(views):
-        for given in (view.roll(1, 0), view.roll(-1, 0), noise.to(view)):
-            others.append(loss(*views[:i], given, *views[i + 1 :])[0])
     # a setting of the method's own sections may leave a view out
     usual = own_sections(config) == own_sections(methods.method(config.method).paper)
-    if usual and own in others[2::3]:
-        place_ = others[2::3].index(own) + 1
-        words = f"the loss is the same whatever view {place_} of {len(views)} is"
-        yield "contrast", f"{words}; read it, or make fewer views"
-    other = min(*others[::3], *others[1::3])
+    for i, view in enumerate(views):
+        if usual and loss(*views[:i], noise.to(view), *views[i + 1 :])[0] == own:
+            words = f"the loss is the same whatever view {i + 1} of {len(views)} is"
+            yield "contrast", f"{words}; read it, or make fewer views"
+    other = min(loss(views[0].roll(by, 0), *views[1:])[0] for by in (1, -1))
     if config.columns == 1 and len(views) > 1 and other <= own + SAME * abs(own):
         words = f"the loss of each sentence's own views is {own:.4g}, and of another's {other:.4g}"
         yield "contrast", f"{words}; look at its sign and its labels"
@@ -228,8 +233,6 @@ def _views(material: Material) -> Iterator[Fault]:
 
 def _replays(material: Material) -> Iterator[Fault]:
     """Whether steps that a GPU replays have other losses than usual ones."""
-    if material.run.device.type != "cuda" or not material.model().capturable:
-        return
     batch = next(material.batches())
     usual = material.trained(repeat(batch, STEPS + 1), captures=False).losses
     replayed = material.trained(repeat(batch, STEPS + 1)).losses

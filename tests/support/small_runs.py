@@ -10,6 +10,7 @@ from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.sources import demo_sources
 from core.data.sts import StsSet, load_demo, sets_digest
+from core.data.transfer import load_probes, probes_digest
 from core.runner.plan import PlannedRun
 from core.training import job
 
@@ -36,8 +37,12 @@ def shared_cache() -> str:
 
 
 def run(config, execution):
+    """The result of a run, whose configuration names the thinned sets where they are scored."""
     if job.load_demo is thinned and config.eval.digest == small().eval.digest:
-        config = vary(config, {"eval.digest": sets_digest(thinned())})
+        digest = sets_digest(thinned())
+        if config.eval.transfer:
+            digest = probes_digest(digest, load_probes())
+        config = vary(config, {"eval.digest": digest})
     return job.run(config, execution, lambda report: None)
 
 

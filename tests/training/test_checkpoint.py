@@ -236,103 +236,94 @@ WORDS = "encoder.embeddings.word.weight"
 QUEUE = "queue._extra_state"
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        lambda content: content.update(run_id="0" * 16),
-        lambda content: content.pop("step"),
-        lambda content: content["model"].pop(WORDS),
-        lambda content: content["model"].update({WORDS: torch.zeros(2, 2)}),
-        lambda content: content["model"].update({QUEUE: {"vectors": torch.zeros(2, 2)}}),
-        lambda content: content.update({"code of the method": "0" * 16}),
-    ],
-    ids=[
-        "of another run",
-        "no step",
-        "a weight less",
-        "a weight of another shape",
-        "another queue",
-        "of other code",
-    ],
-)
+def rewritten(change):
+    """A harm that changes the content of a checkpoint and seals it again."""
+
+    def harm(path):
+        content = checkpoint.read_checkpoint(path)
+        change(content)
+        checkpoint.write_checkpoint(path, content)
+
+    return harm
+
+
+def without_seal(path):
+    torch.save(checkpoint.read_checkpoint(path) | {"rows": []}, path)
+
+
+HARMS = {
+    "of another run": rewritten(lambda content: content.update(run_id="0" * 16)),
+    "of other code": rewritten(lambda content: content.update({"code of the method": "0" * 16})),
+    "no step": rewritten(lambda content: content.pop("step")),
+    "a weight less": rewritten(lambda content: content["model"].pop(WORDS)),
+    "another shape": rewritten(lambda content: content["model"].update({WORDS: torch.zeros(2)})),
+    "another queue": rewritten(lambda content: content["model"].update({QUEUE: {"x": WORDS}})),
+    "without a seal": without_seal,
+    "another seal": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:100]),
+    "empty": lambda path: path.write_bytes(b""),
+}
+SEALED = list(HARMS)[:6]
+
+
+def fresh(config):
+    return methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), 0.1, 0.1), CPU)
+
+
+def copied(folder, sixth):
+    """The path of a copy of the checkpoint after step 6, where a run in this folder reads it."""
+    path = folder / sixth.parent.name / sixth.name
+    shutil.copytree(sixth.parent, path.parent)
+    return path
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(
-    harm, calm, sixth, tmp_path
+    harm, sixth, tmp_path, monkeypatch
 ):
     config = configured("mocose", "repaired", {})
+    path = copied(tmp_path, sixth)
+    HARMS[harm](path)
+    if harm not in SEALED:
+        monkeypatch.setattr(torch, "load", None)  # it crashed on some files
     notes = []
-    path = Store(tmp_path, None).path("checkpoints", run_id(config))
-    content = checkpoint.read_checkpoint(sixth)
-    harm(content)
-    path.parent.mkdir()
-    checkpoint.write_checkpoint(path, content)
-    same(attempt(config, tmp_path, every=50, notes=notes), calm)
-    assert (
-        len(notes) == 1
-        and str(path) in notes[0]
-        and "from nothing" in notes[0]
-        and "\n" not in notes[0]
-    )
+    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
+    model = fresh(config)
+    run = Run(config, execution, lambda message: notes.append(message["note"]))
+    file = CheckpointFile(run, model)
+    assert (file.step, file.rows, file.resumed_at, file.codes) == (0, [], [], {CODE})
+    mine, its = flat(model.state_dict()), flat(fresh(config).state_dict())
+    assert mine.keys() == its.keys() and all(torch.equal(mine[name], its[name]) for name in mine)
+    (note,) = notes
+    assert str(path) in note and "from nothing" in note and "\n" not in note
     assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda content, path: torch.save(content | {"rows": []}, path),
-        lambda content, path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
-        lambda content, path: path.write_bytes(path.read_bytes()[:100]),
-        lambda content, path: path.write_bytes(b""),
-    ],
-    ids=["without a seal", "with another seal", "cut", "empty"],
-)
-def test_a_checkpoint_whose_seal_does_not_fit_is_never_loaded(
-    write, calm, sixth, tmp_path, monkeypatch
-):
-    """torch crashed on some files."""
+def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(sixth, tmp_path):
     config = configured("mocose", "repaired", {})
-    notes = []
-    shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
-    path = tmp_path / sixth.parent.name / sixth.name
-    write(checkpoint.read_checkpoint(sixth), path)
-    monkeypatch.setattr(torch, "load", None)
-    same(attempt(config, tmp_path, every=50, notes=notes), calm)
-    assert len(notes) == 1 and str(path) in notes[0] and "from nothing" in notes[0]
-    assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
-
-
-def test_a_sealed_checkpoint_whose_optimiser_does_not_fit_fails_once(calm, sixth, tmp_path):
-    config = configured("mocose", "repaired", {})
-    content = checkpoint.read_checkpoint(sixth)
-    content["optimiser"] = None
-    path = tmp_path / sixth.parent.name / sixth.name
-    path.parent.mkdir()
-    checkpoint.write_checkpoint(path, content)
+    path = copied(tmp_path, sixth)
+    rewritten(lambda content: content.update(optimiser=None))(path)
     with pytest.raises(UserError, match="of no use: .*give the same command again"):
         attempt(config, tmp_path, every=50)
     assert not path.exists()
-    same(attempt(config, tmp_path, every=50), calm)
 
 
-def test_a_run_that_other_code_began_says_so(calm, sixth, tmp_path):
+def test_a_run_that_other_code_began_says_so(sixth, tmp_path):
     config = configured("mocose", "repaired", {})
-    content = checkpoint.read_checkpoint(sixth)
-    assert content["codes"] == [CODE]
-    path = tmp_path / sixth.parent.name / sixth.name
-    path.parent.mkdir()
-    checkpoint.write_checkpoint(path, content | {"codes": ["0" * 16]})
-    keeper = attempt(config, tmp_path, every=50)[3]
-    assert keeper.codes == {CODE, "0" * 16}
-    execution = Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path))
-    recorded = [
-        run_provenance(Run(config, execution), {}, None, codes)["code"]
-        for codes in ({CODE}, keeper.codes)
-    ]
+    path = copied(tmp_path, sixth)
+    assert checkpoint.read_checkpoint(path)["codes"] == [CODE]
+    rewritten(lambda content: content.update(codes=["0" * 16]))(path)
+    run = Run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
+    codes = CheckpointFile(run, fresh(config)).codes
+    assert codes == {CODE, "0" * 16}
+    recorded = [run_provenance(run, {}, None, each)["code"] for each in ({CODE}, codes)]
     assert recorded == [CODE, "changed during the run"]
 
 
 def test_an_earlier_checkpoint_is_used_without_the_option(calm, sixth, tmp_path):
     """A command that writes no checkpoints goes on from one that an earlier command left."""
-    shutil.copytree(sixth.parent, tmp_path / sixth.parent.name)
-    resumed = attempt(configured("mocose", "repaired", {}), tmp_path, minutes=None, every=1000)
+    config = configured("mocose", "repaired", {})
+    copied(tmp_path, sixth)
+    resumed = attempt(config, tmp_path, minutes=None, every=1000)
     assert resumed[3].resumed_at == [6] and not resumed[3].due()
     same(resumed, calm)

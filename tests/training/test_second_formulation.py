@@ -1,8 +1,5 @@
 """Trainings of several steps, dropout included, against a second formulation in float64: losses
-agree to 1e-12 of themselves.
-
-The padded step, whose dropout on a GPU is torch's, is held to it without dropout.
-"""
+agree to 1e-12 of themselves. `test_step.py` compares the padded step with this packed one."""
 
 import pytest
 import second_formulation as second
@@ -10,15 +7,13 @@ import tiny
 import torch
 
 from core.encoder.dropout import DropoutStream
-from core.encoder.packing import pack, token_matrix
+from core.encoder.packing import pack
 from core.methods.esimcse.model import ESimCSE
 from core.methods.mocose.model import MoCoSE
 from core.training.trainer import train
 
 CPU = torch.device("cpu")
 STEPS = 5
-UNDROPPED = {"dropout": 0.0, "attention_dropout": 0.0}
-NEAR = {False: 1e-12, True: 1e-10}  # relative difference of losses, by whether batches are padded
 BOTH = {
     "train__weight_decay": 0.1,
     "train__new_layer_factor": 3.0,
@@ -70,10 +65,9 @@ def drawn(monkeypatch):
     return found
 
 
-def started(kind, config, dropout=0.1, attention_dropout=0.2):
-    model = kind(
-        config, tiny.encoder(tiny.bert(), dropout=dropout, attention_dropout=attention_dropout), CPU
-    ).double()
+def started(kind, config):
+    encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.2)
+    model = kind(config, encoder, CPU).double()
     weights = {
         name: p.detach().clone().requires_grad_(p.requires_grad)
         for name, p in model.named_parameters()
@@ -81,7 +75,7 @@ def started(kind, config, dropout=0.1, attention_dropout=0.2):
     return model, weights, [name for name, p in model.named_parameters() if p.requires_grad]
 
 
-def compared(model, config, batches, theirs, drawn, near=1e-12):
+def compared(model, config, batches, theirs, drawn):
     """Losses of both, step by step: the second formulation gets the masks that the first has
     drawn."""
     found = []
@@ -96,53 +90,38 @@ def compared(model, config, batches, theirs, drawn, near=1e-12):
         loss
         for _, loss in train(config, model, fed(), lambda step: 0.0, lambda report: None).losses
     ]
-    assert losses == pytest.approx(found, rel=near, abs=0.0) and len(set(losses)) == STEPS
+    assert losses == pytest.approx(found, rel=1e-12, abs=0.0) and len(set(losses)) == STEPS
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 @pytest.mark.parametrize("profile, changes", MOCOSE)
-def test_mocose_is_the_second_formulation(profile, changes, padded, drawn):
-    config = tiny.config(
-        "mocose", profile, **({"heads__dropout": 0.0 if padded else 0.15} | BOTH | changes)
-    )
-    model, weights, trained = started(MoCoSE, config, **UNDROPPED if padded else {})
+def test_mocose_is_the_second_formulation(profile, changes, drawn):
+    config = tiny.config("mocose", profile, **({"heads__dropout": 0.15} | BOTH | changes))
+    model, weights, trained = started(MoCoSE, config)
     model.queue.entries = model.queue.entries.double()
     arrays = [tiny.sentences(4, seed=step) for step in range(STEPS)]
     plain = second.SecondMoCoSE(config, weights, trained, model.queue.entries.clone())
-    batches = [(token_matrix(a) if padded else pack(a),) for a in arrays]
-    compared(
-        model,
-        config,
-        batches,
-        lambda step, masks: plain.step(arrays[step], masks),
-        drawn,
-        NEAR[padded],
-    )
+    batches = [(pack(a),) for a in arrays]
+    compared(model, config, batches, lambda step, masks: plain.step(arrays[step], masks), drawn)
     for name, p in model.named_parameters():
         assert torch.allclose(p, plain.w[name], rtol=1e-9, atol=1e-12), name
     assert torch.allclose(model.queue.entries, plain.entries, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 @pytest.mark.parametrize("profile, changes", ESIMCSE)
-def test_esimcse_is_the_second_formulation(profile, changes, padded, drawn):
+def test_esimcse_is_the_second_formulation(profile, changes, drawn):
     config = tiny.config("esimcse", profile, **(BOTH | changes))
-    model, weights, trained = started(ESimCSE, config, **UNDROPPED if padded else {})
+    model, weights, trained = started(ESimCSE, config)
     views = [
         (tiny.sentences(4, seed=step), tiny.sentences(4, seed=step + 50, longest=12))
         for step in range(STEPS)
     ]
     plain = second.SecondESimCSE(config, weights, trained)
-    batched = token_matrix if padded else pack
-    batches = [(batched(a + b), batched(a)) for a, b in views]
-    compared(
-        model,
-        config,
-        batches,
-        lambda step, masks: plain.step(*views[step], views[step][0], masks),
-        drawn,
-        NEAR[padded],
-    )
+    batches = [(pack(a + b), pack(a)) for a, b in views]
+
+    def theirs(step, masks):
+        return plain.step(*views[step], views[step][0], masks)
+
+    compared(model, config, batches, theirs, drawn)
     for name, p in model.named_parameters():
         assert torch.allclose(p, plain.w[name], rtol=1e-9, atol=1e-12), name
     assert torch.allclose(model.queue.entries, plain.entries, rtol=1e-10, atol=1e-12)

@@ -1,0 +1,160 @@
+"""Examples of methods, trained for some steps: their losses are those of their papers' formulas,
+written out pair by pair."""
+
+import dataclasses
+import hashlib
+
+import numpy as np
+import pytest
+from places import ROOT
+from small_runs import shared_cache
+
+from core.config import methods
+from core.config.methods import base
+from core.config.scale import DEMO, at_scale
+from core.config.vary import vary
+from core.data.sources import Execution, demo_sources
+from core.errors import UserError
+from core.training.job import run
+from core.training.short_run import STEPS, Material
+
+EXAMPLES = ROOT / "examples" / "methods"
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def nce(a, b, temperature):
+    logits = np.exp(unit(a) @ unit(b).T / temperature)
+    return -np.log(np.diag(logits) / logits.sum(1)).mean()
+
+
+def dcl(views, config):
+    """Yeh et al. 2022, equation 6, view by view."""
+    vectors = unit(np.concatenate(views))
+    pairs = len(views[0])
+    total = 0.0
+    for i, view in enumerate(vectors):
+        others = [j for j in range(2 * pairs) if j % pairs != i % pairs]
+        cosine = vectors[(i + pairs) % (2 * pairs)] @ view / config.loss.temperature
+        total += np.log(np.exp(vectors[others] @ view / config.loss.temperature).sum()) - cosine
+    return total / len(vectors)
+
+
+def barlow(views, config):
+    """Zbontar et al. 2021, equations 1 and 2, entry by entry."""
+    first, second = ((x - x.mean(0)) / (x.std(0) + 1e-5) for x in views)
+    loss = 0.0
+    for i in range(first.shape[1]):
+        correlation = (first[:, i : i + 1] * second).sum(0) / len(first)
+        for j, value in enumerate(correlation):
+            loss += (1 - value) ** 2 if i == j else config.barlow.redundancy * value**2
+    return loss
+
+
+def three(views, config):
+    """The mean over the pairs of views, query by query."""
+    a, b, c = views
+    return sum(nce(x, y, config.loss.temperature) for x, y in ((a, b), (a, c), (b, c))) / 3
+
+
+def vicreg(views, config):
+    """Bardes et al. 2022, equations 1 to 6, dimension by dimension."""
+    first, second = views
+    loss = config.vicreg.weight * ((first - second) ** 2).mean()
+    for x in views:
+        centred = x - x.mean(0)
+        covariance = centred.T @ centred / (len(x) - 1)
+        dim = len(covariance)
+        for i in range(dim):
+            deviation = np.sqrt(covariance[i, i] + 1e-4)
+            loss += config.vicreg.weight * max(0.0, 1 - deviation) / dim
+            loss += sum(covariance[i, j] ** 2 for j in range(dim) if j != i) / dim
+    return loss
+
+
+def triplet(views, config):
+    """Schroff et al. 2015, equation 3, triplet by triplet."""
+    total = 0.0
+    for a, p, n in zip(*map(unit, views), strict=True):
+        total += max(0.0, ((a - p) ** 2).sum() - ((a - n) ** 2).sum() + config.triplet.margin)
+    return total / len(views[0])
+
+
+def supervised(views, config):
+    """Gao et al. 2021, equation 5; the weight multiplies the sentence's own hard negative."""
+    a, p, n = map(unit, views)
+    total = 0.0
+    for i in range(len(a)):
+        tau = config.loss.temperature
+        positives = np.exp(p @ a[i] / tau)
+        negatives = np.exp(n @ a[i] / tau)
+        if config.hard.weight is None:
+            negatives[:] = 0.0
+        else:
+            negatives[i] *= config.hard.weight
+        total -= np.log(positives[i] / (positives.sum() + negatives.sum()))
+    return total / len(a)
+
+
+@pytest.fixture(scope="module")
+def triples(tmp_path_factory):
+    """The sources of a text with three columns."""
+    kinds = "big small old new red wet".split()
+    places = "house river garden street school door".split()
+    words = [f"{i} {kinds[i % 6]} {places[i // 6 % 6]} is here" for i in range(600)]
+    path = tmp_path_factory.mktemp("text") / "made.columns"
+    path.write_text("".join(f"{line}\t{line} today\tnot {line}\n" for line in words))
+    return dataclasses.replace(
+        demo_sources(),
+        corpus=path,
+        corpus_digest=hashlib.sha256(path.read_bytes()).hexdigest(),
+        corpus_rows=len(words),
+        corpus_columns=3,
+    )
+
+
+NAIVE = [
+    (dcl, {}),
+    (barlow, {}),
+    (three, {}),
+    (vicreg, {}),
+    (triplet, {}),
+    (supervised, {}),
+    (supervised, {"hard.weight": 2.0}),
+    (supervised, {"hard.weight": None}),
+]
+
+
+@pytest.mark.parametrize("naive, changes", NAIVE)
+def test_the_losses_of_steps_are_those_of_the_formula(naive, changes, added, monkeypatch, triples):
+    name = naive.__name__
+    if (EXAMPLES / name).is_dir():
+        source = added(EXAMPLES / name)
+        assert sum(len(file.read_text().splitlines()) for file in source.glob("*.py")) <= 40
+    model = methods.model(name).Model
+    steps = []
+    contrast = model.contrast
+
+    def watched(self, *pooled):
+        steps.append([view.detach().double().numpy() for view in pooled])
+        return contrast(self, *pooled)
+
+    monkeypatch.setattr(model, "contrast", watched)
+    run_ = base(name, "paper")
+    sources = triples if run_.columns > 1 else demo_sources()
+    config = vary(at_scale(run_, DEMO, sources), changes)
+    assert config.train.learning_rate == at_scale(run_, DEMO, demo_sources()).train.learning_rate
+    execution = Execution(results_dir="", cache_dir=shared_cache(), sources=sources)
+    material = Material.of(config, execution)
+    losses = material.trained(material.batches()).losses
+    expected = [naive(views, config) for views in steps]
+    assert len(losses) == STEPS and losses == pytest.approx(expected, rel=2e-5)
+
+
+def test_a_text_without_columns_is_refused_before_the_first_step(tmp_path):
+    config = at_scale(base("supervised", "paper"), DEMO, demo_sources())
+    execution = Execution(results_dir=str(tmp_path), cache_dir=shared_cache())
+    with pytest.raises(UserError, match="3 columns"):
+        run(config, execution, lambda report: None)
