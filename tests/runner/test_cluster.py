@@ -4,6 +4,7 @@ once."""
 
 import importlib
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -53,6 +54,7 @@ class Hall:
         self.processes: list[subprocess.Popen] = []
         words = [port if word == "8786" else word for word in recipe("scheduler")]
         self.scheduler = self.start(*words, "--no-dashboard")
+        until(lambda: socket.socket().connect_ex(("127.0.0.1", int(port))) == 0, 60)
 
     def start(self, *words: str, **environment: str) -> subprocess.Popen:
         with open(self.folder / f"dask{len(self.processes)}.log", "wb") as log:
@@ -150,7 +152,7 @@ def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(
     # which is for a command's whole process
     monkeypatch.setattr("logging.disable", lambda level: None)
     # of a module that the scheduler lacks
-    monkeypatch.setattr(cluster, "sent", lambda project: made_result)
+    monkeypatch.setattr(cluster, "sent", lambda *_: made_result)
     execution = Execution(results_dir=str(desk.results), cache_dir=str(desk.cache))
     order = RunOrder(execution=execution, job="", provenance={})
     made = cluster.Cluster(hall.address, order, "mini", "cpu", None)
@@ -175,8 +177,8 @@ def test_gpu_runs_go_to_workers_that_offer_one_and_see_it(desk, hall):
 
 
 def test_a_worker_that_does_not_share_the_folder_trains_nothing(tmp_path):
-    words = {"sign": str(tmp_path / "local" / ".locks" / "a.cluster"), "order": {}, "on": []}
-    run, state, *_, cause = cluster.sent(str(ROOT))("b", "{}", False, words)
+    order = pickle.dumps((tmp_path / "local" / ".locks" / "a.cluster", None, ()))
+    run, state, *_, cause = cluster.sent(str(ROOT), order)("b", "{}", False)
     assert (run, state) == ("b", "failed")
     assert "local is not there; give a --results-dir that all machines share." in cause
     assert not (tmp_path / "local").exists()
