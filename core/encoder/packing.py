@@ -80,7 +80,7 @@ def token_matrix(sentences: Sequence[np.ndarray], width: int | None = None) -> T
         width = int(lengths.max())
     matrix = np.zeros((len(lengths), 1 + width), np.int64)
     matrix[:, 0] = lengths
-    matrix[:, 1:][np.arange(width) < lengths[:, None]] = np.concatenate(sentences)
+    matrix[:, 1:][np.arange(width) < lengths[:, None]] = np.concatenate(sentences, dtype=np.int64)
     return torch.from_numpy(matrix)
 
 

@@ -37,7 +37,7 @@ from core.methods.contrastive import Contrastive, TrainingText
 from core.training.checkpoint import CheckpointFile
 from core.training.kept_model import keep_model, scored_pooling
 from core.training.optimiser import learning_rate
-from core.training.provenance import run_provenance
+from core.training.provenance import provenance_after, provenance_before
 from core.training.run import Run
 from core.training.step import own_stream, slower
 from core.training.trainer import train, training_batches
@@ -60,6 +60,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     encoder, tokenizer = load_encoder(run)
     text = training_text_of(run, tokenizer)
     scorer = scorer_for(run, tokenizer, encoder)
+    provenance = provenance_before(run, text.rewritten)
     model = new_model(config, encoder, run.device)
     file = CheckpointFile(run, model)
     for sentence in (
@@ -107,7 +108,6 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     # leaves the selected weights
     final = scorer.final_evaluation(model, config, selected, training.diverged_at)
     rows += final.rows
-    provenance: dict[str, object] = {}
     if final.status != "diverged" and selected is not None:
         rows += rows_after(run, scorer, model, tokenizer, selected.step)
         if execution.keep_models and config.keepable:
@@ -124,7 +124,8 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         "train": file.earlier_seconds + trained - loaded,
         "evaluate": time.monotonic() - trained,
     }
-    provenance |= run_provenance(run, seconds, text.rewritten, file.codes)
+    provenance["seconds"] = {phase: round(value, 3) for phase, value in seconds.items()}
+    provenance |= provenance_after(run, file.codes)
     if training.step_seconds:
         provenance["step_seconds"] = training.step_seconds
     if file.resumed_at:

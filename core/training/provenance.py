@@ -22,29 +22,18 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
 CODE = code.digest()  # of the files that this process imports, which may change while it trains
 
 
-def run_provenance(
-    run: Run,
-    seconds: dict[str, float],
-    rewritten: TokenTable | None,
-    codes: Collection[str],
-) -> dict[str, object]:
-    """Provenance of the run that just ended in this process. `rewritten` is the target view's own
-    text, if any: a model may write another text on another device. `codes` are digests of the code
-    of this and earlier attempts."""
+def provenance_before(run: Run, rewritten: TokenTable | None) -> dict[str, object]:
+    """What is known of a run of this process before its first step. `rewritten` is the target
+    view's own text, if any: a model may write another text on another device."""
     execution = run.execution
-    if execution.device == "cuda":
-        name = torch.cuda.get_device_name()
-        peak = torch.cuda.max_memory_allocated()
-    else:
-        name = platform.machine()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    name = platform.machine()
     provenance: dict[str, object] = {}
     if execution.device == "cuda":
+        name = torch.cuda.get_device_name()
         provenance["gpu_runs"] = execution.gpu_runs
         provenance["mps"] = execution.mps
     if rewritten is not None:
         provenance["rewritten_text"] = hashlib.sha256(rewritten.ids.data).hexdigest()[:16]
-        provenance["nlpaug"] = metadata.version("nlpaug")
     return provenance | {
         "versions": {library: metadata.version(library) for library in LIBRARIES},
         "python": platform.python_version(),
@@ -53,9 +42,18 @@ def run_provenance(
         "threads": execution.threads,
         "host": socket.gethostname(),
         "commit": code.current_commit(),
-        "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
         "method_code": code_digest(run.config.method),
         "encoder": run.encoder.name,
-        "seconds": {phase: round(value, 3) for phase, value in seconds.items()},
+    }
+
+
+def provenance_after(run: Run, codes: Collection[str]) -> dict[str, object]:
+    """What is known at its end. `codes` are digests of the code of this and earlier attempts."""
+    if run.device.type == "cuda":
+        peak = torch.cuda.max_memory_allocated()
+    else:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "code": CODE if {CODE, code.digest(), *codes} == {CODE} else "changed during the run",
         "peak_memory_bytes": peak,
     }

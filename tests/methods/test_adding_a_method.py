@@ -62,7 +62,7 @@ WRONG = {  # what is changed in the settings of a method, by a part of the sente
     },
     "TypeError: 'int' object": {"field": "check: int = 1"},
     "missing": {"field": "x: int"},
-    r"own.x has the type list\[float\]": {"field": "x: list[float] = ()"},
+    "own.x has the type list": {"field": "x: list[float] = ()"},
     "ValueError: odd": {"field": "def check(self): raise ValueError('odd')"},
     "SystemExit: 3": {"field": "raise SystemExit(3)"},
     "It is no Python": {"field": "def ("},
@@ -104,13 +104,12 @@ def test_methods_that_derive_from_each_other_are_one_sentence(added):
         methods.method("one")
 
 
-@pytest.mark.parametrize("content", [b"def (\n", b"# \xe9\n"], ids=["no Python", "Latin-1"])
 @pytest.mark.parametrize("file", ["model", "helper"])
-def test_a_file_that_cannot_be_read_is_one_sentence(added, file, content):
+def test_a_file_that_is_no_python_is_one_sentence(added, file):
     path = added(EXAMPLES / "barlow", "broken") / f"{file}.py"
-    start = path.read_bytes() if path.exists() else b""
-    path.write_bytes(start + content)
-    line = (start + content).count(b"\n")
+    with path.open("a") as text:
+        text.write("def (\n")
+    line = path.read_text().count("\n")
     with pytest.raises(UserError, match=f"broken/{file}.py, line {line}: "):
         code_digest("broken")
 

@@ -215,7 +215,7 @@ WRONG = {
     "OwnGenerator": (OWN_GENERATOR, "two trainings of one seed differ"),
     "WritesTokens": (WRITES_TOKENS, "assignment destination is read-only"),
     "WritesByTorch": (WRITES_BY_TORCH, "the tokens were written into"),
-    "FloatsAsTokens": (FLOATS_AS_TOKENS, "token ids are whole numbers"),
+    "FloatsAsTokens": (FLOATS_AS_TOKENS, "Cannot cast"),
     "IdsOfNoWord": (IDS_OF_NO_WORD, "index out of range"),
     "NoPooling": (NO_POOLING, "The size of tensor a"),
     "EndsTheProcess": (ENDS_THE_PROCESS, "SystemExit"),

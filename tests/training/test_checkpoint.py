@@ -3,6 +3,7 @@ believed only if it is whole."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import random
@@ -13,6 +14,7 @@ import pytest
 import tiny
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from core.config import methods
 from core.config.identity import run_id
@@ -24,7 +26,7 @@ from core.methods.contrastive import TrainingText
 from core.store.store import Store
 from core.training import checkpoint
 from core.training.checkpoint import CheckpointFile
-from core.training.provenance import CODE, run_provenance
+from core.training.provenance import CODE, provenance_after
 from core.training.run import Run
 from core.training.trainer import train, training_batches
 
@@ -110,16 +112,11 @@ def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0):
     return rows, training, model, keeper
 
 
-def flat(state):
-    """Every tensor and number of a state dict, those of extra states too, by name."""
-    found = {name: value for name, value in state.items() if not isinstance(value, dict)}
-    for name in state.keys() - found.keys():
-        found |= {
-            f"{name}/{key}": torch.as_tensor(value)
-            for key, value in state[name].items()
-            if value is not None
-        }
-    return found
+def alike(mine, its):
+    """Whether two state dicts hold the same names and bits."""
+    assert mine.keys() == its.keys()
+    pairs = zip(tree_leaves(dict(mine)), tree_leaves(dict(its)), strict=True)
+    return all(a is b or torch.equal(torch.as_tensor(a), torch.as_tensor(b)) for a, b in pairs)
 
 
 def same(ours, theirs):
@@ -128,16 +125,8 @@ def same(ours, theirs):
     (rows, training, model, _), (other_rows, other, other_model, _) = ours, theirs
     assert rows[1:] == other_rows[1:] and math.isnan(rows[0].value) and rows[0].step == 0
     assert training.losses == other.losses and training.selected[:2] == other.selected[:2]
-    states = [
-        (model.state_dict(), other_model.state_dict()),
-        (training.selected.state, other.selected.state),
-    ]
-    for mine, its in states:
-        mine = flat(mine)
-        its = flat(its)
-        assert mine.keys() == its.keys() and all(
-            torch.equal(mine[name], its[name]) for name in mine
-        )
+    assert alike(model.state_dict(), other_model.state_dict())
+    assert alike(training.selected.state, other.selected.state)
 
 
 @pytest.mark.parametrize("method, profile, changes", VARIANTS)
@@ -240,7 +229,7 @@ def rewritten(change):
     """A harm that changes the content of a checkpoint and seals it again."""
 
     def harm(path):
-        content = checkpoint.read_checkpoint(path)
+        content = copy.deepcopy(checkpoint.read_checkpoint(path))  # which lies in the file
         change(content)
         checkpoint.write_checkpoint(path, content)
 
@@ -248,7 +237,7 @@ def rewritten(change):
 
 
 def without_seal(path):
-    torch.save(checkpoint.read_checkpoint(path) | {"rows": []}, path)
+    torch.save(copy.deepcopy(checkpoint.read_checkpoint(path)), path)
 
 
 HARMS = {
@@ -292,8 +281,7 @@ def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(
     run = Run(config, execution, lambda message: notes.append(message["note"]))
     file = CheckpointFile(run, model)
     assert (file.step, file.rows, file.resumed_at, file.codes) == (0, [], [], {CODE})
-    mine, its = flat(model.state_dict()), flat(fresh(config).state_dict())
-    assert mine.keys() == its.keys() and all(torch.equal(mine[name], its[name]) for name in mine)
+    assert alike(model.state_dict(), fresh(config).state_dict())
     (note,) = notes
     assert str(path) in note and "from nothing" in note and "\n" not in note
     assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
@@ -316,7 +304,7 @@ def test_a_run_that_other_code_began_says_so(sixth, tmp_path):
     run = Run(config, Execution(results_dir=str(tmp_path), cache_dir=str(tmp_path)))
     codes = CheckpointFile(run, fresh(config)).codes
     assert codes == {CODE, "0" * 16}
-    recorded = [run_provenance(run, {}, None, each)["code"] for each in ({CODE}, codes)]
+    recorded = [provenance_after(run, each)["code"] for each in ({CODE}, codes)]
     assert recorded == [CODE, "changed during the run"]
 
 

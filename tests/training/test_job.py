@@ -20,7 +20,8 @@ from core.evaluation import scoring, transfer
 from core.evaluation.edits import EDITS
 from core.evaluation.metrics import AGGREGATES
 from core.evaluation.scoring import EvaluationResult, Scorer
-from core.training import job
+from core.rewriting import rewrite
+from core.training import job, provenance
 from core.training.job import load_encoder, scorer_for
 from core.training.run import Run
 from core.training.trainer import Selection, TrainingState
@@ -152,18 +153,36 @@ def test_the_other_methods_and_profiles_run(method, profile, execution):
         assert len(curve) == 2 and score == pytest.approx(max(curve), abs=1e-3)
 
 
-def test_text_views_are_trained(execution, monkeypatch):  # Table 5, D26
-    pytest.importorskip("nlpaug", reason="requirements-rewriting.txt is not installed")
-    monkeypatch.setattr(
-        tokens,
-        "training_text",
-        lambda data, path: [f"The dog saw {i} cats." for i in range(data.rows)],
-    )
-    typos = small(text=TextView(kind="typos"), fgsm__gradient="none", fgsm__epsilon=0.0)
-    target, both = (run(vary(typos, change), execution) for change in ({}, {"text.view": "both"}))
+def test_text_views_are_trained_without_packages_that_their_rows_do_not_use(
+    execution, monkeypatch, tmp_path
+):  # Table 5, D26
+    lines = [f"The dog saw {i} cats." for i in range(64)]
+    monkeypatch.setattr(tokens, "training_text", lambda data, path: lines * (data.rows // 64))
+    monkeypatch.setattr(rewrite, "rewrite", lambda text, texts, *_: [f"{t} Yes." for t in texts])
+    version = provenance.metadata.version
+
+    def installed(package):
+        if package not in provenance.LIBRARIES:
+            raise provenance.metadata.PackageNotFoundError(package)
+        return version(package)
+
+    monkeypatch.setattr(provenance.metadata, "version", installed)
+    view = TextView(kind="contextual_insert", model="encoder")
+    config = small(text=view, fgsm__gradient="none", fgsm__epsilon=0.0)
+    apart = replace(execution, cache_dir=str(tmp_path))
+    target, both = (run(vary(config, change), apart) for change in ({}, {"text.view": "both"}))
     assert values(target, "curve", "train", "loss") != values(both, "curve", "train", "loss")
     assert target.provenance["rewritten_text"] == both.provenance["rewritten_text"]
-    assert target.provenance["nlpaug"]
+
+
+def test_a_package_that_is_not_installed_is_missed_before_the_first_step(execution, monkeypatch):
+    def absent(package):
+        raise provenance.metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(provenance.metadata, "version", absent)
+    monkeypatch.setattr(job, "train", None)
+    with pytest.raises(provenance.metadata.PackageNotFoundError):
+        run(small(), execution)
 
 
 def test_divergence_is_a_result(execution):
