@@ -75,6 +75,13 @@ class Sources:
                 return encoder
         return None
 
+    def encoder_of(self, digest: str) -> EncoderSource:
+        """The encoder of this content; the scale's own if there is none here."""
+        for encoder in self.encoders:
+            if encoder.digest == digest:
+                return encoder
+        return self.encoder
+
     def with_encoders(self, *encoders: EncoderSource) -> Sources:
         """The same with these encoders, each in place of the one that stands for the same."""
         by_name = {encoder.stands_for: encoder for encoder in (*self.encoders, *encoders)}

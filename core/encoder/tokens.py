@@ -146,7 +146,8 @@ def rewritten_table(
         texts = source_texts(config, text, training_text(data, execution.sources.corpus), tokenizer)
         folders = []
         if text.model == OWN_ENCODER:
-            folders = [execution.sources.encoder.folder or DEMO_ENCODER]
+            encoder = execution.sources.encoder_of(config.encoder.digest)
+            folders = [encoder.folder or DEMO_ENCODER]
         elif text.model:
             folders = model_folders(text.model, cache)
         seed = stream_seed(0, f"text view {text.kind} {view}")

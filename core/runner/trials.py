@@ -21,7 +21,7 @@ from core.runner.worker import Message, try_method
 from core.store import cache
 from core.study.grid import Grid
 
-VERSION = 3  # raised when a trial learns to see another mistake
+VERSION = 4  # raised when a trial learns to see another mistake
 PASSED = b"[]"
 
 

@@ -84,9 +84,9 @@ class CheckpointFile:
     """The checkpoint file of one run, read and written by the process that trains it. A new one
     restores the model of an earlier attempt.
 
-    A file that is damaged, or belongs to another run, kind of device or code of the method, is set
-    aside, which the run notes. Without `checkpoint_minutes` an earlier attempt's file is
-    used, and none is written.
+    A file that is damaged, or of another run, kind of device, torch or code of the method, is set
+    aside, which the run notes. Without `checkpoint_minutes` an earlier attempt's file is used, and
+    none is written.
     """
 
     def __init__(self, run: Run, model: nn.Module):
@@ -103,6 +103,7 @@ class CheckpointFile:
             "run_id": run.id,
             "numerics": NUMERICS,
             "device": self.device.type,
+            "torch": str(torch.__version__),
             "code of the method": code_digest(run.config.method),
         }
         self._every = (run.execution.checkpoint_minutes or math.inf) * 60  # seconds

@@ -32,10 +32,7 @@ class Run:
         self.cache = Path(execution.cache_dir)
         self.store = Store(execution.results_dir, None)
         self.sources = execution.sources
-        self.encoder = self.sources.encoder
-        for encoder in self.sources.encoders:
-            if encoder.digest == config.encoder.digest:
-                self.encoder = encoder
+        self.encoder = self.sources.encoder_of(config.encoder.digest)
         self.encoder_folder = self.encoder.folder or DEMO_ENCODER
 
     def note(self, sentence: str) -> None:

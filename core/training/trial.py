@@ -35,7 +35,7 @@ SAME = 1e-4  # of a loss: less is no difference
 REPLAY = 1e-2  # of a loss: a replayed step in bf16 rounds otherwise
 Fault = tuple[str, str]  # hooks, of which the first that the method states is named; what is wrong
 LINES = {  # that a method's files should not have, since no short run shows what they do
-    r"core\.data\.(sts|transfer|own_data)|core\.evaluation": "this reads what runs are scored "
+    r"core\.data\.(sts|transfer|own_data)|core\.evaluation(?!\.encoding)": "this reads what runs are scored "
     "with; train on the text alone",
     r"os\.environ|getenv": "this reads a variable that the run's name does not hold; make it a "
     "field of a section",
@@ -143,7 +143,7 @@ def _seeds(material: Material) -> Iterator[Fault]:
     models = (material.model(), material.model(other_seed))
     layers = [nn.ModuleList(model.new_layers()).parameters() for model in models]
     for weight, other in zip(*layers, strict=True):
-        drawn = float(weight.detach().float().std(correction=0)) > 0
+        drawn = weight.requires_grad and float(weight.detach().float().std(correction=0)) > 0
         taken = any(torch.equal(weight, known) for known in pretrained)
         if drawn and not taken and torch.equal(weight, other):
             words = "a new layer starts the same under every seed"

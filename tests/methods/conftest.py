@@ -19,7 +19,7 @@ def added(monkeypatch, tmp_path):
 
     def add(origin, name=None, **files):
         name = name or origin.name
-        shutil.copytree(origin, place / name)
+        shutil.copytree(origin, place / name, dirs_exist_ok=True)
         for stem, (old, new) in files.items():
             file = place / name / f"{stem}.py"
             assert old in file.read_text()
@@ -45,5 +45,6 @@ def added(monkeypatch, tmp_path):
         return place / name
 
     add.write = write
+    add.place = place
     yield add
     methods._folders.cache_clear()

@@ -3,16 +3,22 @@ written out pair by pair."""
 
 import dataclasses
 import hashlib
+import shutil
 
 import numpy as np
 import pytest
+import torch
 from places import ROOT
+from safetensors.torch import load_file, save_file
 from small_runs import shared_cache
+from transformers import AutoModel
 
 from core.config import methods
+from core.config.identity import run_id
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
+from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Execution, demo_sources
 from core.errors import UserError
 from core.training.job import run
@@ -98,6 +104,36 @@ def supervised(views, config):
     return total / len(a)
 
 
+def rankcse(views, config, teacher):
+    """SimCSE, and Liu et al. 2023's list-wise distillation, sentence by sentence."""
+    first, second, teacher = map(unit, (*views, teacher))
+    total = 0.0
+    for i in range(len(first)):
+        others = [j for j in range(len(first)) if j != i]
+        wanted = np.exp(teacher[others] @ teacher[i] / config.ranks.teacher_temperature)
+        given = np.exp(second[others] @ first[i] / config.ranks.temperature)
+        total -= (wanted / wanted.sum() * np.log(given / given.sum())).sum()
+    return nce(*views, config.loss.temperature) + config.ranks.weight * total / len(first)
+
+
+def distilled(views, config, teacher):
+    """SimCSE, and the squared differences of all cosines, pair by pair."""
+    first, second, teacher = map(unit, (*views, teacher))
+    pairs = [(i, j) for i in range(len(first)) for j in range(len(first))]
+    apart = sum((first[i] @ second[j] - teacher[i] @ teacher[j]) ** 2 for i, j in pairs)
+    return nce(*views, config.loss.temperature) + config.teacher.weight * apart / len(pairs)
+
+
+def tension(views, config):
+    """Carlsson et al. 2021, equation 1, pair by pair."""
+    first, second = views
+    total = 0.0
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            total += np.logaddexp(0.0, -(a @ b) if i == j else a @ b)
+    return total / len(first) ** 2
+
+
 @pytest.fixture(scope="module")
 def triples(tmp_path_factory):
     """The sources of a text with three columns."""
@@ -121,36 +157,77 @@ NAIVE = [
     (three, {}),
     (vicreg, {}),
     (triplet, {}),
+    (rankcse, {}),
+    (distilled, {}),
+    (tension, {}),
     (supervised, {}),
     (supervised, {"hard.weight": 2.0}),
     (supervised, {"hard.weight": None}),
 ]
 
 
+def other_encoder(folder, spread):
+    """The demo's encoder in this folder, its weights moved by noise of this spread."""
+    shutil.copytree(DEMO_ENCODER, folder, dirs_exist_ok=True)
+    weights = load_file(folder / "model.safetensors")
+    noise = torch.Generator().manual_seed(0)
+    for weight in weights.values():
+        weight += spread * torch.randn(weight.shape, generator=noise)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def vectors_of(folder, batch):
+    """[CLS] of the first half of a batch by transformers' own model, (B, hidden)."""
+    model = AutoModel.from_pretrained(folder).double().eval()
+    sentences = [batch.ids[batch.row == i][None] for i in range(batch.batch // 2)]
+    with torch.inference_mode():
+        return np.concatenate([model(ids).last_hidden_state[:, 0].numpy() for ids in sentences])
+
+
 @pytest.mark.parametrize("naive, changes", NAIVE)
 def test_the_losses_of_steps_are_those_of_the_formula(naive, changes, added, monkeypatch, triples):
     name = naive.__name__
+    teacher = DEMO_ENCODER if name == "rankcse" else None
     if (EXAMPLES / name).is_dir():
         source = added(EXAMPLES / name)
         assert len((source / "model.py").read_text().splitlines()) <= 40
+        if name == "distilled":
+            teacher = source / "teacher"
+            other_encoder(teacher, 0.02)
     model = methods.model(name).Model
     steps = []
+    loss = model.loss
     contrast = model.contrast
 
     def watched(self, *pooled):
-        steps.append([view.detach().double().numpy() for view in pooled])
+        steps[-1].append([view.detach().double().numpy() for view in pooled])
         return contrast(self, *pooled)
 
+    monkeypatch.setattr(
+        model, "loss", lambda self, batch: steps.append([batch]) or loss(self, batch)
+    )
     monkeypatch.setattr(model, "contrast", watched)
     run_ = base(name, "paper")
     sources = triples if run_.columns > 1 else demo_sources()
     config = vary(at_scale(run_, DEMO, sources), changes)
-    assert config.train.learning_rate == at_scale(run_, DEMO, demo_sources()).train.learning_rate
     execution = Execution(results_dir="", cache_dir=shared_cache(), sources=sources)
     material = Material.of(config, execution)
-    losses = material.trained(material.batches()).losses
-    expected = [naive(views, config) for views in steps]
-    assert len(losses) == STEPS and losses == pytest.approx(expected, rel=2e-5)
+    losses = material.trained().losses
+    expected = []
+    for batch, views in steps:
+        known = [] if teacher is None else [vectors_of(teacher, batch)]
+        expected.append(naive(views, config, *known))
+    near = 2e-5 if teacher is None else 2e-4  # the teacher computes in float32
+    assert len(losses) == STEPS and losses == pytest.approx(expected, rel=near)
+
+
+def test_the_content_of_a_kept_teacher_is_a_part_of_the_run_s_id(added):
+    ids = set()
+    for spread in (0.01, 0.02):
+        other_encoder(added.place / "distilled" / "teacher", spread)
+        added(EXAMPLES / "distilled")
+        ids.add(run_id(base("distilled", "paper")))
+    assert len(ids) == 2
 
 
 def test_a_text_without_columns_is_refused_before_the_first_step(tmp_path):

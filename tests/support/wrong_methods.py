@@ -235,6 +235,14 @@ WRONG = {
     "HalfTheRows": (HALF_THE_ROWS, "16 rows for 32 sentences"),
     "TermWithoutName": (TERM_WITHOUT_NAME, "it names a term 'a, b'"),
     "MeanWhileScoring": (MEAN_WHILE_SCORING, "checks disturb the training"),
+    "MisspeltHook": (
+        LOSS
+        + """
+    def extras(self, batch):
+        return {"length": 0.01 * self.pooled_views[0].pow(2).mean()}
+""",
+        "extras is no hook; did you mean extra?",
+    ),
     "SeedInBuild": (
         LOSS
         + """

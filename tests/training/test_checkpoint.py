@@ -243,6 +243,7 @@ def without_seal(path):
 HARMS = {
     "of another run": rewritten(lambda content: content.update(run_id="0" * 16)),
     "of other code": rewritten(lambda content: content.update({"code of the method": "0" * 16})),
+    "of another torch": rewritten(lambda content: content.update(torch="1.0")),
     "no step": rewritten(lambda content: content.pop("step")),
     "a weight less": rewritten(lambda content: content["model"].pop(WORDS)),
     "another shape": rewritten(lambda content: content["model"].update({WORDS: torch.zeros(2)})),
@@ -252,7 +253,7 @@ HARMS = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:100]),
     "empty": lambda path: path.write_bytes(b""),
 }
-SEALED = list(HARMS)[:6]
+SEALED = list(HARMS)[:7]
 
 
 def fresh(config):

@@ -2,18 +2,21 @@
 of sound methods."""
 
 import os
+import shutil
+import sys
 
 import pytest
 import tiny
 import torch
 from places import ROOT
-from wrong_methods import HEAD, SOUND, WRONG, WRONG_ON_A_GPU
+from wrong_methods import HEAD, LOSS, SOUND, WRONG, WRONG_ON_A_GPU
 
 import core.methods
 from core.config import methods
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
+from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Execution, demo_sources
 from core.training import short_run
 from core.training.job import new_model
@@ -44,12 +47,14 @@ def sentences(monkeypatch, tmp_path_factory):
     cache = tmp_path_factory.getbasetemp() / "trials"
     cache.mkdir(exist_ok=True)
     place = tmp_path_factory.mktemp("methods")
-    paths = [*core.methods.__path__, str(ROOT / "examples" / "methods"), str(place)]
-    monkeypatch.setattr(core.methods, "__path__", paths)
+    monkeypatch.setattr(core.methods, "__path__", [*core.methods.__path__, str(place)])
     monkeypatch.setattr(short_run, "load_encoder", once(short_run.load_encoder, "encoder"))
     monkeypatch.setattr(short_run, "training_text_of", once(short_run.training_text_of, "columns"))
 
     def said(name, body=None, device="cpu"):
+        if name in EXAMPLES:
+            shutil.copytree(ROOT / "examples" / "methods" / name, place / name)
+            (place / name / "teacher").symlink_to(DEMO_ENCODER)  # which one of them has
         if body is not None:
             (place / name).mkdir()
             (place / name / "settings.py").write_text(SETTINGS)
@@ -73,6 +78,14 @@ def test_a_silent_mistake_is_one_sentence_with_its_line(sentences, name):
     print(sentence, "|", written)
     assert words in sentence and file.endswith(f"{name.lower()}{os.sep}model.py")
     assert line >= len(HEAD.splitlines()), written
+
+
+def test_a_temperature_that_is_neither_read_nor_stated_unread_is_found(sentences, monkeypatch):
+    monkeypatch.setattr(
+        sys.modules[__name__], "SETTINGS", SETTINGS.replace("unread=", "columns=1) #")
+    )
+    (sentence,) = sentences("warm", LOSS)
+    assert 'unread=("loss.temperature",)' in sentence
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU, where steps are replayed")
