@@ -35,10 +35,12 @@ SAME = 1e-4  # of a loss: less is no difference
 REPLAY = 1e-2  # of a loss: a replayed step in bf16 rounds otherwise
 Fault = tuple[str, str]  # hooks, of which the first that the method states is named; what is wrong
 LINES = {  # that a method's files should not have, since no short run shows what they do
-    r"core\.data\.(sts|transfer|own_data)|core\.evaluation(?!\.encoding)": "this reads what runs are scored "
-    "with; train on the text alone",
-    r"os\.environ|getenv": "this reads a variable that the run's name does not hold; make it a "
-    "field of a section",
+    r"core\.data\.(sts|transfer|own_data)|core\.evaluation(?!\.encoding)": (
+        "this reads what runs are scored with; train on the text alone"
+    ),
+    r"os\.environ|getenv": (
+        "this reads a variable that the run's name does not hold; make it a field of a section"
+    ),
 }
 
 
