@@ -94,7 +94,9 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
 def version() -> str:
     """This project's version, its commit, and the version of its numbers."""
     about = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    commit = code.current_commit()
+    commit, why = code.current_commit()
+    if why:
+        commit += f" ({why})"
     return f"{about['name']} {about['version']}, commit {commit}, numbers of version {NUMERICS}"
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import subprocess
 from pathlib import Path
+
+from core.errors import UserError
 
 CORE = Path(__file__).resolve().parents[1]
 OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
@@ -23,29 +26,35 @@ def digest() -> str:
     return whole.hexdigest()[:16]
 
 
-def current_commit() -> str:
-    """The commit of the code, with `+` if files differ from it or are not in it; `unknown` outside
-    a checkout."""
-    lines = _git(CORE, "status", "--porcelain=v2", "--branch", "--", ".").splitlines()
-    if not lines:
-        return "unknown"
+def current_commit() -> tuple[str, str]:
+    """The commit of the code, with `+` if files differ from it or are not in it, and an empty text;
+    or `unknown`, and why."""
+    try:
+        place = _git(CORE, "rev-parse", "--show-prefix").strip()
+        lines = _git(CORE, "status", "--porcelain=v2", "--branch", "--", ".").splitlines()
+    except UserError as error:
+        return "unknown", str(error)
+    if place != "core/":
+        return "unknown", f"the commit of another project, where it is {place}, says nothing of it"
     first, *rest = lines  # "# branch.oid COMMIT", more about the branch, changed files
     commit = first.split()[-1][:12]
     if all(line.startswith("#") for line in rest):
-        return commit
-    return f"{commit}+"
+        return commit, ""
+    return f"{commit}+", ""
 
 
 def is_committed(commit: object, repository: Path) -> bool:
     """Whether the commit that a run names is HEAD or an ancestor in a repository, and no file
     differed from it."""
-    if not CLEAN.fullmatch(str(commit)):
-        return False
-    return _git(repository, "merge-base", str(commit), "HEAD").startswith(str(commit))
+    with contextlib.suppress(UserError):
+        if CLEAN.fullmatch(str(commit)):
+            return _git(repository, "merge-base", str(commit), "HEAD").startswith(str(commit))
+    return False
 
 
 def _git(folder: Path, *words: str) -> str:
-    """What a command of git prints; empty if it fails, as it does outside a repository."""
+    """What a command of git prints. Raises UserError with git's reason, such as that there is no
+    repository."""
     # A hook of git names its own repository to all that it starts. A lock would stop a commit of
     # the user's.
     environment = {name: value for name, value in os.environ.items() if name not in OF_HOOKS}
@@ -54,5 +63,6 @@ def _git(folder: Path, *words: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         return done.stdout
-    except (OSError, subprocess.CalledProcessError):
-        return ""
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", "") or str(error)
+        raise UserError(reason.partition("\n")[0]) from error

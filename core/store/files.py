@@ -33,8 +33,8 @@ def whole(path: Path, folder: bool = False) -> Iterator[Path]:
     """A name beside `path` to write a file to, or with `folder` an empty folder to fill; on leaving
     it is synced and takes the place of `path`. Raises UserError if there is no space or no
     permission; nothing is left behind then."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    old = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = path.with_name(_hidden(path, uuid.uuid4().hex))
+    old = path.with_name(_hidden(path, uuid.uuid4().hex))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if folder:
@@ -75,9 +75,14 @@ def regular(path: Path) -> Path:
     return path
 
 
+def _hidden(path: Path, mark: str) -> str:
+    """The name of a temporary file for `path`, no longer than the longest legal name."""
+    return f".{path.name[:50]}.{mark}.tmp"
+
+
 def sweep(path: Path) -> None:
     """Remove what killed writers of `path` left. Only for the holder of the claim."""
-    _remove(*path.parent.glob(f".{path.name}.*.tmp"))
+    _remove(*path.parent.glob(_hidden(path, "*")))
 
 
 def trouble(path: Path | str, error: OSError) -> str:

@@ -41,7 +41,7 @@ def provenance_before(run: Run, rewritten: TokenTable | None) -> dict[str, objec
         "processor": processor(),
         "threads": execution.threads,
         "host": socket.gethostname(),
-        "commit": code.current_commit(),
+        "commit": code.current_commit()[0],
         "method_code": code_digest(run.config.method),
         "encoder": run.encoder.name,
     }

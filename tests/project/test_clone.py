@@ -36,7 +36,7 @@ def test_a_run_names_the_commit_of_its_own_code_and_locks_nothing(tmp_path, monk
     monkeypatch.setattr(code, "CORE", tmp_path / "ours" / "core")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "theirs" / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "theirs" / ".git" / "index"))
-    assert code.current_commit() == commit
+    assert code.current_commit() == (commit, "")
     assert index.stat().st_mtime_ns == before
 
 

@@ -27,6 +27,25 @@ def test_a_clean_commit_of_the_repository_is_believed_and_no_other(desk):
     assert not code.is_committed(second, home)  # no ancestor
 
 
+def test_a_copy_within_another_repository_and_one_without_a_repository_have_no_commit(
+    desk, monkeypatch
+):
+    desk.commit()
+    home = desk.folder / "home"
+    monkeypatch.setattr(code, "CORE", home / "core")
+    assert code.current_commit() == (desk.git("rev-parse", "HEAD")[:12], "")
+    vendored = home / "vendored" / "core"
+    shutil.copytree(home / "core", vendored)
+    desk.git("add", "vendored")
+    desk.git("commit", "-qm", "a copy")
+    monkeypatch.setattr(code, "CORE", vendored)
+    commit, why = code.current_commit()
+    assert commit == "unknown" and "vendored/core/" in why
+    monkeypatch.setattr(code, "CORE", desk.folder / "data")
+    commit, why = code.current_commit()
+    assert commit == "unknown" and "not a git repository" in why
+
+
 def test_any_change_of_any_python_file_moves_the_digest(tmp_path, monkeypatch):
     shutil.copytree(
         ROOT / "core",
