@@ -5,13 +5,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from claim_study import A, B, around, study
-from fake_store import add_simcse, made_setup
+from fake_store import add_simcse, filled, made_setup
 from scipy import stats
 from small_study import result, stored
 
 from core.config.scale import MINI
 from core.report.along import differs_along_training
-from core.report.frames import curve_frame
+from core.report.drawing import drawing
+from core.report.figures import figures
+from core.report.frames import cell_frame, curve_frame
 from core.report.verdicts import study_result
 from core.store.store import Store
 from core.study.claim import greater
@@ -83,3 +85,23 @@ def test_the_study_reads_the_runs_of_table_6():
     ]
     assert ids[0] == ids[1]
     assert not curve_frame(result(find("along"), stored(study()))).size
+
+
+def test_the_figure_has_each_row_s_line_with_its_band_and_its_printed_difference():
+    study_along = find("along")
+    one = result(study_along, filled(study_along, scale=MINI), scale=MINI)
+    frame = curve_frame(one)
+    with drawing():
+        (figure,) = figures(one.study, cell_frame(one), frame, "A title").values()
+        figure.draw_without_rendering()
+    (panel,) = figure.axes
+    ours = [line for line in panel.get_lines() if line.get_label().startswith(("+", "ESimCSE"))]
+    levels = [line.get_ydata()[0] for line in panel.get_lines() if line.get_linestyle() == "--"]
+    assert levels == pytest.approx([1.64, 1.53, 2.40])
+    assert [list(line.get_ydata()) for line in ours] == [
+        list(rows["difference"]) for _, rows in frame.groupby("components", sort=False)
+    ]
+    assert len(panel.collections) == 3
+    (above,) = panel.child_axes  # passes over the text
+    scale = above.get_xlim()[1] / panel.get_xlim()[1]
+    assert scale == pytest.approx(frame["passes"].iloc[0] / frame["step"].iloc[0])
