@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import studies
 from core.config.identity import NUMERICS
@@ -242,10 +243,12 @@ def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
 
 def _averages(table: pa.Table, run: str = "") -> dict[tuple[str, str], float]:
     """The average test scores of selected checkpoints, by run and aggregation."""
+    # by arrays: an expression takes a millisecond
+    is_selected = pc.equal(table["checkpoint"], "selected")
+    chosen = pc.and_(is_selected, pc.equal(table["task"], "avg"))
     averages = {}
-    for row in table.to_pylist():
-        if row["checkpoint"] == "selected" and row["task"] == "avg":
-            averages[row.get("run_id", run), row["metric"]] = row["value"]
+    for row in table.filter(chosen).to_pylist():
+        averages[row.get("run_id", run), row["metric"]] = row["value"]
     return averages
 
 

@@ -177,7 +177,7 @@ class Desk:
             return Forked(words, self.environment(**environment))
         return subprocess.Popen(
             [sys.executable, str(DRIVER), *words],
-            env=self.environment(REAL_WORKER="yes", **environment),
+            env=self.environment(**{"REAL_WORKER": "yes", **environment}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
