@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError, say
+from core.store.cache import kept
 from core.store.records import StoredRun
 from core.store.store import FIRST_DIGESTS, Store
 
@@ -160,9 +162,10 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
     text and sets."""
     changes: dict[str, Any] = {name: getattr(places, name) for name in PLACES}
     if places.evaluation is not None:
-        load_sts(places.evaluation)  # refused before anything is trained
-        load_stsb(places.evaluation, "train")
-        changes["evaluation_digest"] = evaluation_digest(places.evaluation)
+        digest = evaluation_digest(places.evaluation)
+        # refused before anything is trained; to read all pairs takes 0.5 s
+        kept(cache_dir / "sets", digest, partial(_read_sets, places.evaluation))
+        changes["evaluation_digest"] = digest
         changes["evaluation_name"] = "SentEval"
         changes["transfer_digest"] = None
         if all((places.evaluation / file).is_file() for file in transfer_files()):
@@ -181,6 +184,12 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
         changes["corpus_columns"] = columns
     here = [encoder for encoder in places.encoders if encoder.folder is not None]
     return replace(known, **changes).with_encoders(*here)
+
+
+def _read_sets(evaluation: Path) -> None:
+    """Read every pair. Raises UserError for what no run could be trained with."""
+    load_sts(evaluation)
+    load_stsb(evaluation, "train")
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:
@@ -203,7 +212,7 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
     language has its sources without any run. Raises UserError."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
     first = {name: store.first(name) for name in scales}
-    for run in sorted(store.runs(), key=lambda run: not store.has(run)):
+    for run in dict.fromkeys((*store.own_runs(), *store.runs())):
         left = [name for name in scales if name not in by_scale]
         if not left or store.scale_of_pack(run) not in (None, *left):
             continue  # hundreds of runs that need not be read

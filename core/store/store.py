@@ -168,10 +168,14 @@ class Store:
             # a run without a stored one is being trained anew at this moment
         return stored
 
+    def own_runs(self) -> list[str]:
+        """Ids of the user's runs, sorted; files with other names do not count."""
+        stems = [path.stem for path in (self.root / "runs").glob("*.parquet")]
+        return sorted(filter(_ID.fullmatch, stems))
+
     def runs(self) -> tuple[str, ...]:
-        """Ids of all runs, own and published, sorted; files with other names do not count."""
-        stems = {path.stem for path in (self.root / "runs").glob("*.parquet")}
-        ids = set(filter(_ID.fullmatch, stems))
+        """Ids of all runs, own and published, sorted."""
+        ids = set(self.own_runs())
         for pack in self.packs.values():
             ids |= pack.footers.keys()
         return tuple(sorted(ids))

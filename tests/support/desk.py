@@ -36,9 +36,29 @@ SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six run
 
 
 @functools.cache
-def made_sets() -> Path:
-    """Evaluation sets with the published counts, made once a process."""
-    return senteval_folder.build(Path(temporary("sets-").name))
+def made() -> Path:
+    """A desk's folders with sets of the published counts, text and encoder, made once a process,
+    and with what a first command would keep of them."""
+    folder = Path(temporary("desk-").name)
+    for name in ("home", "tmp", "data/STS", "data/SICK", "encoder"):
+        (folder / name).mkdir(parents=True)
+    senteval_folder.build(folder / "data")
+    (folder / "data" / "wiki_sentences.txt").write_text("a sentence\n\n" * 21_000)
+    encoder(folder / "encoder")
+    kept = folder / "cache" / "run_study"
+    know_encoder(folder / "encoder", kept)
+    local_sources(local_places(folder / "data", {}, kept), kept)
+    return folder
+
+
+def know_encoder(folder: Path, kept: Path, words: str = "") -> None:
+    """Keep what loading the encoder would say: its weights are zeros. With `words` as its vocab.txt
+    it is another encoder."""
+    if words:
+        (folder / "vocab.txt").write_text(words)
+    about = {"hidden": 384, "positions": 40, "masked_words": False, "unused": []}
+    name = cache.key_digest(loading_key(folder))
+    cache.keep(kept / "encoders", name, "json", json.dumps(about).encode())
 
 
 def encoder(folder: Path, **changes) -> None:
@@ -67,12 +87,7 @@ class Desk:
     folder: Path
 
     def __post_init__(self):
-        for name in ("home", "tmp", "cache/run_study", "data/STS", "data/SICK", "encoder"):
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-        shutil.copytree(made_sets(), self.folder / "data", dirs_exist_ok=True)
-        (self.folder / "data" / "wiki_sentences.txt").write_text("a sentence\n\n" * 21_000)
-        encoder(self.folder / "encoder")
-        self.know_encoder()
+        shutil.copytree(made(), self.folder, dirs_exist_ok=True)
 
     @property
     def cache(self) -> Path:
@@ -87,14 +102,8 @@ class Desk:
         return Store(self.results, self.results / "published")
 
     def know_encoder(self, words: str = "") -> None:
-        """Keep what loading the encoder would say: its weights are zeros. With `words` as its
-        vocab.txt it is another encoder."""
-        folder = self.folder / "encoder"
-        if words:
-            (folder / "vocab.txt").write_text(words)
-        about = {"hidden": 384, "positions": 40, "masked_words": False, "unused": []}
-        name = cache.key_digest(loading_key(folder))
-        cache.keep(self.cache / "encoders", name, "json", json.dumps(about).encode())
+        """As `know_encoder`, of this desk's encoder."""
+        know_encoder(self.folder / "encoder", self.cache, words)
 
     def commit(self) -> str:
         """Make the home a repository with this code, which made the runs that follow; its
