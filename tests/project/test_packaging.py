@@ -102,3 +102,8 @@ def test_the_readme_is_as_rendered():
         and len(readme.splitlines()) <= 100
         and len(readme.encode()) <= 7_000
     )
+
+
+def test_all_documentation_together_is_short():
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks" / "README.md"]
+    assert sum(len(file.read_bytes()) for file in files) <= 70 * 1024

@@ -61,8 +61,8 @@ def _digest(lines: Iterable[str]) -> str:
     return hashlib.sha256(_content(lines)).hexdigest()
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the text; the exit status."""
     assert __doc__
     parser = argparse.ArgumentParser(
         prog="python -m tools.english",
@@ -82,11 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         digest = build(options.out, listed(), options.origin.rstrip("/"))
     except UserError as error:
-        parser.error(str(error))
+        say(str(error), out=sys.stderr)
+        return 2
     if digest != DIGEST:
-        parser.error(f"The text has the digest {digest}, not {DIGEST}; report this.")
+        say(f"The text has the digest {digest}, not {DIGEST}; report this.", out=sys.stderr)
+        return 2
     say(f"{options.out / 'english.txt'} has the digest {digest}, as it must.")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))
