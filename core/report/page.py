@@ -30,6 +30,7 @@ DEFAULT = "paper"  # the profile of the claims
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {
     "CSV": ".csv",
+    "runs": "_runs.csv",
     "curves": "_curves.csv",
     "Markdown": ".md",
     "LaTeX": ".tex",

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute
 
 from core.config.quantities import Collapse, Curve, Singular, Sum, quantity
 from core.config.scale import Scale
@@ -50,6 +51,16 @@ class Rows:
         if isinstance(self._seconds, int | float):
             numbers["time", "step_seconds"] = {("train", 0): float(self._seconds)}
         return numbers
+
+    @cached_property
+    def kept(self) -> pa.Table:
+        """Checkpoint, task, metric, step and value in order, without curve and spectrum, which are
+        hundreds of rows. Several studies list the same run."""
+        curve = compute.equal(self.table["checkpoint"], "curve")
+        spectrum = compute.starts_with(self.table["metric"], SPECTRUM)
+        rows = self.table.select(["checkpoint", "task", "metric", "step", "value"])
+        rows = rows.filter(compute.invert(compute.or_(curve, spectrum)))
+        return rows.sort_by([(name, "ascending") for name in ("checkpoint", "task", "metric")])
 
     def of(self, checkpoint: str, metric: str) -> Mapping[str, float]:
         """The numbers of a metric at a checkpoint, by task; without those that are not finite."""

@@ -39,8 +39,8 @@ def render(
     """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
     for each study, and the results that were drawn.
 
-    With `small` a study has no LaTeX and no PDF. A study without a run is left out. `ordered` takes
-    the figures, and writes them later.
+    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
+    left out. `ordered` takes the figures, and writes them later.
     """
     setup = grids[0].setup
     key = Path(setup.scale.name) / setup.profile
@@ -94,6 +94,7 @@ def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pic
     if len(curves):
         texts["_curves.csv"] = frames.csv_text(curves, digits=6)
     if not small:
+        texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
         texts[".tex"] = latex(of_study)
         columns = of_study.study.column_axis
         if columns is not None and AVERAGE_LABEL in columns.labels:

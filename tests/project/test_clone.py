@@ -103,7 +103,9 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
             {path.name for path in (clone / root / "mini/paper").glob(ending)}
             for root in (published, own)
         ]
-        assert names[0] and names[0] == names[1]
+        assert names[0] and names[0] == {
+            name for name in names[1] if not name.endswith("_runs.csv")
+        }
     (clone.parent / pack.name).rename(pack)
     do(
         clone,
@@ -140,7 +142,9 @@ def test_publish_alone_changes_what_is_published(clone):
 @pytest.mark.timeout(7200)
 def test_the_tests_pass_with_requirements_txt_and_pytest_alone(clone):
     """Nothing asks for a package that its own command does not use."""
-    (pytest_pin,) = re.findall("^pytest==.*", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE)
+    (pytest_pin,) = re.findall(
+        "^pytest==.*", (ROOT / "requirements-dev.txt").read_text(), re.MULTILINE
+    )
     subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=clone, check=True)
     python = ".venv/bin/python"
     pip = [python, "-m", "pip", "install", "-q", "-r", "requirements.txt", pytest_pin]

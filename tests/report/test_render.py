@@ -35,7 +35,7 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     missing, published = origins(drawn, "train")
     assert missing == "1 run is missing; `train` trains it."
     assert published == "4 runs are from the published results, not from this machine."
-    tables = (".csv", ".md", ".tex")
+    tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
     expected = {
         f"{root}/demo/paper/{study}{end}"
@@ -98,7 +98,7 @@ def test_a_study_that_cannot_be_drawn_is_one_sentence_and_the_others_are_drawn(
 
 def test_no_axis_has_the_name_of_a_column():
     judged = result(TABLE7, filled(TABLE7))
-    for frame in (frames.cell_frame(judged), frames.curve_frame(judged)):
+    for frame in (frames.cell_frame(judged), frames.run_frame(judged), frames.curve_frame(judged)):
         axes = {axis.name for axis in TABLE7.axes}
         assert set(frame.columns) - axes - {"task"} <= TAKEN_COLUMNS
     for name in ("metric", "n", "scale", "step", "values"):

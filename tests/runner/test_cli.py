@@ -61,7 +61,7 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     assert sorted(rates) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
     made = {p.name.removeprefix(name) for p in (desk.folder / "home").rglob(f"{name}*")}
-    assert made == {".csv", ".md", ".tex", ".png", ".pdf"}
+    assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
 
 
 def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
