@@ -21,11 +21,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from core.config.methods import PROFILES
 from core.config.scale import SCALES
 from core.data import sources as finding
-from core.errors import UserError, are, say
+from core.errors import are, say
 from core.runner import redrawn
 from core.runner.best_scale import in_english
 from core.runner.cli import Options
-from core.runner.devices import cache_folder
 from core.runner.estimate import SIZES, gpu_seconds
 from core.store.store import Store
 from core.study.grid import Grid, resolve
@@ -96,11 +95,8 @@ class StudyDrawer:
         profiles; the results of all, by scale and profile. With the `folders` of all studies
         nothing is drawn, and there are no results, if nothing is new since the last redraw."""
         say("Drawing what is stored; this takes up to a minute.")
-        memory = None
-        with contextlib.suppress(UserError):  # without a cache all is drawn
-            memory = cache_folder() / "redrawn" if folders else None
-        key = self._inputs(folders) if memory else ""
-        if memory and redrawn.is_there(memory, key, self.results, self.figures):
+        key = self._inputs(folders) if folders else ""
+        if key and redrawn.is_there(key, self.results, self.figures):
             page = self.results / "index.html"
             say(f"Nothing is new: tables, figures and {page} lie as they were drawn.")
             return {}
@@ -130,8 +126,8 @@ class StudyDrawer:
         seconds = {name: functools.partial(gpu_seconds, size=SIZES[name]) for name in SIZES}
         say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
         # a run may have ended meanwhile
-        if memory and whole and not pictures.faults and key == self._inputs(folders):
-            redrawn.remember(memory, key, self.results, self.figures)
+        if key and whole and not pictures.faults and key == self._inputs(folders):
+            redrawn.remember(key, self.results, self.figures)
         return results
 
     def _inputs(self, folders: Collection[Path]) -> str:

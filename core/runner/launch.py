@@ -206,20 +206,18 @@ class Worker:
         self.log = cache_folder() / "worker.log"
         self._requests, theirs = multiprocessing.Pipe()
         hint = f"mend that and {AGAIN}"
-        with (
-            theirs,
-            refusing(f"Training with the log {self.log} cannot start", hint, OSError),
-            open(self.log, "ab") as output,
-        ):
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", WORKER, *modules],
-                cwd=PROJECT,
-                env=environment(threads),
-                stdin=theirs.fileno(),
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # Ctrl-C is for the command alone
-            )
+        with theirs, refusing(f"Training with the log {self.log} cannot start", hint, OSError):
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            with self.log.open("ab") as output:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", WORKER, *modules],
+                    cwd=PROJECT,
+                    env=environment(threads),
+                    stdin=theirs.fileno(),
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,  # Ctrl-C is for the command alone
+                )
         self._broken: str | None = None  # why the import failed; None: not known yet
         self._lock = threading.Lock()
 

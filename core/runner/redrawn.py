@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+import core
 from core.config.scale import SCALES
 from core.errors import UserError
+from core.runner.devices import cache_folder
 from core.store import cache, code
+from core.store.files import below
 from core.store.store import Store
 
 DRAWING_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "jinja2", "tabulate")
@@ -20,11 +23,13 @@ PAGE_ENDINGS = (".html", ".md", ".csv")
 
 
 def inputs(store: Store, folders: Iterable[Path], options: Mapping[str, object]) -> str:
-    """The digest of all that a redraw is made from: code, studies, runs, libraries, options."""
+    """The digest of all that a redraw is made from: code, studies, runs, libraries, options. Empty
+    if a file of code has changed since this process began: another may have been loaded."""
     project = code.CORE.parent
-    paths = {project / "README.md", *(project / "docs").glob("*.md")}  # the page links to them
-    for folder in (code.CORE, *folders):
-        paths |= {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
+    paths = {path for folder in (code.CORE, *folders) for path in below(folder)}
+    if any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths):
+        return ""
+    paths |= {project / "README.md", *(project / "docs").glob("*.md")}  # the page links to them
     for name in ("runs", "first"):
         paths |= {*(store.root / name).glob("*")}
     if store.published is not None:
@@ -47,19 +52,20 @@ def outputs(results: Path, figures: Path) -> dict[str, str]:
     return _digests(paths)
 
 
-def is_there(memory: Path, key: str, results: Path, figures: Path) -> bool:
-    """Whether every file lies as the last redraw from these inputs left it, and no other."""
-    return cache.find(memory, _name(key, results, figures), "json") is not None
+def is_there(key: str, results: Path, figures: Path) -> bool:
+    """Whether every file lies as the last redraw from these inputs left it, and no other. Without a
+    cache nothing is known."""
+    with contextlib.suppress(UserError):
+        name = cache.key_digest([key, outputs(results, figures)])
+        return cache.find(cache_folder() / "redrawn", name, "json") is not None
+    return False
 
 
-def remember(memory: Path, key: str, results: Path, figures: Path) -> None:
+def remember(key: str, results: Path, figures: Path) -> None:
     """Note what a redraw left."""
     with contextlib.suppress(OSError, UserError):
-        cache.keep(memory, _name(key, results, figures), "json", b"{}")
-
-
-def _name(key: str, results: Path, figures: Path) -> str:
-    return cache.key_digest([key, outputs(results, figures)])
+        name = cache.key_digest([key, outputs(results, figures)])
+        cache.keep(cache_folder() / "redrawn", name, "json", b"{}")
 
 
 def _digests(paths: Iterable[Path]) -> dict[str, str]:

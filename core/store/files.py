@@ -85,6 +85,18 @@ def sweep(path: Path) -> None:
     _remove(*path.parent.glob(_hidden(path, "*")))
 
 
+def below(folder: Path) -> Iterator[Path]:
+    """Every file under a folder, also behind links, but for hidden files and bytecode."""
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen or Path(place).name == "__pycache__":
+            folders.clear()
+            continue
+        seen.add(real)
+        yield from (Path(place, name) for name in names if not name.startswith("."))
+
+
 def trouble(path: Path | str, error: OSError) -> str:
     """The sentence for a file that could not be read or written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
