@@ -244,7 +244,8 @@ def command_parser() -> Parser:
         "--vary",
         **MANY,
         metavar="FIELD=a,b,c",
-        help="add an axis with these values of a field; several make a grid",
+        help="add an axis with these values of a field; several make a grid; a value with commas "
+        "stands in parentheses",
     )
     add("--data-dir", type=path_here, metavar="DIR", help="SentEval's data and the training text")
     add(

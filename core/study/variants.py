@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -15,6 +16,7 @@ from core.study.grid import chosen_values, resolve
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Study, short
 
+BETWEEN = re.compile(r",(?![^(]*\))")  # a comma between values: of none in parentheses
 # a run of each cell that can be run, by the cell's labels
 RunsByLabels = Mapping[tuple[str, ...], RunConfig]
 
@@ -40,7 +42,7 @@ def varied(
     for text in settings:
         words |= _given(study, runs, words, text, [text.partition("=")[2]])
     for text in fields:
-        words |= _given(study, runs, words, text, text.partition("=")[2].split(","))
+        words |= _given(study, runs, words, text, BETWEEN.split(text.partition("=")[2]))
     chosen = sorted(f"{path}={values[0]}" for path, values in words.items() if len(values) == 1)
     axes = [Axis(path, path, values) for path, values in words.items() if len(values) > 1]
     if chosen:
@@ -66,7 +68,7 @@ def varied(
 def _with_axes(study: Study, axes: Sequence[Axis], claims: Sequence[Claim]) -> Study:
     """The study whose cells and claims have a label along each of these axes behind their own."""
     paths = [axis.name for axis in axes]
-    texts = [f"{axis.name}={','.join(axis.labels)}" for axis in axes]
+    texts = [f"{axis.name}={','.join(map(_enclosed, axis.labels))}" for axis in axes]
     any_value = (None,) * len(axes)
     return replace(
         study,
@@ -87,7 +89,7 @@ def _given(
     """The values, each once, of the field in `FIELD=…`. Raises UserError for a field that no run
     reads, that the study varies, or that is among those given `before`."""
     path = text.partition("=")[0].strip()
-    values = [value.strip() for value in values]
+    values = [value.strip(" ()") for value in values]
     if not path or not all(values):
         raise UserError(
             f"{text[:80]!r} names no field and value; write --set loss.temperature=0.1, or --vary "
@@ -108,6 +110,11 @@ def _given(
     if not reads(run, path):
         raise UserError(f"No row of {study.name} reads {path}; set another field.")
     return {path: words}
+
+
+def _enclosed(value: str) -> str:
+    """A value of several parts in parentheses, as `--vary` takes it."""
+    return f"({value})" if "," in value else value
 
 
 def _varies(study: Study, path: str) -> bool:

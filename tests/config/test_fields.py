@@ -104,6 +104,14 @@ def test_one_value_is_one_name_and_one_column_however_it_is_written():
         varied("mocose-table3", settings=("queue.slice=384-512,0-128",)).name
         == varied("mocose-table3", settings=("queue.slice=0-128,384-512",)).name
     )
+    # a value of several parts stands in parentheses, and in the table's name, too
+    parts = [
+        varied("mocose-table3", f"queue.slice={text}")
+        for text in ("(0-64,384-512),0-128", "0-64,(384-512,0-128)")
+    ]
+    assert parts[0].axes[-1].labels == ("0-64,384-512", "0-128")
+    assert parts[0].name == "mocose-table3@by-queue.slice=(0-64,384-512),0-128"
+    assert parts[0].name != parts[1].name
     own = varied("mocose-table3", "loss.temperature=1e-1,0.1,.2,.10,2E-1")
     assert (
         own.axes[-1].labels == ("0.1", "0.2")
