@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from core.data.encoders import encoder_digest
 from core.encoder.pooling import Encoded
 from core.errors import UserError
-from core.evaluation.encoding import load_encoder
+from core.evaluation.encoding import load_checkpoint
 from core.methods.losses import info_nce
 from core.methods.simcse.model import Views
 
@@ -17,7 +17,7 @@ class Model(Views):
     def build(self):
         if encoder_digest(FOLDER) != self.config.teacher.content:
             raise UserError(f"The teacher in {FOLDER} is another; plan the run again.")
-        self.teacher = load_encoder(FOLDER, 0.0, 0.0)[0].requires_grad_(False)
+        self.teacher = load_checkpoint(FOLDER).encoder.requires_grad_(False)
 
     def contrast(self, first, second):
         return info_nce(first, second, None, temperature=self.config.loss.temperature)
