@@ -8,7 +8,7 @@ import torch
 
 from core.config import methods
 from core.config.identity import run_id
-from core.config.vary import vary
+from core.config.vary import parsed, vary
 from core.encoder.packing import pack
 from core.encoder.tokens import TokenTable
 from core.methods.contrastive import TrainingText
@@ -86,107 +86,45 @@ STARTS = {
         "momentum.lambda": 0.9,
     },
 }
-CURRENT = {"fgsm.gradient": "current"}
 PER_BATCH = {"aug.position_shuffle": "per_batch", "aug.position_shuffle_range": "padded"}
 CUT_OFF = {"aug.token_cutoff": 0.2}
-PER_SENTENCE = {"aug.position_shuffle": "per_sentence"}
-SWITCHES = {
-    "mocose": [
-        # D1, D2
-        {"loss.in_batch_negatives": False},
-        {"ema.schedule": "constant", "ema.end": None, "ema.total_updates": None},
-        {"ema.schedule": "cosine_to_end", "ema.end": 0.95, "ema.total_updates": None},
-        {"ema.total_updates": 5},
-        {"ema.start": 0.5},
-        # D6, D8, D9
-        {"target.stop_gradient": False},
-        {"target.embeddings": "ema"},
-        {"target.dropout": "off"},
-        {"eval.vector": "pooler"},
-        {"eval.vector": "projection"},  # D10
-        {"heads.projection_tail": "linear_ln"},
-        {"heads.projection_tail": "linear"},  # D11
-        # D12
-        {"heads.projection_layers": 0},
-        {"heads.projection_layers": 2},
-        {"heads.predictor_layers": 0},
-        {"heads.predictor_layers": 3},
-        {"heads.out_size": 8},
-        {"heads.predictor_hidden": 8},
-        {"heads.dropout": 0.3},  # D13
-        # D14, D15
-        {"queue.init": "released_2022"},
-        {"queue.init_size": 3},
-        {"queue.size": 6, "queue.init_size": 6},
-        # D17, D44
-        {"queue.slice": ((0, 4),)},
-        {"queue.negatives": "mean"},
-        {"queue.negatives": "kmeans", "queue.clusters": 3},
-        # D18
-        CURRENT,
-        {"fgsm.gradient": "none", "fgsm.epsilon": 0.0},
-        {"fgsm.views": "online_only"},
-        # D19, D20
-        CURRENT | {"fgsm.views": "online_only"},
-        CURRENT | {"fgsm.epsilon": 1e-4},
-        {"fgsm.epsilon": 0.05},
-        {"fgsm.at_eval": True},
-        PER_BATCH,
-        PER_SENTENCE | {"aug.position_shuffle_range": "padded"},
-        PER_SENTENCE | {"aug.position_shuffle_range": "real_tokens"},
-        # D22
-        *(
-            CUT_OFF | {"aug.token_cutoff_pool": pool}
-            for pool in ("padded_all", "real_tokens", "real_tokens_no_special")
-        ),
-        # D30, D31
-        {"aug.feature_cutoff": 0.2},
-        {"train.batch_size": 3},
-        {"train.weight_decay": 0.1},
-        {"train.learning_rate": 2e-3},
-        {"train.warmup_fraction": 0.5},
-        {"train.clip_norm": 0.01},
-        {"train.beta1": 0.5},
-        {"train.beta2": 0.9},
-        {"train.epsilon": 1e-2},
-        # D32, D33, D34
-        {"train.steps": 5},
-        {"loss.temperature": 0.1},
-        {"data.max_length": 6},
-        {"train.precision": "bf16"},
-        {"seed.data": 1},
-        {"seed.model": 1},
-        {"eval.every": 2, "select.metric": "last"},  # D35
-        {"encoder.hidden_dropout": 0.2},
-        {"encoder.attention_dropout": 0.2},
-    ],
-    "esimcse": [
-        # D60, D61, D62
-        {"momentum.init": "random"},
-        {"dup.range": "released"},
-        {"dup.cap": 1},
-        {"dup.recut": True},
-        # D63, D64, D72
-        {"dup.protect_special": False},
-        {"dup.resample": "static"},
-        {"dup.unit": "word"},
-        {"dup.unit": "stopword"},
-        # D67, D65, D68
-        {"dup.unit": "mask"},
-        {"dup.rate": 0.9},
-        {"dup": None},
-        {"eval.head": "on"},
-        {"momentum.head": "ema"},
-        # D69, D70
-        {"momentum.dropout": "on"},
-        {"momentum.when": "after_optimizer"},
-        {"queue.view": "repeated"},
-        # D73, D78
-        {"queue.size": 3},
-        {"momentum.lambda": 0.5},
-        {"data.drop_last": False},
-        {"queue": None, "momentum": None},
-    ],
+SWITCHES = {  # between blanks; what goes together is joined by commas
+    "mocose": """
+        loss.in_batch_negatives=false loss.temperature=0.1
+        ema.schedule=constant,ema.end=none,ema.total_updates=none
+        ema.schedule=cosine_to_end,ema.end=0.95,ema.total_updates=none
+        ema.total_updates=5 ema.start=0.5
+        target.stop_gradient=false target.embeddings=ema target.dropout=off
+        eval.vector=pooler eval.vector=projection eval.every=2,select.metric=last
+        heads.projection_tail=linear_ln heads.projection_tail=linear
+        heads.projection_layers=0 heads.projection_layers=2
+        heads.predictor_layers=0 heads.predictor_layers=3
+        heads.out_size=8 heads.predictor_hidden=8 heads.dropout=0.3
+        queue.init=released_2022 queue.init_size=3 queue.size=6,queue.init_size=6
+        queue.negatives=mean queue.negatives=kmeans,queue.clusters=3 queue.slice=0-4
+        fgsm.gradient=current fgsm.gradient=none,fgsm.epsilon=0 fgsm.views=online_only
+        fgsm.gradient=current,fgsm.views=online_only fgsm.gradient=current,fgsm.epsilon=1e-4
+        fgsm.epsilon=0.05 fgsm.at_eval=true
+        aug.position_shuffle=per_batch,aug.position_shuffle_range=padded
+        aug.position_shuffle=per_sentence,aug.position_shuffle_range=padded
+        aug.position_shuffle=per_sentence,aug.position_shuffle_range=real_tokens
+        aug.token_cutoff=0.2,aug.token_cutoff_pool=padded_all
+        aug.token_cutoff=0.2,aug.token_cutoff_pool=real_tokens
+        aug.token_cutoff=0.2,aug.token_cutoff_pool=real_tokens_no_special
+        aug.feature_cutoff=0.2
+        train.batch_size=3 train.weight_decay=0.1 train.learning_rate=2e-3
+        train.warmup_fraction=0.5 train.clip_norm=0.01 train.beta1=0.5 train.beta2=0.9
+        train.epsilon=1e-2 train.steps=5 train.precision=bf16
+        data.max_length=6 seed.data=1 seed.model=1
+        encoder.hidden_dropout=0.2 encoder.attention_dropout=0.2
+    """,
+    "esimcse": """
+        momentum.init=random momentum.head=ema momentum.dropout=on momentum.when=after_optimizer
+        momentum.lambda=0.5 queue.view=repeated queue.size=3 queue=none,momentum=none
+        dup.range=released dup.cap=1 dup.recut=true dup.protect_special=false dup.resample=static
+        dup.unit=word dup.unit=stopword dup.unit=mask dup.rate=0.9 dup=none
+        eval.head=on data.drop_last=false
+    """,
 }
 
 
@@ -194,7 +132,11 @@ SWITCHES = {
 def test_every_switch_moves_the_run(method):
     config = vary(tiny.config(method), STARTS[method])
     plain = outcome(config)
-    for changes in SWITCHES[method]:
+    for switch in SWITCHES[method].split():
+        changes = {}
+        for pair in switch.split(","):
+            path, _, value = pair.partition("=")
+            changes[path] = parsed(config, path, value)
         other = vary(config, changes)
         assert run_id(config) != run_id(other) and moved(plain, outcome(other)), changes
 
