@@ -26,23 +26,29 @@ def stored_setup(
 
 
 def in_english(study: Study, store: Store, profile: str) -> Grid | None:
-    """A study on its stored runs at the largest scale in English that has runs to compare: of two
-    cells, or of the only one. None without."""
-    for scale in ENGLISH:
-        setup = stored_setup(scale, store, profile)
-        if setup is None:
-            continue
-        grid = resolve(study, setup)
-        begun = 0
-        for cell in grid.available:
-            begun += any(store.has(run, use_published=True) for run in cell.run_ids)
-        if begun >= min(2, len(grid.available)) > 0:
-            return grid
-    return None
+    """A study on its stored runs at the largest scale in English that has runs to compare; None
+    without."""
+    grids = (begun_at(scale, study, store, profile) for scale in ENGLISH)
+    return next(filter(None, grids), None)
+
+
+def begun_at(scale: Scale, study: Study, store: Store, profile: str) -> Grid | None:
+    """A study on its stored runs at a scale, if there are runs to compare: of two cells, or of the
+    only one."""
+    setup = stored_setup(scale, store, profile)
+    if setup is None:
+        return None
+    grid = resolve(study, setup)
+    begun = 0
+    for cell in grid.available:
+        begun += any(store.has(run, use_published=True) for run in cell.run_ids)
+    return grid if begun >= min(2, len(grid.available)) > 0 else None
 
 
 def best_scale(studies: Sequence[Study], store: Store, profile: str) -> str:
-    """The largest scale in English that has stored runs of any of these studies, else demo."""
-    grids = [in_english(study, store, profile) for study in studies]
-    scales = {grid.setup.scale.name for grid in grids if grid is not None}
-    return next((scale.name for scale in ENGLISH if scale.name in scales), DEMO.name)
+    """The largest scale in English that has stored runs of any of these studies, else demo. Without
+    a run of them the scale that says most of them once they are trained."""
+    for scale in (*ENGLISH, DEMO):
+        if any(begun_at(scale, study, store, profile) is not None for study in studies):
+            return scale.name
+    return DEMO.name if finding.recorded_sources(MINI, store) is None else MINI.name

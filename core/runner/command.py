@@ -87,7 +87,9 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         status = train_or_plan(training, studies, grids)
     if status > 128 or options.mode == "plan":
         return status  # stopped: the user wants out, and what is stored can be drawn later
-    drawer.draw(studies, grids)
+    for grid in drawer.draw(studies, grids):
+        tell(training, planning.plan([grid], store), [grid])
+        say(f"`{setup.command(grid.study.name)}` trains them.")
     return status
 
 

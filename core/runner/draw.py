@@ -49,26 +49,27 @@ class StudyDrawer:
     figures: Path
     small: bool = False
 
-    def draw(self, studies: Sequence[Study], grids: Sequence[Grid]) -> None:
+    def draw(self, studies: Sequence[Study], grids: Sequence[Grid]) -> list[Grid]:
         """Draw these studies and print their tables, or with --all every started study of their
-        scale and the page."""
+        scale and the page. `show` prints what the paper printed where nothing can be drawn; returns
+        these grids."""
         if self.options.all:
             self.redraw(studies, grids[0].setup.scale.name)
-            return
+            return []
         results = self.render(grids)
         names = [result.study.name for result in results]
         if results:
             say(*origins(results, results[0].setup.command(*names)))
+        printed = []
         if self.options.shows:
             from core.report.verdicts import study_result
 
-            drawn = {result.study.name for result in results}
-            for grid in grids:
-                if grid.study.name not in drawn:  # what the paper printed
-                    results.append(study_result(grid, self.store))
+            printed = [grid for grid in grids if grid.study.name not in names]
+            results += [study_result(grid, self.store) for grid in printed]
         by_name = {study.name: study for study in studies}
         for result in results:
             self.show(result, by_name[result.study.name])
+        return printed
 
     def show(self, result: Judged, study: Study) -> None:
         """Print a study's table and verdicts, and below the made-up language what English says."""
