@@ -8,6 +8,7 @@ import sys
 import pytest
 import tiny
 import torch
+from extras import gpu
 from places import ROOT
 from wrong_methods import HEAD, LOSS, SOUND, WRONG, WRONG_ON_A_GPU
 
@@ -88,7 +89,7 @@ def test_a_temperature_that_is_neither_read_nor_stated_unread_is_found(sentences
     assert 'unread=("loss.temperature",)' in sentence
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU, where steps are replayed")
+@gpu  # where steps are replayed
 @pytest.mark.parametrize("name", WRONG_ON_A_GPU)
 def test_a_mistake_of_replayed_steps_is_found_on_a_gpu(sentences, name):
     words, body = WRONG_ON_A_GPU[name]
