@@ -10,7 +10,14 @@ import pytest
 from places import ROOT
 
 INSTALL = ("install", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
-SCORES = "seed,SimCSE,Mine\n0,76.1,77.0\n1,75.9,77.3\n2,76.4,77.1\n"
+SCORES = """row,seed,score
+SimCSE,0,76.1
+SimCSE,1,75.9
+SimCSE,2,76.4
+Mine,0,77.0
+Mine,1,77.3
+Mine,2,77.1
+"""
 
 
 def can_install() -> bool:
