@@ -86,7 +86,7 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
     if row.reason:
         notes.append(row.reason.rstrip("."))
     if row.rule_changed and row.n:
-        notes.append(f"rule changed {row.rule_changed}")
+        notes.append(row.rule_changed)
     if row.along:
         notes.append(row.along)
     return f"{text}: {'; '.join(notes)}." if notes else f"{text}."

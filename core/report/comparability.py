@@ -43,8 +43,9 @@ ALL = "spearman_all"
 AFTER_TRAINING = ("selected", "last", "curve")  # checkpoints
 
 CheckKind = Literal["turnover", "initial weights", "lag", "length", "passes", "gain"]
-Method = tuple[str, str]  # a method and its encoder
+MethodKey = tuple[str, str]  # a method and its encoder
 Reasons = tuple[Reason, ...]
+Learns = Callable[[str], Mapping[MethodKey, "Check"]]  # whether each method learns, by task
 
 
 class Check(NamedTuple):
@@ -64,12 +65,12 @@ class Check(NamedTuple):
 def gate(
     claim: Claim,
     claim_readings: Sequence[Reading],
-    learns: Mapping[Method, Check],
+    learns: Learns,
     result: StudyResult,
 ) -> tuple[Reasons, Reasons]:
     """Why a claim has no verdict, and why its verdict is provisional; empty where it is neither.
 
-    `learns` comes from `learning`. A claim on collapse does not require its method to learn. A
+    `learns` is `learning` by task. A claim on collapse does not require its method to learn. A
     claim on one model's property requires that the untrained encoder does not show it.
     """
     configured = configurations(trained(result, claim_readings), result)
@@ -77,7 +78,11 @@ def gate(
     if claim.gate != "none":
         scored = [reading for reading in claim_readings if reading.contrast.of != "share"]
         needed = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
-        checks += [learns[method] for method in needed if method in learns]
+        metrics = []
+        for reading in scored:
+            metrics += [reading.contrast.metric or cell.metric for cell in reading.cells]
+        learnt = learns(task_of(metrics))
+        checks += [learnt[method] for method in needed if method in learnt]
 
     begun = all(reading.begun for reading in claim_readings)
     failed = []
@@ -216,13 +221,19 @@ def _worst(limit: Limit, pairs: Mapping[str, tuple[RunConfig, RunConfig]]) -> Ch
     return Check(limit.kind, value, limit.limit, met, Reason("too short", words, brief))
 
 
-def gain(runs: Iterable[RunResult], task: str) -> Estimate:
-    """What runs score at their selected checkpoint over the untrained encoder's [CLS], or over the
-    method's own vector before the first step where that is another."""
+def task_of(metrics: Iterable[Metric]) -> str:
+    """The score that shows whether methods learn of which these numbers are read: the development
+    set's, where they are of it alone, else the average of the test sets."""
+    return "dev" if {metric.task for metric in metrics} == {"dev"} else "avg"
+
+
+def gain(runs: Iterable[RunResult], task: str, made_up: bool) -> Estimate:
+    """What runs score at their selected checkpoint over the best untrained vector; in a `made_up`
+    language over their own vector before training."""
     stored = []
     for run in runs:
         if run.rows is not None:
-            before = run.rows.before_training(ALL).get(task)
+            before = run.rows.before_training(ALL, made_up).get(task)
             after = run.rows.of("selected", ALL).get(task)
             stored.append((run.status, before, after))
     scores = [after for status, _, after in stored if status != "diverged" and after is not None]
@@ -255,10 +266,10 @@ def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
     return method.mean - bar, half
 
 
-def learning(result: StudyResult) -> dict[Method, Check]:
-    """Whether each method and encoder of a study learns: the gain of one of its cells against a
-    third of SimCSE's on that encoder, by the scale's own runs or the study's row."""
-    by_method: dict[Method, list[CellResult]] = {}
+def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
+    """Whether each method and encoder of a study learns: the gain of one of its cells on a task
+    against a third of SimCSE's on that encoder, by the scale's own runs or the study's row."""
+    by_method: dict[MethodKey, list[CellResult]] = {}
     for cell in trained(result):
         by_method.setdefault(_method(cell, result.study), []).append(cell)
     checks = {}
@@ -270,17 +281,19 @@ def learning(result: StudyResult) -> dict[Method, Check]:
             simcse = result.simcse
         elif rows:
             simcse = rows[0].runs
-        checks[method] = _learning(_learner(cells, result.study), simcse, result)
+        checks[method] = _learning(_learner(cells, result, task), simcse, result, task)
     return checks
 
 
-def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
+def _learner(cells: Sequence[CellResult], result: StudyResult, task: str) -> CellResult:
     """The cell of a method that has to have learnt: the study's reference, else the best of
     `must_learn`, else the best of all. Cells with a run come first.
 
     A cell that a claim says collapses must not stand for what a scale can train, or the claim could
     never hold.
     """
+    study = result.study
+    made_up = result.setup.scale.generated
     must = []
     for cell in cells:
         if any(matches(labels, cell.cell.labels) for labels in study.must_learn):
@@ -289,7 +302,7 @@ def _learner(cells: Sequence[CellResult], study: Study) -> CellResult:
     def order(cell: CellResult) -> tuple[float, ...]:
         is_reference = cell.cell.labels == study.reference
         may_stand = not must or cell in must
-        best = np.nan_to_num(gain(cell.runs, "avg").mean, nan=-np.inf)
+        best = np.nan_to_num(gain(cell.runs, task, made_up).mean, nan=-np.inf)
         begun = cell.begun
         return (begun and is_reference, begun and may_stand, is_reference, may_stand, best)
 
@@ -309,17 +322,17 @@ def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[Ce
     return [cell for cell in here if cell.place.config(0).trains]
 
 
-def _method(cell: CellResult, study: Study) -> Method:
+def _method(cell: CellResult, study: Study) -> MethodKey:
     return cell.cell.method or study.method, cell.cell.encoder
 
 
-def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult) -> Check:
-    """A cell's gain against a third of SimCSE's."""
-    task = "avg"
-    if cell.metric.quantity == "spearman":
-        task = result.study.metric.task
-    method = gain(cell.runs, task)
-    bar = gain(simcse, task)
+def _learning(
+    cell: CellResult, simcse: Sequence[RunResult], result: StudyResult, task: str
+) -> Check:
+    """A cell's gain on a task against a third of SimCSE's."""
+    made_up = result.setup.scale.generated
+    method = gain(cell.runs, task, made_up)
+    bar = gain(simcse, task, made_up)
     if not method.n or not bar.n:
         reason = _no_gain(cell, simcse, result, lacks_bar=method.n > 0)
         return Check("gain", math.nan, math.nan, None, reason)
@@ -328,15 +341,20 @@ def _learning(cell: CellResult, simcse: Sequence[RunResult], result: StudyResult
     met = None
     if abs(above) > half:
         met = above > 0
-    words = _gain_words(cell, result, method, bar, met)
+    words = _gain_words(cell, result, task, method, bar, met)
     return Check("gain", method.mean, method.mean - above, met, Reason("gain", words))
 
 
 def _gain_words(
-    cell: CellResult, result: StudyResult, gained: Estimate, bar: Estimate, met: bool | None
+    cell: CellResult,
+    result: StudyResult,
+    task: str,
+    gained: Estimate,
+    bar: Estimate,
+    met: bool | None,
 ) -> str:
-    """Whether a method learns, in words: "SimCSE learns here: +13.9 ± 0.4 over the untrained
-    encoder". Another method's gain has SimCSE's beside it."""
+    """Whether a method learns, in words: "SimCSE learns here: +6.9 ± 0.4 over the best untrained
+    vector". Another method's gain has SimCSE's beside it."""
     method, encoder = _method(cell, result.study)
     name = methods.method(method).title
     if encoder != "bert-base":
@@ -348,12 +366,11 @@ def _gain_words(
     }[met]
     if met is None and min(gained.n, bar.n) < 2:
         verdict = f"one run does not show whether {name} learns here"
-    own = any(run.rows is not None and run.rows.of("start", ALL) for run in cell.runs)
-    vector = "its own vector before training" if own else "the untrained encoder"
+    scale = result.setup.scale
+    vector = "its vector before training" if scale.generated else "the best untrained vector"
     words = f"{verdict}: {_gained(gained)} over {vector}"
-    task = result.study.metric.task
-    if cell.metric.quantity == "spearman" and task != "avg":
-        words += f" on {result.setup.scale.dev if task == 'dev' else task}"
+    if task == "dev":
+        words += f" on {scale.dev}"
     if method != SIMCSE.method:
         words += f"; a third of SimCSE's {_gained(bar)} is required"
     return words

@@ -4,6 +4,7 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -27,6 +28,7 @@ class Reading(NamedTuple):
     cells: tuple[CellResult, ...]
     weights: np.ndarray
     values: np.ndarray
+    z: np.ndarray | None = None  # of an interaction: the same in Fisher's z
 
     @property
     def seeds(self) -> int:
@@ -53,6 +55,13 @@ class Reading(NamedTuple):
         return total
 
     @property
+    def depends_on_unit(self) -> bool:
+        """Whether an interaction has another sign in Fisher's z than in points."""
+        if self.z is None or not self.seeds:
+            return False
+        return bool(self.weights @ self.values.mean(-1) * (self.weights @ self.z.mean(-1)) < 0)
+
+    @property
     def estimate(self) -> Estimate:
         """The same over all its seeds, with its 95 % interval (of a share of runs Clopper and
         Pearson's)."""
@@ -60,8 +69,9 @@ class Reading(NamedTuple):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the 95 % interval lies on the claim's side; None if it contains 0."""
-        if not self.estimate.distinguishable:
+        """Whether the 95 % interval lies on the claim's side; None if it contains 0, or if the side
+        depends on the unit."""
+        if self.depends_on_unit or not self.estimate.distinguishable:
             return None
         return self.estimate.low > 0
 
@@ -70,9 +80,9 @@ class Reading(NamedTuple):
         """The contrast minus its threshold on the paper's printed numbers; None if the paper prints
         not all of them, or there is no paper."""
         numbers = [cell.cell.published for cell in self.cells]
-        if self.contrast.metric is not None or self.contrast.of != "value" or None in numbers:
+        if self.contrast.metric is not None or self.contrast.of in ("scatter", "share"):
             return None
-        if not numbers:
+        if not numbers or None in numbers:
             return None
         pairs = zip(self.weights.tolist(), numbers, strict=True)
         return float(
@@ -117,8 +127,15 @@ def readings(
         while all(seeds in numbers for numbers in by_seed):
             seeds += 1
         values = np.array([list(map(numbers.__getitem__, range(seeds))) for numbers in by_seed])
+        z = None
+        if contrast.of == "interaction":
+            z = np.arctanh(values / 100)
+            if metric is not None and metric.quantity == "length_gap":
+                of_sets = replace(metric, quantity="length_gap_z")
+                gaps = {cell.cell.labels: cell.by_seed for cell in in_metric(result, of_sets)}
+                z = np.array([[gaps[labels][seed] for seed in range(seeds)] for labels in weights])
         shares = np.array(list(weights.values()))
-        by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values)
+        by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values, z)
     return by_contrast
 
 

@@ -21,12 +21,13 @@ from core.report.results import CellResult, RunResult, StudyResult
 from core.report.statistics import JUDGED, over_seeds
 from core.report.verdicts import Difference, Judged, alike, base_labels
 from core.report.words import trained_rates
-from core.study.registered import changed_after_runs
+from core.study.registered import written_after_runs
 from core.study.study import Metric, Study
 
 SETTING = ("scale", "profile", "encoder")
 COMPARED = "left right above below unit printed estimate ci95_low ci95_high n"  # of a comparison
 NUMBERS = dict.fromkeys(("above", "below", "printed"), float)
+AFTER_RUNS = "rule written after runs were seen"
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -278,7 +279,7 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
                 "verdict": verdict.outcome,
                 "points": verdict.points,
                 "within_margin": "yes" if verdict.within_margin else "",
-                "rule_changed": "after runs were seen" if changed_after_runs(key) else "",
+                "rule_changed": AFTER_RUNS if written_after_runs(key) else "",
                 "along": "differs along training" if turns else "",
                 "reason": verdict.reason,
             }

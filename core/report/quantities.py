@@ -16,6 +16,9 @@ from core.config.quantities import Collapse, Curve, Singular, Sum, quantity
 from core.config.scale import Scale
 from core.study.study import Metric
 
+# checkpoints of vectors that need no training, beside the one that is trained
+UNTRAINED_VECTORS = ("untrained", "untrained_first_last", "untrained_first_last_0")
+
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 # failed runs among those that collapse
 COLLAPSED_STATUS = {"diverged": 0.5, "collapsed": 1.0}
@@ -73,10 +76,15 @@ class Rows:
             self._finite[place] = finite
         return self._finite[place]
 
-    def before_training(self, metric: str) -> dict[str, float]:
-        """The numbers of a metric before training, by task: of the method's own vector where the
-        run has them, else of the untrained [CLS]."""
-        return {**self.of("untrained", metric), **self.of("start", metric)}
+    def before_training(self, metric: str, made_up: bool) -> dict[str, float]:
+        """The scores before training, by task, of the best untrained vector that the run has
+        stored. In a `made_up` language, whose scores follow its words, so that an average of
+        vectors is hard to beat, those of the vector that is trained."""
+        best = {**self.of("untrained", metric), **self.of("start", metric)}
+        for checkpoint in () if made_up else UNTRAINED_VECTORS:
+            for task, score in self.of(checkpoint, metric).items():
+                best[task] = max(score, best.get(task, score))
+        return best
 
     def curve(self, aggregate: str) -> pd.Series:
         """The development score x 100 by step, in order, step 0 (before training) first."""
@@ -117,10 +125,11 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
         finite = [number for number in numbers if np.isfinite(number)]
         return sum(finite) / len(finite) if finite else np.nan
     match about.derived:
-        case Sum(parts):
+        case Sum(parts, in_z):
             total = 0.0
             for sign, part, checkpoint in parts:
-                total += sign * read(quantity=part, checkpoint=checkpoint or metric.checkpoint)
+                number = read(quantity=part, checkpoint=checkpoint or metric.checkpoint)
+                total += sign * (np.arctanh(number / 100) if in_z else number)
             return total
         case Curve(of):
             scores = rows.curve(aggregate).to_dict()

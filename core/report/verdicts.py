@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -18,11 +18,12 @@ import numpy as np
 from core.config.result import unit
 from core.report.comparability import (
     Check,
-    Method,
+    Learns,
     Reasons,
     configurations,
     gate,
     learning,
+    task_of,
     trained,
     without_scatter,
 )
@@ -44,6 +45,7 @@ from core.study.reason import in_words
 from core.study.study import Study
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
+UNIT = "depends on the unit: points and Fisher's z have other signs"
 AS_PRINTED = "as printed, no difference above the margin"
 
 
@@ -88,6 +90,10 @@ class Verdict:
         small = printed is not None and margin is not None and abs(printed) < margin - ROUNDING
         if self.outcome == "equivalent" and small:
             sentences.append(AS_PRINTED)
+        if self.outcome == "undecided" and any(
+            reading.depends_on_unit for reading in self.readings.values()
+        ):
+            sentences.append(UNIT)
         if self.outcome == "not run" and not self.barred:
             begun = dict[str, bool]()
             for reading in self.readings.values():
@@ -176,10 +182,11 @@ def judge(result: StudyResult) -> Judged:
         return Judged(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
     read = readings(result)
     if result.setup is None:  # scores of a user's own
-        verdicts = tuple(_verdict(claim, read, {}, result) for claim in result.study.claims)
+        verdicts = tuple(_verdict(claim, read, None, result) for claim in result.study.claims)
         return Judged(**vars(result) | {"checks": (), "verdicts": verdicts})
-    learns = learning(result)
-    from_worst = sorted(learns.values(), key=lambda check: (False, None, True).index(check.met))
+    learns = cache(partial(learning, result))
+    checked = learns(task_of(cell.metric for cell in result.cells)).values()
+    from_worst = sorted(checked, key=lambda check: (False, None, True).index(check.met))
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
     checks = (*configurations(trained(result), result), *from_worst[:1])
     return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
@@ -216,18 +223,23 @@ def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> Judged
 def _verdict(
     claim: Claim,
     every: Mapping[Contrast, Reading],
-    learns: Mapping[Method, Check],
+    learns: Learns | None,
     result: StudyResult,
 ) -> Verdict:
     """The verdict on a claim by the readings of its contrasts."""
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
     claims = len(result.study.claims)
     claim_readings = list(read.values())
-    if result.setup is None:
+    if learns is None:
         barred, provisional = without_scatter(claim_readings), ()
     else:
         barred, provisional = gate(claim, claim_readings, learns, result)
-    decided, n = decide(claim, lambda contrast, seeds: read[contrast].under(seeds), claims)
+
+    def samples(contrast: Contrast, seeds: int) -> np.ndarray | None:
+        reading = read[contrast]
+        return None if reading.depends_on_unit else reading.under(seeds)
+
+    decided, n = decide(claim, samples, claims)
     outcome: Outcome = decided
     if barred:
         outcome = "no verdict"

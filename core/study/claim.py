@@ -41,14 +41,14 @@ class Contrast(Typed):
 
     `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says
     what is compared: the value; its scatter over seeds, the absolute deviation from the cell's
-    median (Brown and Forsythe); or, of a number that is 0 or 1 for each run, its share of a single
-    cell's runs.
+    median (Brown and Forsythe); an interaction, which counts only if it has the same sign in
+    Fisher's z; or, of a number that is 0 or 1 for each run, its share of a single cell's runs.
     """
 
     terms: tuple[Term, ...]
     above: float = 0.0
     metric: Metric | None = None
-    of: Literal["value", "scatter", "share"] = "value"
+    of: Literal["value", "scatter", "interaction", "share"] = "value"
 
     def check(self) -> None:
         cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
@@ -173,6 +173,13 @@ def mean_scatters_more(
     """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
     mean absolute deviation from the median (Brown and Forsythe)."""
     return replace(mean_above(cells, others, by), of="scatter")
+
+
+def interaction(predicate: Predicate) -> Predicate:
+    """Differences of differences of correlations, between models or sets of unlike level: the same
+    comparisons, each decided only if its sign does not depend on the unit (a removable interaction,
+    Loftus 1978)."""
+    return changed(predicate, lambda contrast: replace(contrast, of="interaction"))
 
 
 def any_of(*parts: Predicate) -> Predicate:

@@ -17,12 +17,15 @@ REGISTERED = HOME / "studies" / "reference" / "registered.csv"
 
 class Rule(NamedTuple):
     """A row of the file: a claim's key, the digest of its rule, the day on which it was registered,
-    and whether runs of the claim had been seen by then under another rule."""
+    and whether runs of the claim had been seen by then under another rule; when the claim's first
+    form was written, and when a run of its study was first published ("": never)."""
 
     claim: str
     rule: str
     date: str
-    after_runs: bool
+    after_runs: str
+    first_form: str
+    first_run: str
 
 
 def rule_of(claim: Claim) -> str:
@@ -49,13 +52,14 @@ def registered() -> dict[str, tuple[Rule, ...]]:
     rules: dict[str, tuple[Rule, ...]] = {}
     with REGISTERED.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            rule = Rule(
-                row["claim"], row["rule"], row["date"], after_runs=row["after_runs"] == "yes"
-            )
+            rule = Rule(**row)
             rules[rule.claim] = (*rules.get(rule.claim, ()), rule)
     return rules
 
 
-def changed_after_runs(key: str) -> bool:
-    """Whether a claim's rule was changed after runs of the claim had been seen."""
-    return any(rule.after_runs for rule in registered().get(key, ()))
+def written_after_runs(key: str) -> bool:
+    """Whether runs of a claim had been seen when its rule, or the first form of it, was written."""
+    return any(
+        rule.after_runs == "yes" or "" < rule.first_run < rule.first_form
+        for rule in registered().get(key, ())
+    )

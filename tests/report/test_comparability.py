@@ -198,7 +198,7 @@ def test_each_claim_has_its_own_gates():
     assert set(no_verdict(poor)) == {"AB", "AS"}  # not SimCSE's own, nor collapse
     row = claim_frame([poor]).set_index("claim").loc["AB"]  # what is not judged is still shown
     assert row["estimate"] == pytest.approx(0.0) and row["ci95_low"] < 0 < row["ci95_high"]
-    gains = "+2.0 ± 1.2 over the untrained encoder; a third of SimCSE's +10.0 ± 2.5"
+    gains = "+2.0 ± 1.2 over the best untrained vector; a third of SimCSE's +10.0 ± 2.5"
     assert row["verdict"] == "no verdict" and gains in row["reason"]
     exempt = dataclasses.replace(study().claims[0], gate="none")
     assert not no_verdict(filled(study(claims=(exempt,)), **{**FAR, "a": around(52.0, 0.5)}))
@@ -408,7 +408,10 @@ def test_a_gain_counts_from_the_method_s_own_vector_where_that_is_not_cls():
     def gained(numbers):
         table = as_table(pd.DataFrame(numbers, columns=columns))
         run = SimpleNamespace(status="ok", rows=Rows(table, {}))
-        return gain([run], "avg").mean
+        return [gain([run], "avg", made_up).mean for made_up in (False, True)]
 
-    assert gained(numbers) == pytest.approx(0.5)
-    assert gained([numbers[0], numbers[2]]) == pytest.approx(30.5)
+    assert gained(numbers) == pytest.approx([0.5, 0.5])
+    assert gained([numbers[0], numbers[2]]) == pytest.approx([30.5, 30.5])
+    # the best of all that needs no training; in a made-up language the vector that is trained
+    better = ("untrained_first_last_0", "avg", "spearman_all", 0, 51.0)
+    assert gained([*numbers, better]) == pytest.approx([-0.5, 0.5])

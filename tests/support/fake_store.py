@@ -105,9 +105,8 @@ class FakeStore:
         rows += [
             ("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)
         ]
-        rows += (
-            [("untrained", "avg", "spearman_all", 0, untrained)] if untrained is not None else []
-        )
+        if untrained is not None:
+            rows += [("untrained", task, "spearman_all", 0, untrained) for task in ("avg", "dev")]
         frame = pd.DataFrame(rows, columns=["checkpoint", "task", "metric", "step", "value"])
         made = FakeRun(
             run_id(config),
