@@ -4,7 +4,6 @@ drawn."""
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from claim_study import A, B, around
 from claim_study import result as judged
@@ -14,7 +13,7 @@ from matplotlib.colors import to_hex
 from small_study import result, small, stored
 
 from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
-from core.report.figures import figures, scatters
+from core.report.figures import figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import heading
 from core.report.verdicts import study_result, why_unmarked
@@ -43,7 +42,9 @@ def drawn(one):
 
 
 def line_of(axes, name):
-    return next(line for line in axes.get_lines() if line.get_label().startswith(name))
+    lines = [(line.get_label(), line) for line in axes.get_lines()]
+    lines += [(bars.get_label(), bars[0]) for bars in axes.containers]
+    return next(line for label, line in lines if label.startswith(name))
 
 
 def labels_of(axes):
@@ -56,7 +57,7 @@ def points(axes, marker):
     return [float(x) for line in lines for x in line.get_xdata() if np.isfinite(x)]
 
 
-def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_their_numbers():
+def test_a_numeric_axis_has_our_line_with_bars_and_the_papers_points_at_their_numbers():
     study = find("mocose-table6b")
     one = result(study, filled(study, level=76.0))
     made = drawn(one)
@@ -70,12 +71,11 @@ def test_a_numeric_axis_has_our_line_with_its_band_and_the_papers_points_at_thei
         [cell.estimate.mean for cell in one.cells], abs=1e-4
     )
     assert list(paper.get_ydata()) == [cell.cell.published for cell in one.cells]
-    assert len(axes.collections) == 1
     assert [text.get_text() for text in axes.get_xticklabels()] == list(study.axes[0].labels)
     assert len(points(axes, ".")) == 3 * len(sizes)
     (axes,) = made[f"{study.name}-differences"].axes
     ours = "ours, not tested, 95 % interval"
-    assert labels_of(axes) == {"one seed", "paper (BERT-base)", ours}
+    assert labels_of(axes) == {"one seed", "paper", ours}
     assert axes.get_ylabel() == study.axes[0].title
     reason = "No verdict: 160 steps are too few to test a queue or a moving average"
     assert title_of(axes.figure).startswith(
@@ -90,10 +90,10 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_sh
     (axes,) = figure.axes
     assert points(axes, "D") == pytest.approx([10.0])
     assert points(axes, "o") == pytest.approx([0.05, 5.0, 1.0], abs=1e-3)  # ours, paper's
-    ours = {"ours, significant, tested interval", "ours, not significant, tested interval"}
+    ours = {"ours, significant, 95 % interval", "ours, not significant, 95 % interval"}
     assert labels_of(axes) == {
         "one seed",
-        "paper (BERT-base)",
+        "paper",
         *ours,
     }  # nothing of d, which has no run
     assert len(points(axes, "|")) == 10
@@ -135,39 +135,14 @@ def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
     assert len(drawn(result(alone, stored(alone, a=[50.0, 51.0], b=[52.0, 53.0])))) == 1
 
 
-def test_scatters_show_every_run_that_has_both_numbers():
-    rng = np.random.default_rng(0)
-    rank = np.arange(20.0)
-    runs = pd.DataFrame(
-        {
-            "scale": "demo",
-            "profile": "paper",
-            "encoder": "small",
-            "method": ["mocose", "simcse"] * 10,
-            "status": ["ok"] * 19 + ["diverged"],
-            "score": 50 + rank,
-            "mtd": [5.0, np.nan] * 10,
-            "alignment": rng.uniform(size=20),
-            "uniformity": -rank,
-            "effective_rank": rank,
-        }
-    )
-    with drawing():
-        made = scatters(runs)
-    assert set(made) == {"uniformity", "rank"}  # one MTD alone is no relation
-    axes = made["rank"].axes[0]
-    assert sum(len(group.get_offsets()) for group in axes.collections) == 19
-    assert "of 19 runs" in title_of(made["rank"])
-    assert axes.get_legend_handles_labels()[1] == ["MoCoSE (10 runs)", "SimCSE (9 runs)"]
-
-
-def test_rows_and_titles_name_the_encoder_that_ran_and_the_papers_marks_the_papers():
+def test_rows_and_titles_name_the_encoder_that_ran():
     study = find("esimcse-table5")
     figure = drawn(result(study, filled(study)))[study.name]
     encoder = shown_encoder(result(study, filled(study)))
     assert figure.axes[0].get_title("left") == f"ESimCSE-BERT-base ({encoder})"
-    assert "paper (BERT-base)" in labels_of(figure.axes[0])
-    assert figure.axes[0].get_xlabel().endswith(f"unsup-SimCSE-BERT-base ({encoder})")
+    assert "paper" in labels_of(figure.axes[0])
+    words = " ".join(figure.axes[-1].get_xlabel().split())
+    assert words.endswith(f"unsup-SimCSE-BERT-base ({encoder})")
 
 
 def shown_encoder(one):
@@ -233,3 +208,11 @@ def test_each_bar_ends_where_its_csv_row_does():
     assert np.allclose(bars(axes), expected, atol=1e-6)
     low, high = axes.get_xlim()
     assert low < min(expected)[0] and max(end for _, end in expected) < high
+
+
+def test_a_printed_number_far_from_ours_stands_at_the_edge_with_its_value():
+    study = claim_study(greater(B, A), published={"a": 50.0, "b": 20.0, "c": 51.0})
+    one = judged(study, a=around(50, 3), b=around(52, 3), c=around(51, 3), d=[])
+    (axes,) = drawn(one)[study.name].axes
+    assert axes.get_xlim()[0] > -10
+    assert "−30.00" in {text.get_text() for text in axes.texts}

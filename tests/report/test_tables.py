@@ -2,6 +2,8 @@
 out."""
 
 import os
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from studies import find
 TABLE3 = find("table3")
 TABLE7 = find("table7")
 TABLE11 = find("esimcse-table11")
+SETS = find("mocose-table1")
 
 
 def test_a_diverged_run_counts_as_the_worst_and_a_collapsed_one_as_what_it_scored():
@@ -227,3 +230,19 @@ def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():
     one = replace(one, cells=cells)
     for text in (terminal(sheet(one)), markdown(sheet(one))):
         assert text.count("Not counted: x is damaged.") == 1
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-base)")
+def test_latex_compiles_in_two_columns_within_their_width(tmp_path):
+    """A table of two columns, one over both columns of the text, and averages alone."""
+    wide = sheet(result(TABLE7, filled(TABLE7)))
+    sets = sheet(result(SETS, filled(SETS)))
+    texts = [latex(sheet(made())), latex(wide), latex(sets), latex(sets, averages=True)]
+    assert [r"\begin{table*}" in text for text in texts] == [False, True, True, False]
+    lines = [r"\documentclass[twocolumn]{article}", r"\usepackage{amssymb,graphicx}"]
+    lines += [r"\begin{document}", *texts, r"\end{document}"]
+    (tmp_path / "tables.tex").write_text("\n".join(lines))
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "tables.pdf").is_file() and "Overfull" not in done.stdout
