@@ -76,7 +76,7 @@ def page_files(
 
     english = [of_study for result, of_study in sheets.get(IN_ENGLISH, ()) if result.begun]
     context = {
-        "papers": list({study.paper: study.source for study in studies}.values()),
+        "papers": {study.paper: study.source for study in studies},
         "sections": sections,
         "english": english[:1],
         "columns": SCALE_TITLES,
