@@ -1,5 +1,6 @@
 """Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help`
-lists the options."""
+lists the options. `import run_study` has what `core.api` has: `run_study.load()`,
+`run_study.judge(…)`."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
 
 if sys.version_info < (3, 11):  # noqa: UP036  (before anything newer is imported)
     number = ".".join(map(str, sys.version_info[:2]))
@@ -45,10 +47,21 @@ from io import TextIOWrapper
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent
-if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
-    sys.path.insert(0, str(HOME))
 
-from core.errors import UserError, say
+
+@contextlib.contextmanager
+def own_packages_first() -> Iterator[None]:
+    """Import this project's packages before others of their names in this context, and after them
+    elsewhere."""
+    sys.path.insert(0, str(HOME))
+    yield
+    sys.path.remove(str(HOME))
+
+
+if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
+    sys.path.append(str(HOME))
+with own_packages_first():
+    from core.errors import UserError, say
 
 
 def refuse_variable(error: ValueError) -> int:
@@ -68,9 +81,10 @@ def refuse_variable(error: ValueError) -> int:
 
 
 try:
-    from core.runner import cli, command
-    from core.runner.train import Surroundings
-    from core.store import files
+    with own_packages_first():
+        from core.runner import cli, command
+        from core.runner.train import Surroundings
+        from core.store import files
 except ModuleNotFoundError as error:
     say(
         f"The package {error.name} is not installed; {sys.executable} -m pip install -r "
@@ -100,7 +114,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
 
             return judge.main(argv[1:])
         options = cli.parse(argv)
-        from studies import CATALOGUE  # reads every study
+        with own_packages_first():
+            from studies import CATALOGUE  # reads every study
 
         if surroundings is None:
             own = HOME
@@ -127,6 +142,14 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         return 130
+
+
+def __getattr__(name: str) -> object:
+    """What `core.api` has under this name, which is imported when it is needed."""
+    with own_packages_first():
+        from core import api
+
+    return getattr(api, name)
 
 
 def _let_go() -> None:

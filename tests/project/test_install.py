@@ -1,6 +1,7 @@
 """`pip install -e .` in a fresh environment, used from another folder; `pip install .` is refused."""
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -38,7 +39,8 @@ def fresh(tmp_path_factory) -> Path:
     (packages / "theirs.pth").write_text("\n".join(theirs))
     checkout = folder / "checkout"
     (checkout / "results").mkdir(parents=True)
-    for name in ("core", "studies", "tools", "README.md", "LICENSE", "results/published"):
+    shutil.copytree(ROOT / "tools/install", checkout / "tools/install", symlinks=True)
+    for name in ("core", "studies", "README.md", "LICENSE", "results/published"):
         (checkout / name).symlink_to(ROOT / name)
     for file in (ROOT / "pyproject.toml", ROOT / "run_study.py", *ROOT.glob("requirements*.txt")):
         (checkout / file.name).write_bytes(file.read_bytes())
@@ -102,12 +104,19 @@ def test_an_editable_install_works_from_any_folder_and_a_copy_is_refused(fresh):
     assert installed.returncode == 0, installed.stderr
     (fresh / "away" / "scores.csv").write_text(SCORES)
     judged = away(fresh, "run-study", "judge", "scores.csv", "--claim", "Mine > SimCSE")
-    assert "Mine > SimCSE: " in judged
+    assert "Mine > SimCSE undecided" in judged
     assert "usage: run-study judge" in away(fresh, "run-study", "judge", "--help")
     away(fresh, "run-study", "show", "table6b", "--scale", "demo")
     table = fresh / "away" / "results" / "demo" / "paper" / "mocose-table6b.csv"
     assert table.is_file()
     assert (fresh / "away" / "figures" / "demo").is_dir()
     assert os.listdir(fresh / "checkout" / "results") == ["published"]
-    words = "import core.api; print(len(core.api.load().runs(scale='demo')))"
+    # folders of a user's own with the names of ours are in nobody's way
+    for name in ("core", "studies", "tools"):
+        (fresh / "away" / name).mkdir()
+        (fresh / "away" / name / "__init__.py").write_text("MINE = True\n")
+    words = (
+        "import run_study; print(len(run_study.load().runs(scale='demo'))); import tools; tools.MINE"
+    )
     assert int(away(fresh, "python", "-c", words)) > 100
+    away(fresh, "python", "-c", "import core, studies, tools; core.MINE, studies.MINE, tools.MINE")
