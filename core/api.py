@@ -1,14 +1,14 @@
 """Results as pandas DataFrames, for notebooks and scripts:
 
-    from core.api import load
-    results = load()              # this checkout's results, published runs among them
+    import run_study
+    results = run_study.load()    # this checkout's results, published runs among them
     results.comparisons("esimcse-table7", scale="mini")
     results.runs(scale="demo"); results.scores(); results.curves(); results.pairs()
     results.table("table5", scale="demo")
     results.show("esimcse-table7"); results.plot("esimcse-table7")  # for a notebook
 
-    from core.api import judge    # verdicts on scores of your own, paired by seed
-    judge(pandas.read_csv("scores.csv"), "Mine > SimCSE")  # columns row, seed, score
+    # verdicts on scores of your own, paired by seed: columns row, seed, score
+    run_study.judge(pandas.read_csv("scores.csv"), "Mine > SimCSE")
 
 Nothing is trained or written, and torch is not loaded.
 """
