@@ -87,14 +87,19 @@ def provenance(sources: Sources) -> dict[str, object]:
     }
 
 
-def own_data(sources: Sources) -> str:
-    """Your own text and pairs by name and content, for the names of tables; "" without any."""
+def own_data(sources: Sources, encoders: Collection[str]) -> str:
+    """Your own text and pairs, and those of the sources that stand for these `encoders` and are not
+    shipped, by name and content, for the names of tables; "" without any."""
     parts = []
     if sources.own_text:
         parts.append(_labelled("text", sources.corpus_name, sources.corpus_digest))
     if sources.pairs:
         names = "+".join(_word(name) for name, _ in sources.pairs)
         parts.append(f"pairs={names}~{sources.evaluation_digest[:8]}")
+    for encoder in sources.encoders:
+        if encoder.stands_for in encoders and encoder.digest not in SHIPPED:
+            part = encoder.stands_for.replace(sources.encoder.stands_for, "encoder")
+            parts.append(_labelled(part, encoder.name, encoder.digest))
     return ",".join(parts)
 
 

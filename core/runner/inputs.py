@@ -133,24 +133,32 @@ def _local_places(options: Options, encoder: Path | None) -> Sources:
 def on_data(
     options: Options, scale: Scale, studies: list[Study], found: Sources, results: Path
 ) -> tuple[Scale, list[Study]]:
-    """Scale and studies; on text or pairs of one's own, or with another encoder than one's own
-    first run in `results`, under other names."""
-    if own := finding.own_data(found):
+    """Scale and studies. Text, pairs and encoders of one's own are in the names of studies; the
+    encoder that stands for the scale's own, without text or pairs, where it is not that of one's
+    first run in `results`."""
+    given = dict(options.encoders)
+    if found.own_text or found.pairs:
         scale = with_own_pairs(scale, [name for name, _ in found.pairs])
+        own = finding.own_data(found, given)
         return scale, [study.on(own, own=True) for study in studies]
     if found.encoder.folder is None or scale.generated or options.mode == "verify-published":
         return scale, studies
     first = finding.first_digests(scale, results)
-    if not first:
+    other = finding.other_data(found, first) if first else ""
+    if other:
+        has = f"{results} has runs of scale {scale.name} with another encoder or other data"
+        if options.all or options.resolve:
+            raise UserError(
+                f"{has} than {other}; give another --results-dir, since a page is for one."
+            )
+        say(f"{has}, so these tables are named after {other}.")
+    further = ""
+    if not (options.all or options.resolve):
+        further = finding.own_data(found, given.keys() - {ENCODERS[0]})
+    names = ",".join(filter(None, (further, other)))
+    if not names:
         return scale, studies
-    other = finding.other_data(found, first)
-    if not other:
-        return scale, studies
-    has = f"{results} has runs of scale {scale.name} with another encoder or other data"
-    if options.all or options.resolve:
-        raise UserError(f"{has} than {other}; give another --results-dir, since a page is for one.")
-    say(f"{has}, so these tables are named after {other}.")
-    return scale, [study.on(other, own=False) for study in studies]
+    return scale, [study.on(names, own=False) for study in studies]
 
 
 def varied_study(options: Options, study: Study, setup: Setup) -> Study:

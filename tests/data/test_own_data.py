@@ -166,12 +166,11 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
     names = [name for name, _ in made]
     runs = [run for _, found in made for run in found]
     assert len(set(names)) == len(made) == len(set(runs)) == len(runs)
-    assert names[0] == "mocose-table3" and all(
-        re.fullmatch(r"mocose-table3@text=mine.txt~[0-9a-f]{8}", name) for name in names[1:3]
-    )
-    assert re.fullmatch(
-        r"mocose-table3@text=mine.txt~[0-9a-f]{8},pairs=news\+dev~[0-9a-f]{8}", names[-1]
-    )
+    mine = r"mocose-table3@text=mine.txt~[0-9a-f]{8}"
+    encoder = r"encoder=encoder~[0-9a-f]{8}"
+    assert names[0] == "mocose-table3"
+    assert all(re.fullmatch(f"{mine},{encoder}", name) for name in names[1:3])
+    assert re.fullmatch(rf"{mine},pairs=news\+dev~[0-9a-f]{{8}},{encoder}", names[-1])
     out = capsys.readouterr().out
     assert (
         "Training text mine.txt: 16384 sentences." in out
@@ -182,6 +181,14 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
         and f"Development set: 3 pairs of {pairs}." in out
     )
     assert planned(desk, "--text", str(again))[1] == made[2][1]
+    # another encoder, and one that stands for another of the papers'
+    name, runs = planned(desk, "--text", str(text))
+    desk.know_encoder("another\n")
+    named, others = planned(desk, "--text", str(text))
+    assert named != name and not runs & others and "encoder=encoder~" in named
+    large = str(desk.folder / "encoder")
+    further = planned(desk, "--encoder", f"bert-large={large}")[0]
+    assert re.fullmatch(r"mocose-table3@bert-large=encoder~[0-9a-f]{8}", further)
 
 
 def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path, monkeypatch):
@@ -399,9 +406,9 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
     found = inputs.sources(options, PAPER, [], desk.store)
     assert found.encoder.digest == sources.NO_DIGEST and found.corpus_rows == 16_384
     assert found.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NO_DIGEST)
-    assert sources.own_data(found).startswith(
+    assert sources.own_data(found, ()).startswith(
         "text=mine.txt~"
-    ) and "pairs=news~" in sources.own_data(found)
+    ) and "pairs=news~" in sources.own_data(found, ())
     alone = cli.parse(
         [
             "mocose-table3",
