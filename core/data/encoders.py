@@ -71,13 +71,18 @@ def encoder_in(stands_for: str, folder: Path, cache: Path) -> EncoderSource:
     return EncoderSource(stands_for, digest, name=name, folder=folder, **about)
 
 
+def versions() -> list[str]:
+    """The versions of the libraries that decide what an encoder computes. Raises UserError if one
+    is missing."""
+    hint = "pip install -r requirements.txt may mend that"
+    with refusing("An encoder cannot be loaded", hint, metadata.PackageNotFoundError):
+        return [metadata.version(library) for library in ("torch", "transformers", "tokenizers")]
+
+
 def loading_key(folder: Path) -> list[object]:
     """What decides what loading an encoder says. Raises UserError."""
-    hint = "pip install -r requirements.txt may mend that"
-    with refusing(f"The encoder in {folder} cannot be loaded", hint, metadata.PackageNotFoundError):
-        versions = [metadata.version(library) for library in ("torch", "transformers")]
     names = sorted(file.name for file in folder.iterdir())  # some stop the loading
-    return [LOADING_VERSION, encoder_digest(folder), names, versions]
+    return [LOADING_VERSION, encoder_digest(folder), names, *versions()]
 
 
 def _loaded(folder: Path) -> dict[str, Any]:

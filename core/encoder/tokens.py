@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from core.config.run import OWN_ENCODER, RunConfig, TextView
-from core.data.encoders import DEMO_ENCODER
+from core.data.encoders import DEMO_ENCODER, versions
 from core.data.hub import model_folders
 from core.data.sources import Execution
-from core.data.text import training_text
+from core.data.text import READERS_VERSION, training_text
 from core.encoder.streams import stream_seed
 from core.errors import refusing, say
 from core.store import locks
@@ -89,8 +89,9 @@ def cached_table(
     cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable], note: Note = say
 ) -> TokenTable:
     """The table kept under this key, or the table that `build` makes, which is then kept. `key`
-    names everything that the ids depend on, by content."""
+    names everything that the ids depend on, by content, but for readers and libraries."""
     folder = cache_dir / "tokens"
+    key = [READERS_VERSION, *versions(), *key]
     return kept(folder, key, build, note=note, load=_from_bytes, dump=_to_bytes, ending="npz")
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from core.config.quantities import EXCESS
 from core.config.result import Row
 from core.config.run import RunConfig
+from core.data.encoders import versions
 from core.data.sts import StsSet
 from core.encoder.bert import Encoder
 from core.encoder.packing import Packed
@@ -132,11 +133,17 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
 
 
 def kept_rows(
-    config: RunConfig, cache_dir: Path, name: str, make: Callable[[], list[Row]], note: Note = say
+    config: RunConfig,
+    cache_dir: Path,
+    name: str,
+    device: torch.device,
+    make: Callable[[], list[Row]],
+    note: Note = say,
 ) -> list[Row]:
-    """The rows that `make` gives for this untrained encoder on this evaluation data, kept in the
-    cache for all its runs."""
-    key = [config.encoder.digest, config.eval.digest, name, BASELINES_VERSION]
+    """The rows that `make` gives for this untrained encoder on this evaluation data and device,
+    kept in the cache for all its runs."""
+    digests = config.encoder.digest, config.eval.digest
+    key = [*digests, name, device.type, versions(), BASELINES_VERSION]
 
     def load(content: bytes) -> list[Row]:
         return [Row(*row) for row in json.loads(content)]

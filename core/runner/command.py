@@ -194,6 +194,10 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     if refusal:
         print(f"Training here would be refused: {refusal}")
     print(plan.line())
+    pack = store.packs.get(setup.scale.name)
+    text = setup.sources.corpus_digest
+    if pack and not any(text in footer["config"] for footer in pack.footers.values()):
+        print(f"No published run of scale {setup.scale.name} reads this training text.")
     expected = training.expected()
     seconds = expected.wall(plan.missing)
     time = f"About {spoken(seconds)} {expected.where}"

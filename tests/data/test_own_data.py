@@ -391,6 +391,10 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     # not refused: the page is for the user's own encoder
     drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1")
     assert drawn.returncode == 0, drawn.stderr
+    note = "No published run of scale mini reads this training text."
+    assert note not in again.stdout
+    (desk.folder / "data" / "wiki_sentences.txt").write_text("another sentence\n" * 21_000)
+    assert note in desk.do(*ONE_RUN, "--plan").stdout
 
 
 @pytest.mark.parametrize("mode", ["--plan", "--list", "--regenerate-figures"])

@@ -66,7 +66,9 @@ def test_rows_are_kept_and_made_again_where_their_file_was_changed(scorer, tmp_p
     made = []
 
     def kept():
-        return baselines.kept_rows(config, tmp_path, "baselines", lambda: made.append(1) or rows)
+        return baselines.kept_rows(
+            config, tmp_path, "baselines", torch.device("cpu"), lambda: made.append(1) or rows
+        )
 
     rows = baselines.baseline_rows(scorer, tiny.encoder(tiny.bert()))
     assert kept() == kept() == rows and len(made) == 1
