@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
-from functools import partial
 
 from core.config.identity import canonical_json
 from core.config.method_code import code_digest
@@ -18,7 +18,7 @@ from core.errors import UserError, say
 from core.runner.devices import cache_folder
 from core.runner.launch import Launcher, Stop, diagnosis
 from core.runner.worker import Message, try_method
-from core.store import cache
+from core.store import cache, code
 from core.study.grid import Grid
 
 VERSION = 4  # raised when a trial learns to see another mistake
@@ -34,17 +34,20 @@ def tried(
     can be started."""
     execution = launcher.order.execution
     folder = cache_folder() / "trials"
+    core_digest = code.digest()
+    method_digest = functools.cache(code_digest)  # of files that may lie elsewhere
     waiting: dict[str, RunConfig] = {}  # by the names under which their passing is kept
     for config in runs:
         if config.rewriting is not None:
             config = vary(config, {"text": None})  # rewriting takes minutes
-        digest = code_digest(config.method)
         key = [
-            VERSION,
+            core_digest,
+            method_digest(config.method),
             config.method,
-            digest,
             execution.device,
             config.encoder.digest,
+            config.data.columns,
+            config.train.precision,
             ways(config),
         ]
         name = cache.key_digest(key)
@@ -52,7 +55,7 @@ def tried(
             waiting[name] = config
 
     def report_of(config: RunConfig) -> Message:
-        call = partial(try_method, trial, canonical_json(config), execution)
+        call = functools.partial(try_method, trial, canonical_json(config), execution)
         return launcher.call(call, stop)[0]
 
     faults: list[str] = []
