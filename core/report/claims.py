@@ -25,18 +25,15 @@ class Sentence(NamedTuple):
     depth: int = 0
 
 
-def verdict_sentences(
-    claims: pd.DataFrame, comparisons: pd.DataFrame, texts: bool = False
-) -> list[Sentence]:
-    """Each claim's mark and verdict in a sentence, with what it says if `texts`, and below it its
-    comparisons, if it has several."""
+def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[Sentence]:
+    """Each claim's mark and verdict in a sentence, and below it its comparisons, if it has
+    several."""
     sentences = []
     for row in claims.itertuples():
         of_claim = comparisons[comparisons["claim"] == row.claim]
         listed = lists(of_claim)
         words = verdict_sentence(row, of_claim["needed"].iloc[0], listed)
-        says = f" {row.text}" if texts else ""
-        sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}{says}"))
+        sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}"))
         if listed:
             sentences += [Sentence(text, depth=1) for text in comparison_sentences(of_claim)]
     return sentences

@@ -26,20 +26,17 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
     """Table, scale, encoder, profile and seeds."""
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
-    words = f"{study.paper_name} {study.title} · {of_scale(rows)} · {counts} seeds"
-    if not rows["scale"].iloc[0]:  # scores of a user's own
-        words = f"{counts} seeds"
+    scale, profile = rows.iloc[0][["scale", "profile"]]
+    if not scale:  # scores of a user's own
+        return f"{counts} seeds"
+    if SCALES[scale].generated:
+        scale = f"{scale}, a made-up language"
+    encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
+    where = f"scale {scale} ({encoders}) · profile {profile}"
+    words = f"{study.paper_name} {study.title} · {where} · {counts} seeds"
     if study.figure is not None and study.figure.note:
         words += f" · {study.figure.note}"
     return words
-
-
-def of_scale(rows: pd.DataFrame) -> str:
-    encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
-    name = rows["scale"].iloc[0]
-    if name in SCALES and SCALES[name].generated:
-        name = f"{name}, a made-up language"
-    return f"scale {name} ({encoders}) · profile {rows['profile'].iloc[0]}"
 
 
 def titled(axis: Axis, label: str) -> str:

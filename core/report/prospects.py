@@ -19,7 +19,6 @@ from scipy.special import chdtri
 
 from core.config.run import RunConfig
 from core.errors import counted, spoken
-from core.report.numbers import signed
 from core.report.results import CellResult
 from core.report.statistics import CODED, LOOKS, alpha_at, claim_p, settled
 from core.report.verdicts import Judged, Verdict, study_result
@@ -39,14 +38,7 @@ UNPRINTED_SHARE = 0.75  # of the runs of a cell
 Normal = tuple[float, float]
 
 
-class Spread(NamedTuple):
-    """The SD of a run's score over seeds, in points."""
-
-    sd: float
-    source: str
-
-
-SIMCSE_SPREAD = Spread(0.84, "hppRC's 50 seeds of SimCSE")
+SIMCSE_SPREAD = 0.84  # SD of a run's score over seeds, in points: hppRC's 50 seeds of SimCSE
 
 
 class Cost(NamedTuple):
@@ -54,21 +46,18 @@ class Cost(NamedTuple):
     seconds of the `runs` of its cells up to there. No check has that power: None, and no runs."""
 
     claim: str
-    effect: float
-    spread: Spread
+    spread: float
     seeds: int | None
     runs: Mapping[str, float]
 
     @property
     def words(self) -> str:
-        """The cost in a line."""
-        parts = [f"{self.claim}, weakest printed effect {signed(self.effect)}"]
-        if self.seeds is None:
-            parts[0] += f": more than {LOOKS[-1]} seeds"
-        else:
-            parts[0] += f": {self.seeds} seeds"
-            parts += [f"{len(self.runs)} runs", f"{spoken(sum(self.runs.values()))} of an H100"]
-        return f"{', '.join(parts)}; spread {self.spread.sd:.2f} points ({self.spread.source})"
+        """The cost in a line, with the SD of a run's score over seeds."""
+        words = f"more than {LOOKS[-1]} seeds"
+        if self.seeds:
+            time = spoken(sum(self.runs.values()))
+            words = f"{self.seeds} seeds, {len(self.runs)} runs, {time} of an H100"
+        return f"{self.claim}: {words} (spread {self.spread:.2f} points)"
 
 
 def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> dict[str, float]:
@@ -86,7 +75,7 @@ def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> d
     return {name: float((outcomes == code).mean()) for code, name in enumerate(CODED) if code}
 
 
-def spread_of(cells: Iterable[Cell]) -> Spread:
+def spread_of(cells: Iterable[Cell]) -> float:
     """The spread of a comparison of these cells: that of their printed single runs, pooled.
 
     With fewer than twelve degrees of freedom, or without single runs of some cells, it is at least
@@ -101,10 +90,9 @@ def spread_of(cells: Iterable[Cell]) -> Spread:
         return SIMCSE_SPREAD
     freedom = sum(len(scores) - 1 for scores in several)
     squares = sum(float(np.var(scores)) * len(scores) for scores in several)
-    printed = counted(sum(map(len, several)), "printed run")
-    pooled = Spread(math.sqrt(squares / freedom), f"{printed} of its cells")
+    pooled = math.sqrt(squares / freedom)
     reliable = len(several) == len(cells) and freedom >= LEAST_FREEDOM
-    return pooled if pooled.sd >= SIMCSE_SPREAD.sd or reliable else SIMCSE_SPREAD
+    return pooled if reliable else max(pooled, SIMCSE_SPREAD)
 
 
 def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost]:
@@ -128,7 +116,7 @@ def of_study(result: Judged, seconds: Callable[[RunConfig], float]) -> list[Cost
         runs = {}
         for cell, seed in itertools.product(cells, range(seeds or 0)):
             runs[cell.place.run_id(seed)] = seconds(cell.place.config(seed))
-        costs.append(Cost(claim.key, verdict.weakest.printed or 0.0, spread, seeds, runs))
+        costs.append(Cost(claim.key, spread, seeds, runs))
     return costs
 
 
@@ -147,10 +135,10 @@ def _printed_scores(verdict: Verdict) -> bool:
     return scores and all(reading.printed is not None for reading in verdict.readings.values())
 
 
-def _as_printed(verdict: Verdict, spread: Spread) -> dict[Contrast, Normal]:
+def _as_printed(verdict: Verdict, spread: float) -> dict[Contrast, Normal]:
     """The contrasts of a claim at the printed scores, with the spread of a run over seeds."""
     return {
-        reading.contrast: (reading.printed or 0.0, spread.sd * math.hypot(*reading.weights))
+        reading.contrast: (reading.printed or 0.0, spread * math.hypot(*reading.weights))
         for reading in verdict.readings.values()
     }
 

@@ -339,32 +339,12 @@ def why_unmarked(result: Judged) -> Reasons:
 
 
 def reasons(result: Judged) -> list[str]:
-    """Why claims have no verdict, or a provisional one: a sentence for each reason, which names the
-    claims."""
-    barred = {}
-    provisional = {}
+    """Why claims have no verdict: a sentence for each reason, which names the claims."""
+    barred: dict[Reasons, list[str]] = {}
     for verdict in result.verdicts:
         if verdict.outcome == "no verdict":
-            barred[verdict.claim.key] = verdict.barred
-        if verdict.provisional:
-            provisional[verdict.claim.key] = verdict.provisional
-    claims = len(result.verdicts)
-    sentences = _by_reason("No verdict", "No verdict on", barred, claims)
-    return sentences + _by_reason("Provisional", "Provisional", provisional, claims)
-
-
-def _by_reason(
-    of_all: str, of_some: str, by_claim: Mapping[str, Reasons], claims: int
-) -> list[str]:
-    """A sentence for each reason, which names its claims unless it holds for all of several."""
-    sentences = []
-    for shared in dict.fromkeys(by_claim.values()):
-        keys = [key for key, claim_reasons in by_claim.items() if claim_reasons == shared]
-        head = f"{of_some} {', '.join(keys)}"
-        if len(keys) == claims > 1:
-            head = of_all
-        sentences.append(f"{head}: {in_words(shared)}.")
-    return sentences
+            barred.setdefault(verdict.barred, []).append(verdict.claim.key)
+    return [f"No verdict on {', '.join(keys)}: {in_words(why)}." for why, keys in barred.items()]
 
 
 def judgeable(grid: Grid, store=None) -> tuple[int, list[str]]:
