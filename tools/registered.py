@@ -1,26 +1,50 @@
-"""When each registered rule was first written, and when its claim first had runs, from the history
-of this repository: `python -m tools.registered_dates` fills the columns `first_form` and
-`first_run` of studies/reference/registered.csv. It needs the whole history, and takes a minute.
+"""For maintainers: register the rules of claims in studies/reference/registered.csv.
 
-A rule's first form is the commit that first wrote the claim's key. Its first run is the commit that
-first published a table of its study with a run in it, at whatever scale.
+`python -m tools.registered` adds a row for each new or changed rule, under today's date, and fills
+the columns `first_form` and `first_run` from the history of this repository, which must be whole. A
+rule's first form is the commit that first wrote the claim's key. Its first run is the commit that first
+published a table of its study with a run in it, at whatever scale. Runs had been seen (`after_runs`)
+if there is such a commit.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import re
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from core.errors import HOME
-from core.study.registered import REGISTERED
-from studies import STUDIES
+from core.study.claim import Claim, Contrast, Predicate
+from core.study.registered import REGISTERED, registered
+from studies import CATALOGUE
 
+SHIPPED = ("mocose", "esimcse", "simcse")
+COLUMNS = ("claim", "rule", "date", "after_runs", "first_form", "first_run")
 COMMIT = "commit "  # begins the line of a commit
-LOG = ("log", "--reverse", "--no-merges", f"--format={COMMIT}%H %ct")
+LOG = ("log", "--reverse", "--no-merges", f"--format={COMMIT}%H %at")
+
+
+def rule_of(claim: Claim) -> str:
+    """16 hex digits over what decides a claim: predicate, margin, gate, what the untrained encoder
+    shows."""
+    rule = [_plain(claim.predicate), claim.margin, claim.gate]
+    if claim.untrained is not None:
+        rule.append(_plain(claim.untrained))
+    return hashlib.sha256(json.dumps(rule).encode()).hexdigest()[:16]
+
+
+def _plain(predicate: Predicate) -> list[object]:
+    if not isinstance(predicate, Contrast):
+        return [predicate.needed, *map(_plain, predicate.parts)]
+    metric = predicate.metric
+    read = metric and [metric.task, metric.quantity, metric.checkpoint]
+    terms = [[term.weight, *term.cell] for term in predicate.terms]
+    return [terms, predicate.above, read, predicate.of]
 
 
 def git(*words: str) -> Iterator[str]:
@@ -76,18 +100,24 @@ def _holds_run(commit: str, path: str) -> bool:
 
 
 def main() -> None:
-    """Fill both columns. A claim that no commit has yet is written now."""
+    """Register the rules of the shipped studies. A claim that no commit has yet is written now."""
+    shipped = [study for group in SHIPPED for study in CATALOGUE.groups[group]]
+    claims = {claim.key: (study.name, claim) for study in shipped for claim in study.claims}
+    forms = first_forms(set(claims))
+    runs = first_runs({name for name, _ in claims.values()})
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
     with REGISTERED.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    of_study = {claim.key: study.name for study in STUDIES for claim in study.claims}
-    forms = first_forms(set(of_study))
-    runs = first_runs(set(of_study.values()))
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+    for key, (name, claim) in claims.items():
+        rules = registered().get(key, [])
+        if not rules or rules[-1]["rule"] != rule_of(claim):
+            seen = "yes" if name in runs else "no"
+            rows.append(dict(zip(COLUMNS, (key, rule_of(claim), now[:10], seen), strict=False)))
     for row in rows:
         row["first_form"] = forms.get(row["claim"], now)
-        row["first_run"] = runs.get(of_study.get(row["claim"], ""), "")
+        row["first_run"] = runs.get(claims[row["claim"]][0], "") if row["claim"] in claims else ""
     with REGISTERED.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
