@@ -40,15 +40,11 @@ class Cluster:
         self.lost = ""
         self.key = uuid.uuid4().hex
         self.jobs = max(1, sum(self.client.ncores().values()))
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        self.device = device
-        if device == "auto":
-            offers_gpu = any(worker["resources"].get("GPU") for worker in workers)
-            self.device = "cuda" if offers_gpu else "cpu"
+        self.needs = {"GPU": 1} if device == "cuda" else {}
         self.sign = Path(order.execution.results_dir) / ".locks" / f"{self.key}.cluster"
         files.write_whole(self.sign, b"0")
         # as bytes: neither the scheduler nor a worker has to find this project before the task runs
-        self.order = pickle.dumps((self.sign, order, (scale, self.device, jobs)))
+        self.order = pickle.dumps((self.sign, order, (scale, device, jobs)))
 
     def train(
         self, runs: Sequence[PlannedRun], stop: Stop, hear: Hear, force: bool
@@ -63,12 +59,11 @@ class Cluster:
         self.client.subscribe_topic(self.key, pass_on)
         threading.Thread(target=self._watch, args=(stop, hear, done), daemon=True).start()
         task = sent(str(devices.PROJECT), self.order)
-        needs = {"GPU": 1} if self.device == "cuda" else {}
         try:
             futures = []
             for run in runs:
                 words = (run.run_id, canonical_json(run.config), force)
-                futures.append(self.client.submit(task, *words, pure=False, resources=needs))
+                futures.append(self.client.submit(task, *words, pure=False, resources=self.needs))
             for future in as_completed(futures, loop=self.client.loop):
                 yield Ending(*future.result())
         except Exception as error:  # dask has many

@@ -3,13 +3,12 @@ imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -95,27 +94,35 @@ class StudyDrawer:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
         profiles; the results of all, by scale and profile. With the `folders` of all studies
         nothing is drawn, and there are no results, if nothing is new since the last redraw."""
-        say("Drawing what is stored; this takes up to a minute.")
+        say("Drawing what is stored; this may take some minutes.")
         key = self._inputs(folders) if folders else ""
         if key and redrawn.is_there(key, self.results, self.figures):
             page = self.results / "index.html"
             say(f"Nothing is new: tables, figures and {page} lie as they were drawn.")
             return {}
         report = _report()
+        from core.report.pictures import Pictures  # by now it reads no setting of the user's
+
         report.refuse_foreign(self.results)
         grids = self._grids(studies)
         results = dict[tuple[str, str], list]()
         whole = True  # no study failed
-        with _pictures() as pictures:
-            for (scale, profile), of_both in grids.items():
-                begun = started(of_both, self.store)
-                if begun and only in (None, scale) and self.options.profile in (None, profile):
-                    first = results.get((scale, PROFILES[0]), [])
-                    results[scale, profile] = self._render_once(begun, first, pictures)
-                    whole = whole and len(results[scale, profile]) == len(begun)
-                else:
-                    stored = report.gathered(begun, self.store)
-                    results[scale, profile] = [result for result in stored if result.begun]
+        pictures = Pictures()
+        for (scale, profile), of_both in grids.items():
+            begun = started(of_both, self.store)
+            if begun and only in (None, scale) and self.options.profile in (None, profile):
+                first = results.get((scale, PROFILES[0]), [])
+                results[scale, profile] = self._render_once(begun, first, pictures)
+                whole = whole and len(results[scale, profile]) == len(begun)
+            else:
+                stored = report.gathered(begun, self.store)
+                results[scale, profile] = [result for result in stored if result.begun]
+        columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
+        console = Console(stderr=True)
+        hidden = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+            task = bar.add_task("", total=None)
+            pictures.finish(lambda done, of: bar.update(task, completed=done, total=of))
 
         # What is to be said, and the page
         for study, fault in pictures.faults.items():
@@ -133,9 +140,8 @@ class StudyDrawer:
 
     def _inputs(self, folders: Collection[Path]) -> str:
         """The digest of all that a redraw is made from."""
-        places = {"results": self.results, "figures": self.figures}
-        chosen = {"seeds": self.options.seeds, "profile": self.options.profile}
-        return redrawn.inputs(self.store, folders, {**places, **chosen, "small": self.small})
+        chosen = (self.options.seeds, self.options.profile, self.small)
+        return redrawn.inputs(self.store, folders, (self.results, self.figures, *chosen))
 
     def _render_once(
         self, grids: Sequence[Grid], first: Sequence[Judged], pictures: Pictures
@@ -185,28 +191,6 @@ class StudyDrawer:
         )
         say(*lines)
         return results
-
-
-@contextlib.contextmanager
-def _pictures() -> Iterator[Pictures]:
-    """What draws the figures of a whole redraw: in several processes, under a bar at the end."""
-    from core.report.pictures import Pictures
-
-    columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = bar.add_task("", total=None)
-
-    def note(done: int, of: int) -> None:
-        bar.start()
-        bar.update(task, completed=done, total=of)
-
-    try:
-        pictures = Pictures()
-        yield pictures
-        pictures.finish(note)
-    finally:
-        bar.stop()
 
 
 def origins(results: Sequence[Judged], command: str) -> list[str]:

@@ -79,10 +79,9 @@ class Display:
                 self._going[run] = Message(step=0, total=self._runs[run].config.train.steps)
             if run in self._going:
                 self._going[run] = self._going[run]._replace(**message.stated())
-            if message.note and run:
-                self.note(f"{self._runs[run].label}: {message.note}")
-            elif message.note:
-                self.note(message.note)
+            if message.note:
+                label = f"{self._runs[run].label}: " if run else ""
+                self.note(f"{label}{message.note}")
             if message.waiting and not self._waited:
                 self._waited = True
                 self.note("All slots of this machine are taken by other commands; waiting for one.")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,7 +22,7 @@ DRAWING_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "jinja2", "tabula
 PAGE_ENDINGS = (".html", ".md", ".csv")
 
 
-def inputs(store: Store, folders: Iterable[Path], options: Mapping[str, object]) -> str:
+def inputs(store: Store, folders: Iterable[Path], options: Iterable[object]) -> str:
     """The digest of all that a redraw is made from: code, studies, runs, libraries, options. Empty
     if a file of code has changed since this process began: another may have been loaded."""
     project = code.CORE.parent
@@ -38,8 +38,7 @@ def inputs(store: Store, folders: Iterable[Path], options: Mapping[str, object])
     for pack in store.packs.values():
         paths.add(pack.path)
     libraries = [sys.version, *(f"{name} {version(name)}" for name in DRAWING_LIBRARIES)]
-    about = {name: str(value) for name, value in options.items()}
-    return cache.key_digest([libraries, about, _digests(paths)])
+    return cache.key_digest([libraries, [*map(str, options)], _digests(paths)])
 
 
 def outputs(results: Path, figures: Path) -> dict[str, str]:

@@ -87,16 +87,12 @@ def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
 
 
 def difference(published, anew) -> float:
-    """The largest |difference| over the scores that two runs' frames share, in points: by
-    checkpoint, task and metric, along a curve by step, too. A score that is no number on one side
-    alone is infinitely far."""
-    both = []
-    for rows in (published, anew):
-        is_curve = rows["checkpoint"] == "curve"
-        both.append(rows.assign(step=rows["step"].where(is_curve, 0)))
-    pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric", "step"])
+    """The largest |difference| over the scores that two runs' frames share, in points, by
+    checkpoint, task and metric; curves do not count. A score that is no number on one side alone is
+    infinitely far."""
+    both = [rows[rows["checkpoint"] != "curve"] for rows in (published, anew)]
+    pairs = both[0].merge(both[1], on=["checkpoint", "task", "metric"])
     pairs = pairs[pairs["metric"].str.startswith(("spearman_", "accuracy_"))]
     gaps = (pairs["value_x"] - pairs["value_y"]).abs().fillna(float("inf"))
-    if not len(gaps):
-        return 0.0
-    return float(gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)].max())
+    gaps = gaps[pairs[["value_x", "value_y"]].notna().any(axis=1)]
+    return float(gaps.max()) if len(gaps) else 0.0
