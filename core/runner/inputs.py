@@ -21,7 +21,6 @@ from core.study import variants
 from core.study.setup import Setup
 from core.study.study import ENCODERS, Study
 
-POSITIVE = 4  # alignment is of the pairs above it
 # modes that train nothing, and so fetch nothing
 LOOKING = ("plan", "list", "regenerate-figures")
 
@@ -179,11 +178,6 @@ def _announced(found: Sources) -> Sources:
     if found.own_text or (corpus is not None and corpus.name not in finding.CORPUS_NAMES):
         say(f"Training text {found.corpus_name}: {found.corpus_rows} sentences.")
     pairs = {name: read_pairs(path) for name, path in found.pairs}
-    if DEV in pairs and not any(score > POSITIVE for *_, score in pairs[DEV]):
-        say(
-            f"No pair of the development set has a score above {POSITIVE:g} of 5, so runs have no "
-            "alignment."
-        )
     selected_on = {frozenset(pair[:2]) for pair in pairs.get(DEV, ())}
     for name, path in found.pairs:
         line = f"{len(pairs[name])} pairs of {path}"

@@ -36,8 +36,7 @@ def position(message: Message, bar: bool) -> str:
 
 class Display:
     """One line for each run that ends; on a terminal live lines for running runs, elsewhere a
-    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once; `after` are
-    the seconds that follow the last run. `hear` and `note` are called from several threads."""
+    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and `note` are called from several threads."""
 
     def __init__(
         self,
@@ -46,7 +45,6 @@ class Display:
         jobs: int,
         out: TextIO | None = None,
         heartbeat: float = HEARTBEAT,
-        after: float = 0.0,
     ):
         from rich.console import Console
         from rich.live import Live
@@ -58,7 +56,6 @@ class Display:
         self._jobs = jobs
         self._ended = 0
         self._waited = False
-        self._after = after
         self._trained: list[tuple[float, float]] = []  # estimated and real seconds of finished runs
         self._heartbeat = heartbeat
         self._spoke = time.monotonic()
@@ -141,8 +138,7 @@ class Display:
                 # a run without training has no step
                 trained = (message.step or 0) / (message.total or 1)
             parts.append(longer * self._estimates[run] * (1 - share * trained))
-        runs = max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
-        return runs + self._after
+        return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
 
     def _longer(self) -> float:
         """How many times as long as estimated runs take: finished runs, and running ones by their

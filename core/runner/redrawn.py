@@ -15,7 +15,7 @@ from core.config.scale import SCALES
 from core.errors import UserError
 from core.runner.devices import cache_folder
 from core.store import cache, code
-from core.store.files import below
+from core.store.files import files_below
 from core.store.store import Store
 
 DRAWING_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "jinja2", "tabulate")
@@ -26,7 +26,7 @@ def inputs(store: Store, folders: Iterable[Path], options: Iterable[object]) -> 
     """The digest of all that a redraw is made from: code, studies, runs, libraries, options. Empty
     if a file of code has changed since this process began: another may have been loaded."""
     project = code.CORE.parent
-    paths = {path for folder in (code.CORE, *folders) for path in below(folder)}
+    paths = {path for folder in (code.CORE, *folders) for path in files_below(folder)}
     if any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths):
         return ""
     paths |= {project / "README.md", *(project / "docs").glob("*.md")}  # the page links to them

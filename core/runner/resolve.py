@@ -111,11 +111,8 @@ class Resolving:
 
     def tell_shortest(self, prospects: Sequence[Prospect]) -> None:
         """Print that no set of runs fits into the time left."""
-        walls = []
-        for prospect in prospects:
-            runs = [self.planned[run] for run in prospect.runs]
-            walls.append(self.expected.wall(runs))
-        shortest = min(walls)
+        runs = ([self.planned[run] for run in prospect.runs] for prospect in prospects)
+        shortest = min(map(self.expected.wall, runs))
         left = max(0.0, self.ends - time.monotonic())
         print(
             f"The shortest step left takes {spoken(shortest)}; {spoken(left)} of the budget are "

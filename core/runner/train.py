@@ -33,9 +33,6 @@ from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.setup import Setup, check_device
 
-# Seconds on a core: the report's libraries, and a study's tables and figures.
-DRAWING = 2.0
-DRAWING_STUDY = 1.5
 GPU_PATIENCE = 120.0  # seconds that a GPU has to answer
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
 NOT_TRAINED = "Nothing is trained; correct that, or give --no-trial to train in spite of it."
@@ -133,10 +130,8 @@ class RunTrainer:
             if first:
                 self.store.note_first(self.setup.scale.name, first.values())
             self.store.sweep_checkpoints()
-            studies = {cell.partition(" ")[0] for run in plan.runs for cell in run.cells}
-            drawing = DRAWING + DRAWING_STUDY * len(studies)
             seconds = self.expected().seconds
-            shown = Display(plan.missing, seconds, scheduler.jobs, after=drawing)
+            shown = Display(plan.missing, seconds, scheduler.jobs)
             with shown.live:
                 endings = self.train_runs(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))

@@ -85,7 +85,7 @@ def sweep(path: Path) -> None:
     _remove(*path.parent.glob(_hidden(path, "*")))
 
 
-def below(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path) -> Iterator[Path]:
     """Every file under a folder, also behind links, but for hidden files and bytecode."""
     seen = set()
     for place, folders, names in os.walk(folder, followlinks=True):
