@@ -3,6 +3,7 @@ runs."""
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -34,12 +35,13 @@ STUDY = studies.find("table6b")
 SOURCES = demo_sources()
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def made_home(tmp_path_factory):
     """A checkout with the runs of a table: the first seed published, the second one's own."""
-    results = tmp_path / "results"
+    folder = tmp_path_factory.mktemp("home")
+    results = folder / "results"
     for cell in STUDY.cells:
-        for seed, store in enumerate((Store(tmp_path / "theirs", None), Store(results, None))):
+        for seed, store in enumerate((Store(folder / "theirs", None), Store(results, None))):
             store.prepare()
             config = cell_run(STUDY, cell, profile="paper", scale=DEMO, sources=SOURCES, seed=seed)
             made = made_result(config)
@@ -49,10 +51,17 @@ def home(tmp_path, monkeypatch):
                 config,
                 replace(made, rows=(*made.rows, *dev, Row("curve", "train", "loss", 2, 1.5))),
             )
-    theirs = Store(tmp_path / "theirs", None)
+    theirs = Store(folder / "theirs", None)
     publish.pack(theirs, theirs.runs(), results / "published")
-    monkeypatch.setattr(api, "HOME", tmp_path)
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def home(made_home, tmp_path, monkeypatch):
+    """A copy of it, as this checkout."""
+    shutil.copytree(made_home, tmp_path / "home")
+    monkeypatch.setattr(api, "HOME", tmp_path / "home")
+    return tmp_path / "home"
 
 
 def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
 from places import ROOT
@@ -126,6 +127,7 @@ def test_where_nothing_published_is_started_everything_stays(desk: Desk):
     assert table.read_text() == "x"
 
 
+@pytest.mark.long
 def test_a_profile_with_the_runs_of_another_is_drawn_once_and_says_so(tmp_path):
     """ESimCSE's Table 11 has the same runs under both; its Table 1 has rows of MoCoSE's, too."""
     store = Store(tmp_path / "none", ROOT / "results" / "published")

@@ -4,7 +4,6 @@ kills and in company."""
 import math
 import random
 import re
-import shutil
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
@@ -27,7 +26,6 @@ from core.runner import resolve as resolving
 from core.runner.estimate import Expectation
 from core.runner.plan import cost
 from core.runner.run_sets import Prospect, best_set
-from core.store.store import Store
 from core.study import grid
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
@@ -97,24 +95,6 @@ def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     # d is better than b: of another study
     assert {"K3", "K4", "L1"} == set(re.findall(r"[KL]\d", first))
     assert "5 claims are undecided; more runs may settle 5." in plan
-
-
-def test_published_runs_count_only_if_told_so_and_publishing_takes_every_seed(alone, tmp_path):
-    desk = Desk(tmp_path)
-    shutil.copytree(alone[0].folder / "home", desk.folder / "home", dirs_exist_ok=True)
-    shutil.copy(alone[0].cache / "commit", desk.cache)
-    gone = [run for run in desk.store.runs() if desk.store.load(run).config.seed.model >= 58]
-    for identity in gone:
-        (desk.results / "runs" / f"{identity}.parquet").unlink()
-    done = resolve(desk, "mocose-one", *RESOLVE)
-    assert resolve(desk, "publish", "mocose-one").returncode == 0
-    assert done.returncode == 0 and sorted(desk.started()) == sorted(gone) and len(gone) == 4
-    published = Store(tmp_path / "none", desk.results / "published").runs()
-    assert published == desk.store.runs() == alone[0].store.runs()
-    shutil.rmtree(desk.results / "runs")
-    counted = resolve(desk, *BOTH, "--resolve", "--budget", "30s", "--use-published")
-    assert counted.returncode == 0 and "4 of 5 claims settled" in counted.stdout
-    assert len(desk.started()) == len(gone)
 
 
 # On a store in memory: what each claim is given next.
