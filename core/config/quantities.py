@@ -36,10 +36,9 @@ SINGULAR_VALUE = Unit("singular value")
 
 class Sum(NamedTuple):
     """A sum of other numbers of the run: sign, quantity and checkpoint of each part ("": the
-    metric's own). `in_z`: of Fisher's z of correlations x 100."""
+    metric's own)."""
 
     parts: tuple[tuple[int, str, str], ...]
-    in_z: bool = False
 
 
 class Curve(NamedTuple):
@@ -98,7 +97,6 @@ def _late_range(scores: Mapping[int, float]) -> float:
 
 
 EXCESS = "like_length_excess"
-GAP_PARTS = ((1, "spearman_gap_le3", ""), (-1, "spearman_gap_gt3", ""))
 _ROWS = (
     # in the run's own aggregation (sts.aggregate), and in each
     Quantity("spearman", SCORE, 0.0, "sets"),
@@ -112,13 +110,7 @@ _ROWS = (
         "length_gap",
         GAP,
         tasks="some sets",
-        derived=Sum(GAP_PARTS),
-    ),
-    Quantity(
-        "length_gap_z",
-        Unit("difference of Fisher's z"),
-        tasks="some sets",
-        derived=Sum(GAP_PARTS, in_z=True),
+        derived=Sum(((1, "spearman_gap_le3", ""), (-1, "spearman_gap_gt3", ""))),
     ),
     # how much higher pairs of like length are rated, and how much training adds to it
     Quantity(EXCESS, EXCESS_UNIT, tasks="some sets"),

@@ -80,7 +80,7 @@ class Metric(Typed):
 
     `task`: avg (mean of the test sets), dev, a test set, avg_transfer, train, …; `quantity`:
     `spearman` (in the run's own aggregation), another metric, or one derived from several. `title`
-    heads it.
+    heads it. `in_z`: of Fisher's z of the correlations that are read.
     """
 
     task: str
@@ -89,6 +89,7 @@ class Metric(Typed):
         str, "read", Bound("a quantity of core/config/quantities.py", known_quantity)
     ] = "spearman"
     checkpoint: Annotated[str, "of which checkpoint", one_of(CHECKPOINTS)] = "selected"
+    in_z: bool = False
 
 
 def unit(metric: Metric) -> str:

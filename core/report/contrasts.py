@@ -4,7 +4,6 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -28,7 +27,7 @@ class Reading(NamedTuple):
     cells: tuple[CellResult, ...]
     weights: np.ndarray
     values: np.ndarray
-    z: np.ndarray | None = None  # of an interaction: the same in Fisher's z
+    z: list[list[float]] | None = None  # of an interaction: the same in Fisher's z
 
     @property
     def seeds(self) -> int:
@@ -59,7 +58,8 @@ class Reading(NamedTuple):
         """Whether an interaction has another sign in Fisher's z than in points."""
         if self.z is None or not self.seeds:
             return False
-        return bool(self.weights @ self.values.mean(-1) * (self.weights @ self.z.mean(-1)) < 0)
+        points, z = (self.weights @ np.mean(values, -1) for values in (self.values, self.z))
+        return bool(points * z < 0)
 
     @property
     def estimate(self) -> Estimate:
@@ -112,7 +112,7 @@ def readings(
         cells = [by_metric[None][labels] for labels in weights]
         metric = contrast.metric
         if metric is not None and metric not in by_metric:
-            by_metric[metric] = {cell.cell.labels: cell for cell in in_metric(result, metric)}
+            by_metric[metric] = in_metric(result, metric)
         by_seed = [by_metric[metric][labels].by_seed for labels in weights]
         if metric is not None and metric.checkpoint == "time":
             devices: dict[int, set[object]] = {}
@@ -129,11 +129,8 @@ def readings(
         values = np.array([list(map(numbers.__getitem__, range(seeds))) for numbers in by_seed])
         z = None
         if contrast.of == "interaction":
-            z = np.arctanh(values / 100)
-            if metric is not None and metric.quantity == "length_gap":
-                of_sets = replace(metric, quantity="length_gap_z")
-                gaps = {cell.cell.labels: cell.by_seed for cell in in_metric(result, of_sets)}
-                z = np.array([[gaps[labels][seed] for seed in range(seeds)] for labels in weights])
+            in_z = in_metric(result, metric, in_z=True)
+            z = [[in_z[labels].by_seed[seed] for seed in range(seeds)] for labels in weights]
         shares = np.array(list(weights.values()))
         by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values, z)
     return by_contrast

@@ -125,11 +125,10 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
         finite = [number for number in numbers if np.isfinite(number)]
         return sum(finite) / len(finite) if finite else np.nan
     match about.derived:
-        case Sum(parts, in_z):
+        case Sum(parts):
             total = 0.0
             for sign, part, checkpoint in parts:
-                number = read(quantity=part, checkpoint=checkpoint or metric.checkpoint)
-                total += sign * (np.arctanh(number / 100) if in_z else number)
+                total += sign * read(quantity=part, checkpoint=checkpoint or metric.checkpoint)
             return total
         case Curve(of):
             scores = rows.curve(aggregate).to_dict()
@@ -148,7 +147,8 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
             index = int(metric.quantity.rpartition("_")[2])
             place = min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))
             return values[place] / values[0] if share else values[place]
-    return _stored_number(rows, metric, aggregate, scale)
+    number = _stored_number(rows, metric, aggregate, scale)
+    return np.arctanh(number / 100) if metric.in_z else number
 
 
 def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from core.config.scale import Scale
 from core.errors import UserError
 from core.report.quantities import Rows, counted, value, worst_of
-from core.report.statistics import Estimate, over_seeds
+from core.report.statistics import Estimate, Labels, over_seeds
 from core.study.grid import Grid, GridCell, resolve
 from core.study.reason import Reason
 from core.study.setup import Setup
@@ -218,16 +218,20 @@ def _counting(
     return counting
 
 
-def in_metric(result: StudyResult, metric: Metric) -> list[CellResult]:
-    """The cells of a study as if this metric were theirs."""
+def in_metric(
+    result: StudyResult, metric: Metric | None, in_z: bool = False
+) -> dict[Labels, CellResult]:
+    """The cells of a study, by their labels, as if this metric were theirs, or as they are (None);
+    in Fisher's z, or not."""
     cells = []
     for cell in result.cells:
         runs = []
+        read = replace(metric or cell.metric, in_z=in_z)
         for run in cell.runs:
-            number = run.read(metric, result.aggregate, result.setup.scale)
+            number = run.read(read, result.aggregate, result.setup.scale)
             runs.append(replace(run, value=number))
-        cells.append(replace(cell, place=replace(cell.place, metric=metric), runs=tuple(runs)))
-    return _counting(cells, worst_values(cells))
+        cells.append(replace(cell, place=replace(cell.place, metric=read), runs=tuple(runs)))
+    return {cell.cell.labels: cell for cell in _counting(cells, worst_values(cells))}
 
 
 def _cells(grid: Grid, store, loaded: Loaded) -> list[CellResult]:

@@ -23,7 +23,9 @@ from core.study.claim import (
     differ,
     gains,
     greater,
+    interaction,
     some_of,
+    weighted,
 )
 from core.study.study import Metric
 
@@ -56,6 +58,22 @@ def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
         tuple(test.confidence_interval(1 - 2 * alpha_at(5, 2)))
     )
     assert verdict.weakest.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
+
+
+def test_an_interaction_counts_only_with_one_sign_in_points_and_in_fishers_z():
+    """95 to 90 are fewer points and more of z than 40 to 34."""
+    steps = weighted([A, B, C, D], [1, -1, -1, 1])
+    both = {"a": 95.0, "b": 90.0, "c": 40.0}
+    for d, depends in ((34.0, True), (37.0, False)):
+        values = {name: around(level, 5) for name, level in {**both, "d": d}.items()}
+        plain, same_sign = verdicts(steps, interaction(steps), **values)
+        (reading,) = same_sign.readings.values()
+        z = [np.arctanh(np.array(values[name]) / 100).mean() for name in "abcd"]
+        assert np.mean(reading.z, -1) == pytest.approx(z)
+        assert (z[0] - z[1] - z[2] + z[3] > 0) and reading.depends_on_unit is depends
+        assert plain.outcome == ("contradicted" if depends else "supported")
+        assert same_sign.outcome == ("undecided" if depends else plain.outcome)
+        assert bool(same_sign.reason) is depends and not (depends and same_sign.points)
 
 
 PREDICATES = (
