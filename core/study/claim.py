@@ -122,6 +122,10 @@ class Claim(Typed):
     read_to: float = 0.0
     untrained: Predicate | None = None
 
+    def check(self) -> None:
+        if not self.text.strip():
+            raise UserError(f"Claim {self.key} says nothing; write its text.")
+
     def contrasts(self) -> tuple[Contrast, ...]:
         """The contrasts of its predicate, then those on the untrained encoder."""
         if self.untrained is None:
@@ -226,6 +230,8 @@ def _both_ways(cells: Iterable[Labels | str], by: float) -> list[Contrast]:
 
 def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
+    if margin <= 0:
+        raise UserError(f"No cells lie within {margin:g} of each other; give a margin above 0.")
     contrasts = _both_ways(cells, -margin)
     return all_of(*contrasts, pairs=len(contrasts) // 2)
 

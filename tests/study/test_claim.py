@@ -52,7 +52,7 @@ CELLS = (
 def test_a_comparison_that_says_nothing_is_refused(predicate, stated, read, sound):
     """Cells a and b are one run; `read` is what the cells read of it, by name."""
     cells = tuple(replace(cell, **read.get(cell.labels[0], {})) for cell in CELLS)
-    claim = Claim(key="K", text="", predicate=predicate, **stated)
+    claim = Claim(key="K", text="A claim.", predicate=predicate, **stated)
     axes = (Axis(name="size", title="Size", labels=("a", "b", "c")),)
     one = small(axes=axes, cells=cells, claims=(claim,), reference=None)
     if sound:
@@ -105,3 +105,10 @@ def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer(
             return sum(term.weight for term in contrast.terms) * share > contrast.above
 
         assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen
+
+
+def test_a_claim_without_a_text_and_a_range_of_no_width_are_refused():
+    with pytest.raises(UserError, match="Claim K"):
+        Claim(key="K", text=" ", predicate=greater(A, B))
+    with pytest.raises(UserError, match="above 0"):
+        within([A, B], -1.0)
