@@ -26,7 +26,7 @@ RATES = tuple(
 
 
 def claims(*keys, of=("a", "b")):
-    return tuple(Claim(key=key, text="", predicate=greater(of[:1], of[1:])) for key in keys)
+    return tuple(Claim(key=key, text="A claim.", predicate=greater(of[:1], of[1:])) for key in keys)
 
 
 def cell(**stated):
