@@ -43,8 +43,10 @@ MORE = {
     # imported only when a rewritten text is missing
     "core/encoder/tokens.py": ("core.rewriting",),
 }
-# none imports torch
+# none imports torch, but for two functions that try a GPU
 BESIDE_TORCH = {
+    "core/runner/worker.py": {"torch"},
+    "core/runner/evaluate.py": {"torch"},
     "core/data/encoders.py": {"safetensors", "tokenizers"},
     "core/data/own_data.py": {"datasets"},
 }
