@@ -13,7 +13,7 @@ from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
-from core.errors import WEEKS, UserError, are, counted, say, spoken
+from core.errors import WEEKS, UserError, counted, say, spoken
 from core.runner import inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
@@ -212,13 +212,6 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     passed = True
     if training.options.trial:
         passed = _trials_pass(training, plan, grids)
-    if len(plan.missing) < len(plan.runs):
-        from core.report.results import gather
-
-        for grid in grids:
-            number = gather(grid, store).count("no number")
-            if number:
-                say(f"{grid.study.name}: {are(number, 'stored run')} without a number for a cell.")
     if setup.scale.name == PAPER.name:
         from core.report import prospects
 

@@ -89,12 +89,13 @@ def files_below(folder: Path) -> Iterator[Path]:
     """Every file under a folder, also behind links, but for hidden files and bytecode."""
     seen = set()
     for place, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        if real in seen or Path(place).name == "__pycache__":
+        if os.path.realpath(place) in seen:  # a loop of links
             folders.clear()
             continue
-        seen.add(real)
-        yield from (Path(place, name) for name in names if not name.startswith("."))
+        seen.add(os.path.realpath(place))
+        for name in names:
+            if not name.startswith(".") and not name.endswith(".pyc"):
+                yield Path(place, name)
 
 
 def trouble(path: Path | str, error: OSError) -> str:
