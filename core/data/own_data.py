@@ -258,13 +258,13 @@ def read_pairs(path: Path) -> list[Pair]:
         if number == 1 and len(fields) == 3 and _SCORE_TITLE.fullmatch(fields[2]):
             del rows[0]
     pairs = list(parsed_rows(f"{path}, line", rows, _pair))
-    hint = "so nothing can be ranked; give more pairs"
-    if len({score for _, _, score in pairs}) < 2:
-        raise UserError(f"{path} has {len(pairs)} pairs and no two different scores, {hint}.")
-    different = {frozenset((a, b)) for a, b, _ in pairs if a != b}
-    equal = any(a == b for a, b, _ in pairs)  # all of these have the cosine 1
-    if len(different) + equal < 2:
-        raise UserError(f"{path} has one cosine for all of its pairs under any encoder, {hint}.")
+    # a sentence beside itself has the cosine 1, whichever it is
+    cosines = {frozenset((a, b)) if a != b else None for a, b, _ in pairs}
+    if len({score for *_, score in pairs}) < 2 or len(cosines) < 2:
+        raise UserError(
+            f"{path} has {len(pairs)} pairs that cannot be ranked, of one score or one cosine; give "
+            "more pairs."
+        )
     return pairs
 
 

@@ -235,15 +235,12 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
 def other_data(sources: Sources, first: Mapping[str, str]) -> str:
     """The encoder, text and sets whose digests differ from those of the first run (`Store.first`),
     by name and content; or ""."""
-    names = {
-        "encoder": sources.encoder.name,
-        "text": sources.corpus_name,
-        "sets": sources.evaluation_name,
-    }
+    names = sources.encoder.name, sources.corpus_name, sources.evaluation_name
+    own = digests(sources)
     other = []
-    for (part, name), (key, digest) in zip(names.items(), digests(sources).items(), strict=True):
-        if digest != first[key]:
-            other.append(_labelled(part, name, digest))
+    for part, name, key in zip(("encoder", "text", "sets"), names, FIRST_DIGESTS, strict=True):
+        if own[key] != first[key]:
+            other.append(_labelled(part, name, own[key]))
     return ",".join(other)
 
 

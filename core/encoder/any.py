@@ -126,12 +126,9 @@ class AnyStack(nn.Module):
         """The model's output of a padded batch, in which padding is zero."""
         x = x.to(next(self.model.parameters()).dtype)
         batch, width = packed.mask.shape
-        if packed.bias is None:
-            grid = x.new_zeros(batch * width, x.shape[1])
-            grid = grid.index_copy(0, packed.row * width + packed.slot, x)
-        else:
-            grid = torch.where(packed.mask.flatten().unsqueeze(1), x, 0.0)
-        grid = grid.view(batch, width, -1)
+        grid = x.new_zeros(batch * width, x.shape[1])
+        grid = grid.index_copy(0, packed.row * width + packed.slot, x).view(batch, width, -1)
+        grid = torch.where(packed.mask.unsqueeze(2), grid, 0.0)
         mask = packed.mask.to(torch.int64)
         return self.model(inputs_embeds=grid, attention_mask=mask, return_dict=True, **settings)
 

@@ -30,10 +30,13 @@ class Blank(NamedTuple):
     replaced: list[str]
 
     def filled(self, words: Sequence[str]) -> str:
-        """The sentence with these words at its masks."""
+        """The sentence with these words at its first masks; at the others what stood there."""
         text = self.parts[0]
-        for word, part in zip(words, self.parts[1:], strict=True):
-            text += word + part
+        for i, word in enumerate(self.replaced):
+            if i < len(words):
+                # what is inserted needs a blank behind it
+                word = words[i] if word else f"{words[i]} "
+            text += word + self.parts[i + 1]
         return text
 
 
@@ -64,7 +67,7 @@ def proposed(model: Any, tokenizer, texts: Sequence[str], text: TextView, seed: 
             continue
         words = fill(model, tokenizer, [blanks[i] for i in wanted], choice, noise)
         for i, drawn in zip(wanted, words, strict=True):
-            result[i] = _completed(blanks[i], drawn)
+            result[i] = blanks[i].filled(drawn)
     return result
 
 
@@ -93,13 +96,7 @@ def fill(
     model: nn.Module, tokenizer, blanks: Sequence[Blank], choice: Choice, noise: torch.Generator
 ) -> list[list[str]]:
     """The words drawn for each sentence's masks, fewer than masks where the sentence was cut."""
-    masked = []
-    for blank in blanks:
-        masks = []
-        for word in blank.replaced:
-            # what is inserted needs a blank behind it
-            masks.append(tokenizer.mask_token if word else f"{tokenizer.mask_token} ")
-        masked.append(blank.filled(masks))
+    masked = [blank.filled([tokenizer.mask_token] * len(blank.replaced)) for blank in blanks]
     limit = min(tokenizer.model_max_length, _masked_positions(model))
     encoded = tokenizer(
         masked, truncation=True, max_length=limit, padding=True, return_tensors="pt"
@@ -145,14 +142,6 @@ class Choice:
         gumbel = -torch.rand(best.shape, generator=noise).clamp(min=1e-20).log().neg().log()
         chosen = (best + gumbel.to(best.device)).argmax(1, keepdim=True)
         return [self.words[i] for i in pieces.gather(1, chosen).squeeze(1).tolist()]
-
-
-def _completed(blank: Blank, words: Sequence[str]) -> str:
-    kept = blank.replaced[len(words) :]
-    inserted = []
-    for word, old in zip(words, blank.replaced, strict=False):
-        inserted.append(word if old else f"{word} ")
-    return blank.filled([*inserted, *kept])
 
 
 def _masked_positions(model: Any) -> int:
