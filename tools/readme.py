@@ -23,7 +23,8 @@ from core.runner.estimate import SIZES, gpu_seconds
 from core.store.files import write_changed
 
 PAGE_LINK = "results/published/index.html"  # whose anchors are the claims' keys
-TEXTS = ("points", "within_margin", "right", "different")  # columns that may be empty
+# columns that may be empty
+TEXTS = ("points", "within_margin", "right", "different", "rule_changed", "along")
 RESULTS = re.compile(r"<!-- results (.*?) -->\n.*?<!-- end -->", re.DOTALL)
 METHODS = ("simcse", "esimcse", "mocose")
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
@@ -84,11 +85,12 @@ def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
+    marks = f"{' ⚑' if row.rule_changed else ''}{' ↯' if row.along else ''}"
     claim = f"[{row.claim}]({PAGE_LINK}#{slug(row.claim)}) {row.text}"
     if not lists(comparisons):
         numbers = _readme_numbers(next(comparisons.itertuples()))
-        return [f"| {claim} | {numbers} | {verdict}{seeds} |"]
-    lines = [f"| {claim} | | | {verdict}{seeds} |"]
+        return [f"| {claim} | {numbers} | {verdict}{seeds}{marks} |"]
+    lines = [f"| {claim} | | | {verdict}{seeds}{marks} |"]
     for comparison in comparisons.itertuples():
         words = md(comparison_words(comparison))
         lines.append(f"| · {words} | {_readme_numbers(comparison)} | {comparison.points} |")
