@@ -83,6 +83,9 @@ class RunTrainer:
     def launcher(self) -> Launcher:
         """What trains on this machine; its warm process stays until `close`."""
         say("Starting the training process; the first time this takes up to a minute.")
+        shared = devices.MPS_RUNS.get(self.setup.scale.name)
+        if self.here.gpus and shared and not self.here.mps:
+            say(f"With `nvidia-cuda-mps-control -d` up to {shared} runs share a GPU.")
         return Launcher(self.order(), self.here)
 
     @functools.cached_property
@@ -117,8 +120,9 @@ class RunTrainer:
         self.check(plan)
         stop = Stop()
         with stopping(stop):
+            if self.here.gpus and "launcher" not in vars(self):
+                self.check_gpu(stop)
             scheduler = self.cluster if self.options.cluster else self.launcher
-            self.check_gpu(stop)
             if self.options.trial is not False:
                 configs = [planned.config for planned in plan.missing]
                 faults, _ = self.tried(configs, stop, anew=bool(self.options.trial))
@@ -228,17 +232,12 @@ class RunTrainer:
 
     def check_gpu(self, stop: Stop) -> None:
         """Raise UserError if runs here take a GPU that torch cannot use, or that is silent."""
-        if self.here.device == "cpu":
-            return
         report, _ = self.launcher.call(use_gpu, stop, patience=GPU_PATIENCE)
         if report.ended != 0 and not stop.asked:
             cause = f"no answer within {GPU_PATIENCE:.0f} s"
             if report.ended is not None:
                 cause = diagnosis(report)[:200]
             raise UserError(f"{NO_GPU} ({cause}); {MEND_GPU}.")
-        shared = devices.MPS_RUNS.get(self.setup.scale.name)
-        if shared and not self.here.mps:
-            say(f"With `nvidia-cuda-mps-control -d` up to {shared} runs share a GPU.")
 
     def execution(self) -> Execution:
         """Where and with what runs are executed, but for device and threads. Nothing of it is part
@@ -255,7 +254,7 @@ class RunTrainer:
 
     def close(self) -> None:
         """Let the warm process and the cluster go."""
-        for name in self.__dict__.keys() & {"launcher", "cluster"}:
+        for name in vars(self).keys() & {"launcher", "cluster"}:
             getattr(self, name).close()
 
     def check(self, plan: Plan) -> None:

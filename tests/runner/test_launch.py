@@ -20,6 +20,7 @@ from core.runner.launch import Launcher, Stop, tail
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, RunOrder, failure, train_run
 from core.store import locks
+from tests.support.fake_jobs import silent
 
 FAKE = "tests.support.fake_jobs:run"
 
@@ -194,3 +195,10 @@ def test_memory_that_runs_short_is_named_whoever_says_it():
         failure(RuntimeError("CUDA error: device-side assert"))
         == "RuntimeError: CUDA error: device-side assert"
     )
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_its_child_killed(desk, launcher):
+    heard = []
+    report, seconds = launcher.call(silent, Stop(), heard.append, patience=0.5)
+    assert report.ended is None and 0.5 < seconds < 10
+    until(lambda: not os.path.exists(f"/proc/{report.pid}"))

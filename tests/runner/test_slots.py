@@ -8,6 +8,9 @@ import pytest
 from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import resources, slot_environment, visible_gpus
+from core.runner.launch import Stop
+from core.runner.train import GPU_PATIENCE, RunTrainer
+from core.runner.worker import Message, use_gpu
 from core.store import locks
 
 ONE = ("mocose-table3", "--seeds", "1", "--cell", "0.85", "--jobs", "1")  # a command with one run
@@ -171,3 +174,32 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
         os.close(descriptor)
     out, err = waiting.communicate(timeout=60)
     assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)
+
+
+class Card:
+    """A launcher whose child says this of the GPU."""
+
+    def __init__(self, report: Message):
+        self.report = report
+
+    def call(self, function, stop, patience):
+        assert function is use_gpu and patience == GPU_PATIENCE
+        return self.report, 0.0
+
+
+@pytest.mark.parametrize(
+    "report, words",
+    [
+        (Message(ended=1, cause="RuntimeError: driver too old"), "RuntimeError: driver too old"),
+        (Message(pid=1), "no answer within 120 s"),
+        (Message(ended=0), None),
+    ],
+)
+def test_a_gpu_that_torch_cannot_use_or_that_hangs_is_one_sentence(report, words):
+    training = RunTrainer(None, (), None, None, None, None)
+    training.__dict__["launcher"] = Card(report)
+    if words is None:
+        training.check_gpu(Stop())
+        return
+    with pytest.raises(UserError, match=f"lists \\({words}\\); install .* --device cpu"):
+        training.check_gpu(Stop())
