@@ -53,8 +53,7 @@ def encoder_over(model: Any, hidden_dropout: float, attention_dropout: float) ->
     encoder.train()
     if not float((ours - theirs).abs().max()) <= SAME_VECTOR * float(theirs.abs().max()):
         raise UserError(
-            f"A {kind} encoder has other vectors where word embeddings enter it, or drops something "
-            "else than tokens' numbers; give another encoder."
+            f"A {kind} encoder has other vectors here than in transformers; give another encoder."
         )
     if torch.equal(moved[0], ours[0]):
         raise UserError(

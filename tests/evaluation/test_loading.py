@@ -12,7 +12,7 @@ import tiny_checkpoint
 import torch
 from safetensors.torch import load_file, save_file
 from tiny_checkpoint import with_json
-from transformers import AutoConfig, AutoModelForMaskedLM
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
 from core.data import encoders
 from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, SHIPPED, encoder_digest, encoder_in
@@ -56,6 +56,12 @@ def fifo(folder: Path) -> None:
     os.mkfifo(folder / "model.safetensors")
 
 
+def added_tokens(folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens([f"x{i}" for i in range(9)])
+    tokenizer.save_pretrained(folder)
+
+
 def content(name: str, text: str):
     return lambda folder: (folder / name).write_text(text)
 
@@ -81,6 +87,10 @@ REFUSED = {
     # ml-explore/mlx-lm#1865: read as something else, in silence
     "whole numbers": weights(lambda name, weight: (name, (100 * weight).round().to(torch.int8))),
     "not finite": weights(not_finite),
+    # huggingface/transformers#12763: tokens without an embedding
+    "added tokens": added_tokens,
+    # huggingface/sentence-transformers#931: none of them is read, and vectors are of chance
+    "another model's names": weights(lambda name, weight: (f"albert.{name}", weight)),
     "torch.compile's names": weights(lambda name, weight: (f"_orig_mod.{name}", weight)),
     "a missing weight": weights(
         lambda n, w: None if n.endswith("1.output.dense.weight") else (n, w)
@@ -123,6 +133,10 @@ REFUSED = {
     ),
 }
 TAKEN = {
+    # huggingface/transformers#11809: the norms' older names
+    "gamma and beta": weights(
+        lambda n, w: (n.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"), w)
+    ),
     "a vocabulary in small letters": words_alone(),
     "stated capitals": lambda folder: (
         words_alone(more="Paris\n")(folder),
