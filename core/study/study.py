@@ -327,8 +327,8 @@ def in_one_line(text: str) -> str:
 
 def _in_lines(claim: Claim) -> Claim:
     """A claim with each of its texts in one line."""
-    texts = {name: in_one_line(getattr(claim, name)) for name in ("text", "quote", "note")}
-    return replace(claim, **texts)
+    text, quote, note = map(in_one_line, (claim.text, claim.quote, claim.note))
+    return replace(claim, text=text, quote=quote, note=note)
 
 
 def short(suffix: str) -> str:

@@ -59,9 +59,8 @@ UNIT = (
 )
 
 
-def far_lower(lengths: tuple[str, str]) -> Predicate:
+def far_lower(like: str, unlike: str) -> Predicate:
     """On every test set a model scores more than a point lower on pairs of unlike length."""
-    like, unlike = lengths
     return all_of(*(greater((like, task), (unlike, task), by=1.0) for task in TASKS))
 
 
@@ -127,8 +126,8 @@ STUDY = study(
         Claim(
             key="E1.2",
             text="On every test set SimCSE scores far lower on pairs of unlike length.",
-            predicate=far_lower(SHORT),
-            untrained=far_lower(OF_UNTRAINED),
+            predicate=far_lower(*SHORT),
+            untrained=far_lower(*OF_UNTRAINED),
             quote=FAR_EXCEEDS,
             place="Section 1",
             margin=None,

@@ -19,7 +19,7 @@ from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data.encoders import MINI_ENCODER_DIGEST
 from core.errors import UserError
-from core.report.comparability import against_bar, gain, trained
+from core.report.comparability import against_bar, gain, task_of, trained
 from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
 from core.report.run_lengths import initial_share, lag, length, too_few_steps, turnover
@@ -393,6 +393,29 @@ def test_other_words_of_every_reason_change_text_alone():
     }
     assert {"too short", "gain", "no baseline", "no score", "untrained shows it"} <= kinds
     assert {"untrained unmeasured", "no encoder"} <= kinds
+
+
+def test_a_claim_is_gated_by_the_score_that_it_reads():
+    """Cosines of the development set count as it; a claim on a test set needs their average."""
+    dev, cosine = (
+        Metric(task="dev", title="", quantity=name) for name in ("spearman", "mean_cosine")
+    )
+    sets = Metric(task="STS12", title="")
+    assert [task_of(of) for of in ([dev, cosine], [dev, sets], [sets])] == ["dev", "avg", "avg"]
+    far = {"mocose": {"avg": 60.0, "dev": 44.0}, "simcse": {"avg": 60.0, "dev": 60.0}}
+
+    def run(scores):
+        rows = [("selected", task, "spearman_all", 300, score) for task, score in scores.items()]
+        rows += [("untrained", task, "spearman_all", 0, 40.0) for task in scores]
+        table = as_table(
+            pd.DataFrame(rows, columns=["checkpoint", "task", "metric", "step", "value"])
+        )
+        return SimpleNamespace(status="ok", rows=Rows(table, {}))
+
+    gains = {
+        task: [gain([run(far[name])], task, False).mean for name in far] for task in ("avg", "dev")
+    }
+    assert gains == {"avg": [20.0, 20.0], "dev": [4.0, 20.0]}
 
 
 def test_a_gain_counts_from_the_method_s_own_vector_where_that_is_not_cls():
