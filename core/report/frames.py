@@ -167,8 +167,10 @@ def by_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
 
 def value_frame(result: Judged) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
-    rows = [{**names, "value": run.value} for _, _, run, names in _runs([result])]
-    return _frame(rows, "seed run_id status value", _axes(result)).astype({"value": float})
+    rows = []
+    for _, _, run, names in _runs([result]):
+        rows.append({**names, "run": run.run_id, "value": run.value})
+    return _frame(rows, "seed run status value", _axes(result)).astype({"value": float})
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
