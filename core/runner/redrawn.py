@@ -11,11 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import core
+from core.config import methods
 from core.config.scale import SCALES
 from core.errors import UserError
 from core.runner.devices import cache_folder
 from core.store import cache, code
-from core.store.files import files_below
 from core.store.store import Store
 
 DRAWING_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "jinja2", "tabulate")
@@ -26,7 +26,11 @@ def inputs(store: Store, folders: Iterable[Path], options: Iterable[object]) -> 
     """The digest of all that a redraw is made from: code, studies, runs, libraries, options. Empty
     if a file of code has changed since this process began: another may have been loaded."""
     project = code.CORE.parent
-    paths = {path for folder in (code.CORE, *folders) for path in files_below(folder)}
+    # folders of papers and methods may be links, which a search does not follow
+    places = [place for folder in folders for place in (folder, *folder.iterdir())]
+    paths = set[Path]()
+    for folder in (code.CORE, *map(methods.folder, methods.names()), *places):
+        paths |= {path for path in folder.rglob("[!.]*") if "__pycache__" not in path.parts}
     if any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths):
         return ""
     paths |= {project / "README.md", *(project / "docs").glob("*.md")}  # the page links to them

@@ -184,7 +184,7 @@ class RunTrainer:
         runs: Sequence[PlannedRun],
         endings: dict[str, Ending],
         number: int | None,
-        lost: str = "",
+        lost: str,
     ) -> list[str]:
         """What to print at the end: failures by cause, and the command that trains what is still
         missing. `number` is the signal that stopped the command; `lost` says why a cluster could

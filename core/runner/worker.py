@@ -87,7 +87,6 @@ class Message(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
-Job = Callable[[RunConfig, Execution, Callable[[dict], object]], Result]
 Report = Callable[[Message], bool]
 
 
@@ -211,8 +210,7 @@ def train_run(
     def progress(fields: dict) -> None:
         report(Message(**fields))
 
-    job: Job = named_function(order.job)
-    result = job(config, execution, progress)
+    result: Result = named_function(order.job)(config, execution, progress)
     report(Message(phase="save", step=config.train.steps, score=score(config, result)))
     store.check_there()
     provenance = {**order.provenance, **result.provenance}

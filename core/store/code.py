@@ -10,7 +10,6 @@ import subprocess
 from pathlib import Path
 
 from core.errors import UserError
-from core.store.files import files_below
 
 CORE = Path(__file__).resolve().parents[1]
 OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
@@ -21,7 +20,7 @@ def digest() -> str:
     """Digest of every Python file of `core` by name and content, 16 digits. Configurations hold
     digests of other files."""
     whole = hashlib.sha256()
-    for path in sorted(path for path in files_below(CORE) if path.suffix == ".py"):
+    for path in sorted(CORE.rglob("[!.]*.py")):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         whole.update(f"{content} {path.relative_to(CORE)}\n".encode())
     return whole.hexdigest()[:16]

@@ -85,19 +85,6 @@ def sweep(path: Path) -> None:
     _remove(*path.parent.glob(_hidden(path, "*")))
 
 
-def files_below(folder: Path) -> Iterator[Path]:
-    """Every file under a folder, also behind links, but for hidden files and bytecode."""
-    seen = set()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        if os.path.realpath(place) in seen:  # a loop of links
-            folders.clear()
-            continue
-        seen.add(os.path.realpath(place))
-        for name in names:
-            if not name.startswith(".") and not name.endswith(".pyc"):
-                yield Path(place, name)
-
-
 def trouble(path: Path | str, error: OSError) -> str:
     """The sentence for a file that could not be read or written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
