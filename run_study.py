@@ -146,6 +146,8 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
 
 def __getattr__(name: str) -> object:
     """What `core.api` has under this name, which is imported when it is needed."""
+    if name.startswith("__"):  # a library looks at every module
+        raise AttributeError(name)
     with own_packages_first():
         from core import api
 

@@ -16,7 +16,7 @@ from core.data.sources import Execution
 from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import Resources
-from core.runner.launch import Launcher, Stop, tail
+from core.runner.launch import Launcher, Stop, Worker, tail
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, RunOrder, failure, train_run
 from core.store import locks
@@ -156,6 +156,15 @@ def test_a_dead_worker_costs_no_run_that_has_begun_and_is_started_again(desk):
 def test_a_job_that_cannot_be_imported_is_one_sentence(desk):
     with pytest.raises(UserError, match="could not be started .*no_such_module"):
         begin(desk, "tests.support.no_such_module:run").worker(Stop())
+
+
+def test_a_training_process_that_is_killed_is_not_answered_by_an_installation(desk):
+    worker = Worker(["time"], 1)
+    worker.process.kill()
+    with pytest.raises(UserError, match="it was killed.*give the same command again") as refused:
+        worker.wait_ready(Stop())
+    assert "pip" not in str(refused.value)
+    worker.close()
 
 
 def test_who_asks_to_stop_need_not_wait_for_the_training_code(desk):

@@ -142,6 +142,15 @@ def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(
     assert pack(tmp_path).read_bytes() == content  # nothing is lost by trying
 
 
+def test_a_claim_in_readme_that_no_study_has_is_a_sentence_before_anything_is_packed(tmp_path):
+    file = tmp_path / "README.md"
+    file.write_text("<!-- results T3.1 -->\n<!-- end -->\n")
+    publish.check_readme(file, [STUDY])
+    file.write_text("<!-- results T3.1 E99.9 -->\n<!-- end -->\n")
+    with pytest.raises(UserError, match="lists claim E99.9, which no study has"):
+        publish.check_readme(file, [STUDY])
+
+
 PUBLISH = """
 import itertools, sys
 sys.path[:0] = sys.argv[1:3]

@@ -273,6 +273,12 @@ def test_a_folder_that_is_written_anew_keeps_the_files_of_others(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+def test_a_file_may_have_the_longest_legal_name(tmp_path):
+    path = tmp_path / ("é" * 127)  # of 254 bytes
+    files.write_whole(path, b"x")
+    assert [*tmp_path.iterdir()] == [path]
+
+
 def test_a_provenance_that_is_no_object_is_damage(tmp_path):
     store = Store(tmp_path, None)
     store.save(CONFIG, made_result(CONFIG))
