@@ -33,10 +33,7 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
         scale = f"{scale}, a made-up language"
     encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
     where = f"scale {scale} ({encoders}) · profile {profile}"
-    words = f"{study.paper_name} {study.title} · {where} · {counts} seeds"
-    if study.figure is not None and study.figure.note:
-        words += f" · {study.figure.note}"
-    return words
+    return f"{study.paper_name} {study.title} · {where} · {counts} seeds"
 
 
 def titled(axis: Axis, label: str) -> str:

@@ -90,7 +90,7 @@ class FigureSpec(Typed):
     own label; without it, that is the study's reference. `against` has, by label of the first axis,
     the label that it is compared with in the place of `base`.
     `curves` are the paper's own by label of the series: points of the share of the run (or of the
-    width). `note` is a sentence below the figure.
+    width).
     """
 
     kind: Literal["cells", "curve", "spectrum", "along"] = "cells"
@@ -98,7 +98,6 @@ class FigureSpec(Typed):
     series: str | None = None
     base: tuple[str | None, ...] | None = None
     against: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
 

@@ -19,13 +19,10 @@ STUDY = study(
     ),
     columns=Axis("components", "Components", PARTS),
     metric=AVERAGE,
-    figure=FigureSpec(
-        x="momentum",
-        series="components",
-        note="λ: the share of the slow encoder's weights that each step keeps",
-    ),
+    figure=FigureSpec(x="momentum", series="components"),
     reference=("0.995", "ESimCSE"),
     footnotes="""
+        - λ is the share of the slow encoder's weights that each step keeps.
         - The paper uses 0.995 and varies it in no table. The slow encoder then averages over about
           200 steps, with 0.9 over ten.
     """,
