@@ -52,23 +52,16 @@ class Catalogue:
         studies |= {study.name: study for study in self.studies}
         if name in studies:
             return studies[name]
-        for sentence in self.faults_of(name):
-            raise UserError(sentence)
-        unread = "".join(f" A file cannot be read: {other}" for other in self.faults.values())
-        hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        joint = f".{unread} Or" if unread else ";"
-        raise UserError(f"There is no study {name[:80]!r}{joint} {hint}")
-
-    def faults_of(self, name: str) -> list[str]:
-        """What is wrong with the study of that name, or with its paper."""
-        faults = []
-        for file, sentence in self.faults.items():
+        for file, sentence in self.faults.items():  # of that study, or of its paper
             folder = file.parent.name
             stem = file.stem.replace("_", "-")
             of_paper = stem == "--init--" and name.startswith(f"{folder}-")
             if of_paper or name in (folder, stem, f"{folder}-{stem}"):
-                faults.append(sentence)
-        return faults
+                raise UserError(sentence)
+        unread = "".join(f" A file cannot be read: {other}" for other in self.faults.values())
+        hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
+        joint = f".{unread} Or" if unread else ";"
+        raise UserError(f"There is no study {name[:80]!r}{joint} {hint}")
 
     def check(self, study: Study) -> None:
         """Refuse a study of which some cell makes no run. Raises UserError with the file and line,
@@ -101,11 +94,6 @@ def catalogue(*folders: Path) -> Catalogue:
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
                 study = _named(_stated(file, "STUDY", Study), paper, file)
-                if study.paper != paper.key:
-                    raise UserError(
-                        f"There is no paper {study.paper} in this folder; it holds studies of "
-                        f"{paper.key}."
-                    )
                 check_study(study)
                 keys = [f"key {claim.key}" for claim in study.claims]
                 taken |= _owned([f"name {study.name}", *keys], file, taken)
@@ -138,7 +126,8 @@ def _stated(file: Path, name: str, kind: type) -> Any:
 
 
 def _named(study: Study, paper: Paper, file: Path) -> Study:
-    """The study with the name, paper and title of its file's path where it states none."""
+    """The study with the paper of its folder, and the name and title of its file's path where it
+    states none."""
     stem = file.stem.replace("_", "-")
     kind = re.fullmatch("(table|figure)-?(.+)", stem)
     title = stem.replace("-", " ").capitalize()
@@ -147,7 +136,7 @@ def _named(study: Study, paper: Paper, file: Path) -> Study:
     return replace(
         study,
         name=study.name or f"{file.parent.name}-{stem}",
-        paper=study.paper or paper.key,
+        paper=paper.key,
         title=study.title or title,
     )
 

@@ -58,7 +58,6 @@ WRONG = (  # what is put in the place of what, the line that is named, and what 
     ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "kind is 'pie'"),
     ('task="avg"', 'task="STS17"', 9, "no task STS17"),
     ('title="Average"', 'title="Average", quantity="pearson"', 22, "quantity is pearson"),
-    ('paper="sketched"', 'paper="yours"', 9, "no paper yours"),
     ('method="mocose"', 'method="mococo"', 9, "no method mococo"),
     ('{"queue.size": int(size)}', '{}, {"tidy": {}}', 9, "no profile tidy"),
     ('("512",), ("256",)', '("512",), ("1024",)', 9, "which is no cell"),
