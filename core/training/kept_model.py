@@ -32,8 +32,10 @@ A sentence's vector is {vector} of the last layer; compare vectors by their cosi
 WARNING = (
     " The run scored disturbed sentences (D20, D21) and the folder does not, so its scores differ."
 )
-
-
+MODULES = [  # as sentence-transformers lists them
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+]
 VECTORS = {"cls": "[CLS]", "mean": "the mean of the tokens"}
 CLOSE = 1e-4  # of a vector's largest number: two ways of pooling that differ less are the same
 
@@ -48,7 +50,7 @@ def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
 
     # the files that sentence-transformers reads
     layout = {
-        "modules.json": [_module(0, "", "Transformer"), _module(1, "1_Pooling", "Pooling")],
+        "modules.json": MODULES,
         "1_Pooling/config.json": {
             "word_embedding_dimension": encoder.hidden,
             "pooling_mode_cls_token": pooling == "cls",
@@ -102,13 +104,3 @@ def scored_pooling(model: Contrastive, batch: Packed) -> str | None:
         if same and float((vectors - scored).abs().max()) <= CLOSE * float(vectors.abs().max()):
             return name
     return None
-
-
-def _module(index: int, path: str, kind: str) -> dict[str, object]:
-    """An entry of sentence-transformers' list of modules."""
-    return {
-        "idx": index,
-        "name": str(index),
-        "path": path,
-        "type": f"sentence_transformers.models.{kind}",
-    }

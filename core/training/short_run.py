@@ -73,8 +73,8 @@ class Material(NamedTuple):
 
     def batches(self, start: int = 0, stop: int = STEPS) -> Iterator[Batches]:
         """The arguments of `loss` for the steps after `start`, up to `stop`."""
-        made = training_batches(self.run.config, self.text, self.run.device, start)
-        return islice(made, stop - start)
+        run = self.run
+        return islice(training_batches(run.config, self.text, run.device, start), stop - start)
 
     def model(self, changes: Mapping[str, object] | None = None) -> Contrastive:
         """A new model, under a configuration with these changes. Raises UserError."""
@@ -115,8 +115,8 @@ class Material(NamedTuple):
     @torch.inference_mode()
     def vectors(self, model: Contrastive, part: slice = slice(SCORED), padding: int = 0) -> Tensor:
         """The scored vectors of a part of the sentences; the model is in its mode afterwards."""
-        count = len(self.text.table)
-        texts = [self.text.table[i] for i in range(count)[part]]
+        table = self.text.table
+        texts = [table[i] for i in range(len(table))[part]]
         batch = pack(texts, self.run.device)
         if padding:
             matrix = token_matrix(texts, max(map(len, texts)) + padding)

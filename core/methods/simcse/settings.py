@@ -45,8 +45,7 @@ class SimCSERun(RunConfig):
 
     method: Literal["simcse"] = "simcse"
 
-    def check(self):
-        check_two_views(self)
+    check = check_two_views
 
 
 SHARED: dict[str, Any] = {  # with ESimCSE

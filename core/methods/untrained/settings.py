@@ -20,8 +20,7 @@ class UntrainedRun(RunConfig):
 
     trains = False
 
-    def check(self):
-        check_two_views(self)
+    check = check_two_views
 
     def scaled(self, measure: Measure) -> dict[str, object]:
         return {"train.steps": 0}
