@@ -84,9 +84,13 @@ def test_rows_and_pairs_of_a_run(whole):
             assert 5 < values(whole, checkpoint, task, "accuracy_test")[0] <= 100
 
 
-def test_a_run_without_training_scores_the_encoder_that_every_run_starts_from(whole, execution):
+def test_a_run_without_training_scores_the_encoder_that_every_run_starts_from(
+    whole, execution, monkeypatch
+):
+    # every embedding counts as collapsed, which is a result
+    monkeypatch.setattr(scoring, "COLLAPSED_SPREAD", 2.0)
     untrained = run(small("untrained", "paper", train__steps=0), execution)
-    assert untrained.status == "ok" and not values(untrained, "curve", "train", "loss")
+    assert untrained.status == "collapsed" and not values(untrained, "curve", "train", "loss")
     for task in (*DEMO.tests, "avg", "dev"):
         score = values(whole, "untrained", task, "spearman_all")
         assert values(untrained, "selected", task, "spearman_all") == pytest.approx(score)
@@ -153,11 +157,9 @@ def test_the_other_methods_and_profiles_run(method, profile, execution):
         assert len(curve) == 2 and score == pytest.approx(max(curve), abs=1e-3)
 
 
-def test_text_views_are_trained_without_packages_that_their_rows_do_not_use(
+def test_a_rewritten_text_asks_for_no_package_that_its_row_does_not_use(
     execution, monkeypatch, tmp_path
 ):  # Table 5, D26
-    lines = [f"The dog saw {i} cats." for i in range(64)]
-    monkeypatch.setattr(tokens, "training_text", lambda data, path: lines * (data.rows // 64))
     monkeypatch.setattr(rewrite, "rewrite", lambda text, texts, *_: [f"{t} Yes." for t in texts])
     version = provenance.metadata.version
 
@@ -169,10 +171,15 @@ def test_text_views_are_trained_without_packages_that_their_rows_do_not_use(
     monkeypatch.setattr(provenance.metadata, "version", installed)
     view = TextView(kind="contextual_insert", model="encoder")
     config = small(text=view, fgsm__gradient="none", fgsm__epsilon=0.0)
-    apart = replace(execution, cache_dir=str(tmp_path))
-    target, both = (run(vary(config, change), apart) for change in ({}, {"text.view": "both"}))
-    assert values(target, "curve", "train", "loss") != values(both, "curve", "train", "loss")
-    assert target.provenance["rewritten_text"] == both.provenance["rewritten_text"]
+    monkeypatch.setattr(tokens, "training_text", lambda data, path: ["The dog."] * data.rows)
+    texts = []
+    for change in ({}, {"text.view": "both"}):
+        run_ = Run(vary(config, change), replace(execution, cache_dir=str(tmp_path)))
+        texts.append(job.training_text_of(run_, load_encoder(run_)[1]))
+    target, both = texts
+    recorded = provenance.provenance_before(run_, both.rewritten)
+    assert recorded["rewritten_text"] and np.array_equal(target.rewritten.ids, both.rewritten.ids)
+    assert not np.array_equal(target.table.ids, both.table.ids)
 
 
 def test_a_package_that_is_not_installed_is_missed_before_the_first_step(execution, monkeypatch):
@@ -191,13 +198,6 @@ def test_divergence_is_a_result(execution):
     assert result.status == "diverged" and not result.pairs
     assert len(values(result, "last", "train", "diverged_at")) == 1
     assert not values(result, "selected", "avg", "spearman_all")
-
-
-def test_collapse_is_a_result(execution, monkeypatch):
-    # every embedding counts as collapsed: the status must say so
-    monkeypatch.setattr(scoring, "COLLAPSED_SPREAD", 2.0)
-    result = run(small(), execution)
-    assert result.status == "collapsed" and values(result, "selected", "avg", "spearman_all")
 
 
 class Numbered:

@@ -73,11 +73,9 @@ def optimiser(monkeypatch):
         ("esimcse", {}),
         ("mocose", {}),
         ("mocose", {"fgsm__gradient": "current", "target__embeddings": "ema"}),
-        ("mocose", NO_FGSM | SHUFFLED | CUT_OFF),
-        ("mocose", NO_FGSM | {"aug__feature_cutoff": 0.2, "ema__when": "before_forward"}),
-        ("mocose", {"queue__slice": ((0, 4), (8, 12))}),
+        ("mocose", NO_FGSM | SHUFFLED | CUT_OFF | {"aug__feature_cutoff": 0.2}),
+        ("mocose", {"queue__slice": ((0, 4), (8, 12)), "ema__when": "before_forward"}),
         ("mocose", {"queue__negatives": "kmeans", "queue__clusters": 2}),
-        ("mocose", {"queue__negatives": "mean"}),
     ],
 )
 def test_steps_read_nothing_back_and_stay_on_their_device(method, changes, monkeypatch):
