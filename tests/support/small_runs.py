@@ -2,8 +2,6 @@
 
 import functools
 
-from places import temporary
-
 from core.config.identity import run_id
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
@@ -13,6 +11,7 @@ from core.data.sts import StsSet, load_demo, sets_digest
 from core.data.transfer import load_probes, probes_digest
 from core.runner.plan import PlannedRun
 from core.training import job
+from tests.support.places import temporary
 
 
 def small(method="mocose", profile="repaired", **changes):
