@@ -63,12 +63,11 @@ def settling(verdict: Verdict, claims: int) -> str:
     if verdict.outcome != "undecided":
         return ""
     by_check = chances(verdict, claims, ahead=len(LOOKS))
-    for seeds, chance in by_check.items():
-        if chance >= POWER:
-            return f"{seeds} seeds would settle it with a chance of {chance:.0%}"
     if not by_check:
         return f"no check is left after {LOOKS[-1]} seeds"
-    return f"by {max(by_check)} seeds it is settled with a chance of {max(by_check.values()):.0%}"
+    likely = [seeds for seeds, chance in by_check.items() if chance >= POWER]
+    seeds = likely[0] if likely else max(by_check)
+    return f"by {seeds} seeds it is settled with a chance of {by_check[seeds]:.0%}"
 
 
 def judgement(

@@ -50,7 +50,10 @@ def page_files(
     `results` has every study. `figures` is where the figures lie, `seconds` what a run takes on a
     GPU by scale. Links are to files that are there.
     """
-    sheets = {key: [(result, sheet(result)) for result in every] for key, every in results.items()}
+    sheets: dict[tuple[str, str], list[tuple[Judged, Sheet]]] = {}
+    for key, every in results.items():
+        with_cells = key == (PAPER.name, DEFAULT)  # what the paper prints
+        sheets[key] = [(result, sheet(result, result.begun or with_cells)) for result in every]
     drawn = [of_study for every in sheets.values() for _, of_study in every]
     files = {
         "claims.csv": [of_study.claims for of_study in drawn],

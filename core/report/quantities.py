@@ -171,24 +171,19 @@ def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> 
     return numbers.get(task, other)
 
 
-def worst_value(metric: Metric) -> float | None:
-    """0 for scores and accuracies, 1 for mean cosine and effective rank; None for a quantity
-    without a worst value.
+def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
+    """The worst value beside the numbers of a table: 0 for scores and accuracies, or the lowest
+    score, where one is below 0, so that no failed run stands above another run; 1 for mean cosine
+    and effective rank; None for a quantity without a worst value.
 
     Constant vectors order nothing and class nothing: a correlation and an accuracy of 0. A
     correlation of -1 would take an encoder that knows the order and turns it round; one such run
     would outweigh fifty healthy runs.
     """
-    return quantity(metric.quantity).worst
-
-
-def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
-    """The worst value beside the numbers of a table: the lowest score, where one is below 0. So no
-    failed run stands above another run."""
-    worst = worst_value(metric)
-    if worst is None or not quantity(metric.quantity).unit.in_points:
-        return worst
-    return min([worst, *numbers])
+    about = quantity(metric.quantity)
+    if about.worst is None or not about.unit.in_points:
+        return about.worst
+    return min([about.worst, *numbers])
 
 
 def counted(status: str, number: float | None, metric: Metric, worst: float | None) -> float | None:

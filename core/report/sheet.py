@@ -44,14 +44,14 @@ class Sheet:
     statements: tuple[str, ...] = ()
 
 
-def sheet(result: Judged) -> Sheet:
-    """The sheet of a study."""
+def sheet(result: Judged, cells: bool = True) -> Sheet:
+    """The sheet of a study; without its `cells` in half of the time."""
     setup = result.setup
     notes = (*result.study.footnotes, *mark_meanings(result))
     return Sheet(
         study=result.study,
         title=title(result),
-        cells=cell_frame(result),
+        cells=cell_frame(result) if cells else pd.DataFrame(),
         claims=claim_frame([result]),
         comparisons=comparison_frame([result]),
         name=f"{result.study.name}-{setup.scale.name}-{setup.profile}",

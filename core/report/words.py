@@ -55,7 +55,6 @@ CUT = (
 # of a difference in English, over 200 bootstrap samples of the test pairs (95 %): docs/method.md
 ERROR_OF_PAIRS = {"avg": "± 0.25 to 0.4", "dev": "± 0.7 to 1.2"}
 LIKE = 0.05  # passes over the text: less is no difference
-MOST_CELLS = 8  # that a note lists
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
     "python",
@@ -232,16 +231,9 @@ def _failed(result: StudyResult) -> Iterator[str]:
     }
     runs = counted(len(result.runs), "run")
     for status, sentence in sentences.items():
-        where = []
-        for cell in result.cells:
-            count = cell.count(status)
-            if count:
-                where.append(f"{cell.name}: {count}")
-        if where:
-            listed = "; ".join(where[:MOST_CELLS])
-            if len(where) > MOST_CELLS:
-                listed += "; …"
-            yield f"{result.count(status)} of {runs} {sentence} ({listed})."
+        count = result.count(status)
+        if count:
+            yield f"{count} of {runs} {sentence}."
     yield from damaged(result)
     unavailable = [cell.unavailable for cell in result.cells if cell.unavailable is not None]
     for reason in dict.fromkeys(unavailable):

@@ -77,7 +77,7 @@ def test_the_chance_of_settling_is_that_of_more_such_seeds():
     start = np.array([1.4, -0.1, 0.9, 1.6, 0.2])
     rows = {"b": shift[: len(start)], "a": start + shift[: len(start)]}
     words = judge(frame(**rows), "a > b").sheet.claims["reason"][0]
-    seeds = int(words.partition(" ")[0])
+    seeds = int(re.search(r"by (\d+) seeds", words)[1])
     chance = int(re.search(r"chance of (\d+)%", words)[1]) / 100
     mean, sd = start.mean(), start.std(ddof=1)
     settled = 0

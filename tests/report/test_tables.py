@@ -49,7 +49,7 @@ def test_a_diverged_run_counts_as_the_worst_and_a_collapsed_one_as_what_it_score
         "collapsed",
         1,
     )
-    assert "1 of 6 runs diverged, marked ‡ (a: 1)." in of_runs(one)
+    assert "1 of 6 runs diverged, marked ‡." in of_runs(one)
     late = Metric(task="dev", title="", quantity="curve_late_range", checkpoint="curve")
     lost = result(replace(small(), metric=late), stored(small(), a=[50.0, diverged, 52.0]))
     assert lost.cells[0].estimate.n == 2  # this metric has no worst value
