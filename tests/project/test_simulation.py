@@ -21,7 +21,7 @@ from benchmarks.simulation import (
     values_of,
     wrong,
 )
-from core.report.statistics import ALPHA, LOOKS, SETTLED, decide
+from core.report.statistics import ALPHA, CODED, LOOKS, decide
 from core.study.claim import Claim, greater
 
 STUDIES = 300
@@ -94,7 +94,7 @@ def test_a_claim_decided_for_many_studies_at_once_is_decided_as_each_by_itself()
                 values = values_of(contrast, runs[place : place + 1], n)[0]
                 return None if np.isnan(values).any() else values
 
-            assert SETTLED[many[place]] == decide(claim, samples, len(CLAIMS))[0], claim.key
+            assert CODED[many[place]] == decide(claim, samples, len(CLAIMS))[0], claim.key
 
 
 def test_most_claims_are_settled_in_the_end():
@@ -115,6 +115,9 @@ def test_what_is_wrong_follows_from_the_truth():
     # with a margin of its own it is never equivalent
     assert wrong(by_key["within"], equal, every).tolist() == [False, False, True, True]
     assert wrong(by_key["within"], margin, every).tolist()[1:3] == [True, False]
+    assert wrong(
+        by_key["scatters more"], World(truth="all equal", sd=1.9, wide=5.0), every
+    ).tolist() == [False, False, True, True]
 
 
 def test_at_an_exact_tie_a_claim_of_one_comparison_gets_either_side_in_less_than_one_study_in_twenty():

@@ -1,12 +1,9 @@
 """All studies: each is data in its own file, each cell a run at every scale and profile; our own
 vary what they name alone."""
 
-import ast
-
 import pytest
 from fake_store import SOURCES
 from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
-from places import ROOT
 
 from core.config import methods
 from core.config.identity import run_id, to_plain
@@ -40,36 +37,6 @@ STANDARD = [
     ("figure5", "standard", "last"),
     ("kmeans", "normal"),
 ]
-
-
-def files():
-    return sorted(path for path in (ROOT / "studies").glob("*/[!_]*.py"))
-
-
-def test_every_file_is_a_study_of_its_name_and_holds_data_alone():
-    names = {
-        (path.stem if path.parent.name == "own" else f"{path.parent.name}-{path.stem}").replace(
-            "_", "-"
-        )
-        for path in files()
-    }
-    assert names == {study.name for study in STUDIES} and len(names) == len(STUDIES)
-    for path in files():
-        nodes = list(ast.walk(ast.parse(path.read_text())))
-        modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        allowed = [
-            name
-            for name in modules
-            if name.startswith(("core.config.", "core.study."))
-            or name.endswith(".settings")
-            or "._" in name
-        ]
-        assert modules and modules == set(allowed), path
-        assert not [node for node in nodes if isinstance(node, (ast.Import, ast.For, ast.While))], (
-            path
-        )
-        # of which claims, in the paper's words, take the most
-        assert len(path.read_text().splitlines()) <= 280, path
 
 
 @pytest.mark.parametrize("profile, scale, sources", PLACES, ids=PROFILES)
