@@ -3,8 +3,8 @@ method have.
 
 What a field means stands beside its type, for `--fields` to print, with the number of the
 difference between paper and code that it stands for (D1 … D84). A run has the sections of its
-method alone, so no field does nothing. Places, workers and logs belong to `core.data.sources.Execution`, which is
-never hashed.
+method alone, so no field does nothing. Places, workers and logs belong to
+`core.data.sources.Execution`, which is never hashed.
 """
 
 from __future__ import annotations

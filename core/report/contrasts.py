@@ -40,7 +40,7 @@ class Reading(NamedTuple):
         return all(cell.begun for cell in self.cells)
 
     def under(self, n: int) -> np.ndarray | None:
-        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one of them."""
+        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one."""
         return self.of(self.values[:, :n]) if 0 < n <= self.seeds else None
 
     def of(self, values: np.ndarray) -> np.ndarray:

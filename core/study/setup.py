@@ -1,4 +1,4 @@
-"""The setup of a command: the profile, scale, sources and seeds under which studies are resolved."""
+"""The setup of a command: profile, scale, sources and seeds under which studies are resolved."""
 
 from __future__ import annotations
 

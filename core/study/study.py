@@ -349,5 +349,5 @@ SIMCSE = study(
     rows=Axis("method", "Method", ("SimCSE",)),
     figure=None,
     metric=Metric(task="avg", title="Average"),
-    footnotes="A method counts as learning if it gains more than a third of what SimCSE gains here.",
+    footnotes="A method counts as learning if it gains more than a third of SimCSE's gain here.",
 )
