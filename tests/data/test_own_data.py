@@ -389,7 +389,7 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     assert "named after encoder=" in desk.do(*ONE_RUN).stdout and desk.store.first("mini") == noted
     desk.know_encoder("another\n")
     # not refused: the page is for the user's own encoder
-    drawn = desk.do("--all", "--regenerate-figures", REAL_REPORT="1")
+    drawn = desk.do("--all", "--regenerate-figures")
     assert drawn.returncode == 0, drawn.stderr
     note = "No published run of scale mini reads this training text."
     assert note not in again.stdout
