@@ -130,6 +130,8 @@ def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_ar
             if name != "core/runner/resolve.py":  # which is late itself
                 late = {module for module in imported_at_once(path) if module.startswith(LATE)}
                 assert folder != "core/runner" or not late, path
+    for path in modules("core"):  # a child that multiprocessing forks clears what is registered
+        assert "atexit" not in tops(path), path
     for path in modules("core/methods"):
         if path.stem in (*SETTINGS, "__init__"):
             assert tops(path) <= STANDARD | {"core"} and not beyond(path, "core.config"), path
