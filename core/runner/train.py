@@ -118,6 +118,7 @@ class RunTrainer:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
         self.check(plan)
+        self.store.prepare()
         stop = Stop()
         with stopping(stop):
             if self.here.gpus and "launcher" not in vars(self):
@@ -129,7 +130,6 @@ class RunTrainer:
                 if faults:
                     say(*faults, out=sys.stderr)
                     raise UserError(NOT_TRAINED)
-            self.store.prepare()
             first = first_digests(self.setup.scale, self.store.root)
             if first:
                 self.store.note_first(self.setup.scale.name, first.values())

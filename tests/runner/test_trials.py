@@ -12,7 +12,7 @@ def tried(desk: Desk) -> list[str]:
 
 def test_a_fault_stops_a_command_before_training_and_passing_is_remembered(desk):
     refused = desk.do(*SIX, **TRIED, FAKE_FAULT="model.py, line 9: it forgets.")
-    assert refused.returncode == 2 and desk.started() == [] and not desk.results.exists()
+    assert refused.returncode == 2 and desk.started() == [] and not desk.store.runs()
     assert refused.stderr.startswith("model.py, line 9: it forgets.\nNothing is trained; correct")
     plan = desk.do(*SIX, "--plan", "--trial", **TRIED, FAKE_FAULT="it forgets.")
     assert (plan.returncode, plan.stderr) == (
