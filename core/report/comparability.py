@@ -189,7 +189,7 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
     for cell in cells:
         run = cell.place.config(0)
         runs.append(run)
-        if run.memory:
+        if run.memory and cell.place.paper is not None:
             pairs[cell.name] = (run, cell.place.paper)
     checks = []
     if pairs:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,7 +117,7 @@ def value(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float | N
 def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
     """The same; NaN, or an infinity, for None."""
 
-    def read(**changes: str) -> float:
+    def read(**changes: Any) -> float:
         return _stored_or_derived(rows, replace(metric, **changes), aggregate, scale)
 
     about = quantity(metric.quantity)

@@ -167,9 +167,9 @@ def render_index(
         if not by_name and key[1] != PROFILES[0]:
             continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
-    for (scale, profile), of_key in stored.items():
-        if of_key:
-            runs = frames.csv_text(frames.summary_frame(of_key), digits=6)
+    for (scale, profile), judged in stored.items():
+        if judged:
+            runs = frames.csv_text(frames.summary_frame(judged), digits=6)
             _write_all(results_dir / scale / profile, {"runs.csv": runs.encode()})
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})

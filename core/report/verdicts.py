@@ -145,19 +145,20 @@ class Judged(StudyResult):
         return self.by_value or (self,)
 
     @cached_property
-    def differences(self) -> dict[Labels, Difference]:
+    def differences(self) -> dict[tuple[str | None, ...], Difference]:
         """The difference of each cell to the one that it is compared with."""
-        differences: dict[Labels, Difference] = {}
+        differences: dict[tuple[str | None, ...], Difference] = {}
         for part in self.by_value:
             differences |= part.differences
         if differences:
             return differences
         cells = {cell.cell.labels: cell for cell in self.cells}
+        bases = {labels: base_labels(labels, self.study) for labels in cells}
         by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
         for labels, cell in cells.items():
-            base = cells.get(base_labels(labels, self.study))
-            if base is not None and alike(cell, base) and cell.unavailable is None:
-                by_base.setdefault(base.cell.labels, {})[labels] = cell.by_seed
+            other = cells.get(bases[labels])
+            if other is not None and alike(cell, other) and cell.unavailable is None:
+                by_base.setdefault(bases[labels], {})[labels] = cell.by_seed
         tested: dict[Labels, Estimate] = {}
         for base, like in by_base.items():
             if like.get(base):
@@ -169,8 +170,7 @@ class Judged(StudyResult):
             if of_cell.n:
                 different = "yes" if of_cell.distinguishable else "no"
                 different = "no verdict" if unmarked else different
-            base = base_labels(labels, self.study)
-            differences[labels] = Difference(base, of_cell, different)
+            differences[labels] = Difference(bases[labels], of_cell, different)
         return differences
 
 
@@ -230,8 +230,9 @@ def _verdict(
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
     claims = len(result.study.claims)
     claim_readings = list(read.values())
+    provisional: Reasons = ()
     if learns is None:
-        barred, provisional = without_scatter(claim_readings), ()
+        barred = without_scatter(claim_readings)
     else:
         barred, provisional = gate(claim, claim_readings, learns, result)
 
