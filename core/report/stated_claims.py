@@ -22,9 +22,7 @@ def stated_claim(text: str, rows: Sequence[str], key: str, margin: float | None 
         trouble = "can be read in several ways" if readings else "is no claim on these rows"
         raise UserError(f"{shown(text)!r} {trouble}; write {FORMS}. The rows are {some}.")
     own_margin = None if " = " in f" {text} " else margin
-    return Claim(
-        key=key, text=text, predicate=readings[0], margin=own_margin, printed="not printed"
-    )
+    return Claim(key=key, text=text, predicate=readings[0], margin=own_margin)
 
 
 def _readings(text: str, rows: Sequence[str]) -> list[Predicate]:

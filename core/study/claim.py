@@ -97,17 +97,15 @@ Predicate = Contrast | Joined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim(Typed):
-    """A checkable sentence of a paper. `printed` is whether it holds on the paper's own numbers, by
-    their sign alone.
+    """A checkable sentence of a paper.
 
     `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote`
     the paper's own, and `place` where they stand. `margin` is the difference, in the predicate's
     unit, below which a claim may be "equivalent" (None: the predicate has its own). `gate` says
     what a verdict requires of the methods compared: that each has learnt, or nothing, as for a
-    claim on collapse. `read_to` is the reading error of numbers printed in a figure: what lies
-    within it is "not printed". `note` is a reservation that goes with any verdict. `untrained` is
-    of the encoder before training: if it holds there, training is not the reason, and the claim has
-    no verdict.
+    claim on collapse. `note` is a reservation that goes with any verdict. `untrained` is of the
+    encoder before training: if it holds there, training is not the reason, and the claim has no
+    verdict.
     """
 
     key: str
@@ -116,10 +114,8 @@ class Claim(Typed):
     quote: str = ""
     place: str = ""
     margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = POINT
-    printed: Literal["holds", "fails", "not printed"] = "holds"
     note: str = ""
     gate: Literal["learns", "none"] = "learns"
-    read_to: float = 0.0
     untrained: Predicate | None = None
 
     def check(self) -> None:

@@ -22,7 +22,6 @@ STUDY = study(
             quote="""the optimal batch size is 64, and other settings of the batch size will lower
                 the performance.""",
             place="Section 1",
-            printed="not printed",
             note="The figure's numbers are not available, and which sizes it shows is a guess.",
         ),
     ),

@@ -108,7 +108,6 @@ STUDY = study(
             predicate=loses_more(UNTRAINED),
             quote=GETS_WORSE,
             place="Section 1",
-            printed="not printed",
             note=f"""Our reading: the paper shows SimCSE alone. The rows without a model's name are
                 SimCSE's; untrained is the encoder that it starts from. {UNIT}""",
         ),
@@ -118,7 +117,6 @@ STUDY = study(
             predicate=loses_more("ESimCSE"),
             quote=GETS_WORSE,
             place="Section 1",
-            printed="not printed",
             note=f"""Our reading: the paper shows SimCSE alone, whose loss may be the pairs' doing.
                 MoCoSE, which the paper does not name, has positive pairs of one length like SimCSE,
                 and no part in the claim. {UNIT}""",
@@ -141,14 +139,12 @@ STUDY = study(
             predicate=all_of(*(loses_more(UNTRAINED, task, by=1.0) for task in TASKS)),
             quote=FAR_EXCEEDS,
             place="Section 1",
-            printed="not printed",
             margin=None,
             note=f"As E1.1 (untrained); far is read as by more than a point, our margin. {UNIT}",
         ),
         Claim(
             key="E1.3",
             text="SimCSE rates pairs of like length higher than ESimCSE does.",
-            printed="not printed",
             margin=0.05,
             predicate=of_metric(greater(LIKE, (f"ESimCSE, {LIKE[0]}", LIKE[1])), EXCESS),
             quote="""would tend to consider that sentences of the same or similar length are more
@@ -164,7 +160,6 @@ STUDY = study(
         Claim(
             key="E1.4",
             text="SimCSE's training makes pairs of like length rated higher (our reading).",
-            printed="not printed",
             margin=0.05,
             predicate=above(LIKE, 0.0, LEARNT),
             quote="""due to such a difference, the semantic similarity model trained with these

@@ -72,7 +72,6 @@ STUDY = study(
             quote="""more fine-grained repetition can better alleviate the bias brought by the
                 length difference of positive pairs.""",
             place="Section 5.3",
-            printed="not printed",
             note="""The loss is the score on test pairs that differ by at most 3 words minus that on
                 the other pairs, mean of the sets. It counts only if Fisher's z has the same sign.""",
         ),

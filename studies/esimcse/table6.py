@@ -66,7 +66,6 @@ STUDY = study(
             predicate=of_metric(weighted([BASELINE, QUEUE], [ENCODED, -1.0]), STEP),
             quote="enlarging the number of negative pairs without additional calculations.",
             place="Abstract",
-            printed="not printed",
             margin=None,
             gate="none",
             note="""The keys are read as reused, not as free: the momentum encoder's own pass is in

@@ -13,7 +13,6 @@ PRINTED = {  # batch: Figure 3's means by MTD, of which Figure 2's line is the m
     128: (76.80, 77.06, 76.64, 76.81, 76.90, 76.78, 76.98, 76.62, 76.58),
     256: (76.76, 76.74, 76.59, 76.66, 76.62, 76.73, 76.77, 76.76, 75.41),
 }
-READ_TO = 0.02  # the figures are read to ±
 
 
 def decay_and_queue(mtd: str, batch: int) -> dict[str, object]:

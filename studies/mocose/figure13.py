@@ -37,7 +37,6 @@ STUDY = study(
         Claim(
             key="F13.1",
             text="For BERT-large the best MTD is around 22.",
-            printed="not printed",
             predicate=any_of(
                 *(best(mtd, [other for other in MTD if other not in AROUND]) for mtd in AROUND)
             ),
@@ -49,7 +48,6 @@ STUDY = study(
         Claim(
             key="F13.2",
             text="On BERT-large, too, the longest queue is below the best.",
-            printed="not printed",
             predicate=mean_above(AROUND, ["45"]),
             quote="""even on BERT-large, the longer queue sizes do not improve the model performance
                 indefinitely.""",

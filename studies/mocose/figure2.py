@@ -3,7 +3,7 @@ beside it."""
 
 from core.study.claim import Claim, best, each_above
 from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
-from studies.mocose._mtd import MTD, PRINTED, READ_TO, settings
+from studies.mocose._mtd import MTD, PRINTED, settings
 
 BATCHES = tuple(str(batch) for batch in PRINTED)
 SIMCSE = {"64": 76.25, "128": None, "256": None}
@@ -40,7 +40,6 @@ STUDY = study(
         Claim(
             key="F2.2",
             text="The MTD is best within a range: not too old and not too new.",
-            read_to=READ_TO,
             predicate=best((None, "14.67"), ((None, "5"), (None, "21"))),
             quote="the historical information used should be not too old and not too new",
             place="Section 5.7",
@@ -50,7 +49,6 @@ STUDY = study(
         Claim(
             key="F2.3",
             text="SimCSE gains nothing from a larger batch.",
-            printed="not printed",
             margin=None,
             predicate=each_above(
                 [("64", "SimCSE")], (("128", "SimCSE"), ("256", "SimCSE")), by=-1.0

@@ -40,7 +40,6 @@ STUDY = study(
         Claim(
             key="F4.1",
             text="Within a range of the MTD alignment and uniformity are together at their best.",
-            printed="not printed",
             margin=0.1,
             predicate=of_metric(
                 all_of(
@@ -61,7 +60,6 @@ STUDY = study(
         Claim(
             key="F4.2",
             text="The MTD shows in alignment and uniformity.",
-            printed="not printed",
             margin=None,
             predicate=of_metric(differ([("alignment", mtd) for mtd in MTD], by=0.1), SUM),
             quote="""changes in MTD reflects in the performance of uniformity and alignment of the

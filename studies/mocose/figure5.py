@@ -95,7 +95,6 @@ STUDY = study(
         Claim(
             key="F5.3",
             text="Without predictor and with a decay of 0 the vectors collapse.",
-            printed="not printed",
             margin=None,
             gate="none",
             predicate=collapsed((BARE, "last")),
@@ -107,7 +106,6 @@ STUDY = study(
         Claim(
             key="F5.4",
             text="With predictor and decay training does not collapse.",
-            printed="not printed",
             margin=None,
             gate="none",
             predicate=sound((HEALTHY, "last")),
@@ -120,7 +118,6 @@ STUDY = study(
         Claim(
             key="F6.1",
             text="With a decay of 0 the vectors collapse although the predictor is kept.",
-            printed="not printed",
             margin=None,
             gate="none",
             predicate=collapsed((KEPT, "last")),
@@ -143,7 +140,6 @@ STUDY = study(
         Claim(
             key="F6.2 (schedule)",
             text="It does so if the decay follows the released schedule from 0 (our reading).",
-            printed="not printed",
             margin=None,
             predicate=greater(
                 ("predictor, η from 0", "late range"),

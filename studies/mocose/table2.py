@@ -103,7 +103,6 @@ STUDY = study(
         Claim(
             key="T2.1 (test)",
             text="On BERT-base MoCoSE is on a par with SimCSE, both on the test split.",
-            printed="not printed",
             margin=None,
             predicate=on_a_par("test"),
             quote="and is on par with SimCSE-BERT-base.",
@@ -124,7 +123,6 @@ STUDY = study(
             key="T2.2 (test)",
             text="""MoCoSE on BERT-large is better than SimCSE on RoBERTa-large on most transfer
                 tasks, all on the test split.""",
-            printed="not printed",
             predicate=better_on_most("test"),
             quote="the large model obtains better results in most migration tasks.",
             place="poster",
@@ -143,7 +141,6 @@ STUDY = study(
             key="T2.3 (test)",
             text="""MoCoSE on BERT-base outperforms most of the earlier methods, all on the test
                 split.""",
-            printed="not printed",
             predicate=above_most("test"),
             quote="MoCoSE-BERT-base outperforms most of the previous unsupervised method",
             place="Section 4.2",

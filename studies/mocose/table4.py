@@ -68,7 +68,6 @@ STUDY = study(
         Claim(
             key="T4.4",
             text="The predictor makes vectors more uniform (our reading).",
-            printed="not printed",
             margin=0.1,
             predicate=of_metric(greater(("1", ADDED), ("1", "2")), UNIFORMITY),
             quote="""both the queue and the prediction layer of the upper branch serves to disperse

@@ -103,7 +103,6 @@ STUDY = study(
         Claim(
             key="T5.4",
             text="Shuffling positions hurts slightly and not significantly.",
-            printed="fails",
             margin=None,
             predicate=between(DROPOUT, [SHUFFLE], 0.0, 1.0),
             quote="""The token shuffle is slightly, but not significantly, detrimental to the
@@ -152,7 +151,6 @@ STUDY = study(
         Claim(
             key="T5.6",
             text="Cut-off hurts slightly.",
-            printed="fails",
             margin=None,
             predicate=between(DROPOUT, CUTOFFS, 0.0, 1.0),
             quote="""cut off and token shuffle do not improve, even slightly hurt the model’s

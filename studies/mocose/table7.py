@@ -117,7 +117,6 @@ STUDY = study(
         Claim(
             key="T7.3",
             text="Beyond a queue of 1024 results are unstable.",
-            printed="not printed",
             margin=None,
             predicate=any_of(
                 mean_scatters_more(COLUMNS[4096], COLUMNS[1024], by=1.0),

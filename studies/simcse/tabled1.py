@@ -21,7 +21,6 @@ STUDY = study(
         Claim(
             key="SD1.1",
             text="Of the five temperatures 0.05 is the best (our reading).",
-            printed="not printed",
             predicate=best("0.05", TEMPERATURES),
             quote="""with a carefully tuned temperature τ = 0.05, cosine similarity is better than
                 dot product.""",

@@ -30,6 +30,15 @@ OURS = [study for folder in SHIPPED for study in CATALOGUE.groups[folder]]  # th
 PAPERS = [study for study in STUDIES if study.paper in PAPER_FILES]
 CLAIMS = [(study, claim) for study in PAPERS for claim in study.claims]
 BY_KEY = {claim.key: (study, claim) for study, claim in CLAIMS}
+READ_TO = {"mocose-figure2": 0.02, "mocose-figure3": 0.02, "mocose-figure7": 5.0}  # ±
+FAIL = {"T5.4", "T5.6", "F3.1", "F3.2"}  # on the paper's own numbers, by their sign
+UNKNOWN = """
+    T2.1 (test), T2.2 (test), T2.3 (test), T4.4, T7.3, F2.3, F3.3, F3.4, F4.1, F4.2, F5.3, F5.4, F6.1,
+    F6.2 (schedule), F7.1, F7.1 (levels), F7.2, F7.3, F13.1, F13.2, E1.1 (untrained),
+    E1.1 (our reading), E1.2 (untrained), E1.3, E1.4, E6.4, E10.5, E-F2.1, SD1.1
+    """
+# not all numbers are printed, or less apart than a figure can be read to
+NOT_PRINTED = {" ".join(key.split()) for key in UNKNOWN.split(",")}
 PIECE = 10  # letters that each side of a page break must have
 BETWEEN = 1600  # letters of a page or a table that may stand between; 1,545 at T1.4
 
@@ -79,7 +88,7 @@ def holds(study, claim):
             sum(w * sum(numbers) / len(numbers) for w, numbers in zip(weights, cells, strict=True))
             - contrast.above
         )
-        error = claim.read_to * sum(map(abs, weights))
+        error = READ_TO.get(study.name, 0.0) * sum(map(abs, weights))
         return None if error and abs(lead) <= error + 1e-9 else lead > 1e-9
 
     return truth(claim.predicate, of)
@@ -111,11 +120,11 @@ def test_every_quotation_that_no_claim_asks_is_the_papers(paper):
         assert any(stands_in(letters(quote), text) for text in texts(paper)), quote
 
 
-def test_every_claim_is_judged_on_the_printed_numbers_as_it_says():
+def test_every_claim_but_these_holds_on_the_printed_numbers():
+    by_truth = {False: set(), None: set(), True: set()}
     for study, claim in CLAIMS:
-        assert {True: "holds", False: "fails", None: "not printed"}[
-            holds(study, claim)
-        ] == claim.printed, claim.key
+        by_truth[holds(study, claim)].add(claim.key)
+    assert by_truth[False] == FAIL and by_truth[None] == NOT_PRINTED
 
 
 def test_every_claim_can_fail_and_can_hold_and_those_without_learning_are_of_collapse_or_time():
