@@ -93,23 +93,22 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     cache: of a data set at a commit once, unless its copy is damaged; of a table of this machine
     each time. Raises UserError, also for a data set at a commit that was not read yet, unless
     `fetch`."""
-    name = place
-    stated = ""
+    name, _, stated = place.partition("?")
+    if Path(os.path.expanduser(place)).is_file():  # its name has a question mark
+        name = place
+        stated = ""
     path = Path(os.path.expanduser(name)).absolute()
-    if not path.is_file():  # its name may have a question mark
-        name, _, stated = place.partition("?")
-        path = Path(os.path.expanduser(name)).absolute()
     hub = _PLACE.fullmatch(name)
     options = dict(parse_qsl(stated, keep_blank_values=True))
     columns: tuple[str, ...] = ()
     if "columns" in options:
         columns = tuple(options["columns"].split(","))
     wanted = len(TABLE_COLUMNS["pairs"]) if kind == "pairs" else len(columns)
-    known = path.is_file() and options.keys() <= {"columns"}
-    if hub is not None:
-        known = options.keys() <= {"columns", "config"}
-    whole = all(options.values()) and all(columns) and bool(stated) == bool(options)
-    if not known or not whole or len(columns) not in (0, wanted) or len({*columns}) < len(columns):
+    known = options.keys() <= ({"columns", "config"} if hub else {"columns"}) and all(
+        options.values()
+    )
+    named = len(columns) in (0, wanted) and len({*columns} - {""}) == len(columns)
+    if not (hub or path.is_file()) or not known or not named:
         raise UserError(
             f"--{kind} {place[:120]!r} names no file or data set with its columns; {HOW}."
         )

@@ -16,7 +16,7 @@ from core.config.scale import SCALES, EncoderSource, Scale, Sources
 from core.data.encoders import DEMO_ENCODER, DEMO_ENCODER_DIGEST, SHIPPED, encoder_in
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
-from core.data.text import measure
+from core.data.text import READERS_VERSION, measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError, say
 from core.store.cache import kept
@@ -169,7 +169,7 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
     if places.evaluation is not None:
         digest = evaluation_digest(places.evaluation)
         # refused before anything is trained; to read all pairs takes 0.5 s
-        kept(cache_dir / "sets", digest, partial(_read_sets, places.evaluation))
+        kept(cache_dir / "sets", [READERS_VERSION, digest], partial(_read_sets, places.evaluation))
         changes["evaluation_digest"] = digest
         changes["evaluation_name"] = "SentEval"
         changes["transfer_digest"] = None

@@ -86,7 +86,9 @@ def columned_lines(content: bytes, name: str) -> list[list[str]]:
     file."""
     lines = [line.split("\t") for line in decoded(content, name).removesuffix("\n").split("\n")]
     if len({*map(len, lines)}) > 1:
-        raise UserError(f"{name} has lines of different columns; give .csv or .jsonl with ?columns=.")
+        raise UserError(
+            f"{name} has lines of different columns; give .csv or .jsonl with ?columns=."
+        )
     return lines
 
 

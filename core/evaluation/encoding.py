@@ -25,7 +25,6 @@ from core.encoder.vectors import array
 from core.errors import UserError, refusing
 from core.evaluation.baselines import Untrained
 from core.evaluation.scoring import table_vectors
-from core.store.files import regular
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -72,7 +71,6 @@ def load_checkpoint(
     folder = Path(folder)
     check_files(folder)
     from transformers import AutoModel, AutoTokenizer, logging  # slow to import
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
     # load; unused weights are reported otherwise, and missing ones are refused below
     logging.set_verbosity_error()
@@ -93,13 +91,9 @@ def load_checkpoint(
         )
         longest = min(positions(model), tokenizer.model_max_length)
         first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]
-        whole = _whole_numbers(folder)
 
     # refuse what does not fit
-    kind = model.config.model_type
-    if kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES or model.config.is_encoder_decoder:
-        raise UserError(f"{folder} holds a {kind} model, which is no encoder; give another folder.")
-    wrong = [*whole, *_wrong_weights(model, info)]
+    wrong = _wrong_weights(folder, model, info)
     if wrong:
         raise UserError(
             f"{folder} has weights that do not fit its config.json ({wrong[0]}); {COPY}."
@@ -158,20 +152,7 @@ def stated_pooling(folder: Path) -> Pooling:
     return "mean" if pooling.get("pooling_mode_mean_tokens") is True else "cls"
 
 
-def _whole_numbers(folder: Path) -> list[str]:
-    """Weights that are stored as whole numbers, as quantised ones are, and would be read as they
-    stand."""
-    names = []
-    for file in sorted(folder.glob("model*.safetensors")):
-        with safe_open(regular(file), framework="pt") as tensors:
-            for name in list(tensors.keys()):
-                weight = name.endswith(("weight", "bias"))
-                if weight and "F" not in tensors.get_slice(name).get_dtype():
-                    names.append(f"{name} is in whole numbers")
-    return names
-
-
-def _wrong_weights(model: Any, info: Mapping[str, Any]) -> list[str]:
+def _wrong_weights(folder: Path, model: Any, info: Mapping[str, Any]) -> list[str]:
     """What is wrong with loaded weights, but for a pooler that is missing."""
     missing = sorted(info["missing_keys"])
     wrong = [f"{name} is missing" for name in missing if not name.startswith("pooler.")]
@@ -183,6 +164,12 @@ def _wrong_weights(model: Any, info: Mapping[str, Any]) -> list[str]:
     for name, weight in model.named_parameters():
         if not weight.isfinite().all():
             wrong.append(f"{name} is not finite")
+    for file in sorted(folder.glob("model*.safetensors")):
+        with safe_open(file, framework="pt") as tensors:  # quantised ones are read as they stand
+            for name in list(tensors.keys()):
+                kind = tensors.get_slice(name).get_dtype()
+                if name.endswith(("weight", "bias")) and "F" not in kind:
+                    wrong.append(f"{name} is in whole numbers")
     return wrong
 
 

@@ -112,92 +112,52 @@ def line(number: int, text: bytes):
     return change
 
 
+DEV = "STS/STSBenchmark/sts-dev.csv"
 MRPC = "MRPC/msr_paraphrase_test.txt"
-BROKEN = [
-    (
-        FNWN,
-        lambda c: c.split(b"\n", 1)[1],
-        r"STS.input.FNWN.txt with STS.gs.FNWN.txt has 188 examples, but 189 are published",
-    ),
-    (FNWN[:1], lambda c: c.split(b"\n", 1)[1], "STS13 FNWN has 188 lines of text but 189 of gold"),
-    (
-        FNWN[:1],
-        lambda c: c.replace(b"\tb 4 ", b" b 4 "),
-        "STS.gs.FNWN.txt, line 5: expected sentences and gold score",
-    ),
-    (
-        FNWN[:1],
-        lambda c: c.replace(b"\tb 4 ", b"\tb 4\t2.5 "),
-        "line 5: expected sentences and gold score in 3 columns",
-    ),
-    (
-        FNWN[1:],
-        line(2, b"7"),
-        r"STS.gs.FNWN.txt, line 2: expected a gold score from 0 to 5, but found 7.0",
-    ),
-    (FNWN[1:], line(2, b"nan"), "line 2: expected a score, but found 'nan'"),
-    (
-        FNWN[:1],
-        lambda c: c.replace(b" a 2 ", b" caf\xe9 "),
-        "STS.input.FNWN.txt, line 3",
-    ),
-    (FNWN[:1], lambda c: c.replace(b"\tb 1 w3 w0 w0\n", b"\t \n"), "line 2: expected a sentence"),
-    (
-        ["STS/STSBenchmark/sts-dev.csv"],
-        lambda c: c.replace(b"g\tf\ty\t7\t", b"g\tf\ty\t", 1),
-        "sts-dev.csv, line 8: expected sentences and gold score in 7 columns",
-    ),
-    (
-        ["SICK/SICK_test_annotated.txt"],
-        lambda c: c.replace(b"\tNEUTRAL", b"", 1),
-        "line 2: expected sentences and gold score in 5 columns",
-    ),
-    (
-        ["SST/binary/sentiment-dev"],
-        line(3, b"no label"),
-        "sentiment-dev, line 3: expected a sentence, a tab and 0 or 1",
-    ),
-    (
-        ["SST/binary/sentiment-test"],
-        line(2, b"good\t2"),
-        "sentiment-test, line 2: expected a sentence, a tab and 0 or 1",
-    ),
-    (
-        ["SST/binary/sentiment-test"],
-        line(2, b" \t1"),
-        "sentiment-test, line 2: expected a sentence",
-    ),
-    (
-        ["TREC/TREC_10.label"],
-        line(4, b"WHAT:x is it ?"),
-        "TREC_10.label, line 4: expected a question's kind",
-    ),
-    (
-        [MRPC],
-        line(5, b"1\t2\t3\tonly one"),
-        "msr_paraphrase_test.txt, line 5: expected 0 or 1, two ids",
-    ),
-    (
-        [MRPC],
-        line(6, b"7\t2\t3\ta\tb"),
-        "msr_paraphrase_test.txt, line 6: expected 0 or 1, two ids",
-    ),
-    (
-        ["CR/custrev.pos"],
-        line(1, b"one\ntoo many"),
-        "custrev.pos has 2408 examples, but 2407 are published",
-    ),
+SST = "SST/binary/sentiment-test"
+GOLD = FNWN[1].rpartition("/")[2]
+
+
+def without_first(content: bytes) -> bytes:
+    return content.split(b"\n", 1)[1]
+
+
+def swapped(old: bytes, new: bytes):
+    return lambda content: content.replace(old, new, 1)
+
+
+BROKEN = [  # files, what harms them, and the place that a sentence names
+    (FNWN, without_first, "188 examples, but 189"),
+    (FNWN[:1], without_first, "STS13 FNWN has 188 lines"),
+    (FNWN[:1], swapped(b"\tb 4 ", b" b 4 "), f"{GOLD}, line 5"),
+    (FNWN[:1], swapped(b"\tb 4 ", b"\tb 4\t2.5 "), "line 5"),
+    (FNWN[1:], line(2, b"7"), f"{GOLD}, line 2"),
+    (FNWN[1:], line(2, b"nan"), "line 2"),
+    (FNWN[:1], swapped(b" a 2 ", b" caf\xe9 "), "STS.input.FNWN.txt, line 3"),
+    (FNWN[:1], swapped(b"\tb 1 w3 w0 w0\n", b"\t \n"), "line 2"),
+    ([DEV], swapped(b"g\tf\ty\t7\t", b"g\tf\ty\t"), "sts-dev.csv, line 8"),
+    (["SICK/SICK_test_annotated.txt"], swapped(b"\tNEUTRAL", b""), "line 2"),
+    ([SST], line(3, b"no label"), "sentiment-test, line 3"),
+    ([SST], line(2, b"good\t2"), "sentiment-test, line 2"),
+    ([SST], line(2, b" \t1"), "sentiment-test, line 2"),
+    (["TREC/TREC_10.label"], line(4, b"WHAT:x is it ?"), "TREC_10.label, line 4"),
+    ([MRPC], line(5, b"1\t2\t3\tonly one"), "msr_paraphrase_test.txt, line 5"),
+    ([MRPC], line(6, b"7\t2\t3\ta\tb"), "msr_paraphrase_test.txt, line 6"),
+    (["CR/custrev.pos"], line(1, b"one\ntoo many"), "custrev.pos has 2408 examples, but 2407"),
 ]
 
 
-@pytest.mark.parametrize(
-    "files, change, message", BROKEN, ids=[message[:30] for *_, message in BROKEN]
-)
-def test_broken_files_are_named(root, files, change, message):
-    for file in files:
-        edit(root / file, change)
-    with pytest.raises(UserError, match=message):
-        load_sts(root) if files[0].startswith(("STS", "SICK")) else load_transfer(root)
+@pytest.mark.parametrize("files, change, place", BROKEN)
+def test_broken_files_are_named(made, files, change, place):
+    whole = {file: (made / file).read_bytes() for file in files}
+    try:
+        for file in files:
+            edit(made / file, change)
+        with pytest.raises(UserError, match=place):
+            load_sts(made) if files[0].startswith(("STS", "SICK")) else load_transfer(made)
+    finally:
+        for file, content in whole.items():
+            (made / file).write_bytes(content)
 
 
 def test_evaluation_digest_follows_content_and_nothing_else(root):
