@@ -24,7 +24,9 @@ def score(x, y, test_x, test_y, c):
     return LogisticRegression(C=c, max_iter=1000).fit(x, y).score(test_x, test_y)
 
 
-def test_development_on_folds_is_that_of_direct_calls():  # TREC, MRPC
+def test_development_on_folds_is_that_of_direct_calls(monkeypatch):  # TREC, MRPC
+    grid = HIGH_GRID[::3]
+    monkeypatch.setattr(transfer, "HIGH_GRID", grid)
     (x, y), (tx, ty) = (
         examples(120, noise=1.5, classes=3),
         examples(60, noise=1.5, classes=3, seed=1),
@@ -36,9 +38,9 @@ def test_development_on_folds_is_that_of_direct_calls():  # TREC, MRPC
                 for a, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)
             ]
         )
-        for c in HIGH_GRID
+        for c in grid
     ]
-    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, HIGH_GRID[int(np.argmax(means))]))
+    wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, grid[int(np.argmax(means))]))
     assert transfer.developed_on_folds(x, y, tx, ty) == pytest.approx(wanted)
     assert 50 < wanted.test < 100
 
@@ -50,14 +52,16 @@ def test_development_on_a_part_is_that_of_direct_calls():  # SST-2
     assert transfer.developed_on_part(x, y, dx, dy, tx, ty) == pytest.approx(wanted)
 
 
-def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
+def test_cross_validation_is_that_of_plain_loops(monkeypatch):  # MR, CR, SUBJ, MPQA
+    grid = WIDE_GRID[::3]
+    monkeypatch.setattr(transfer, "WIDE_GRID", grid)
     x, y = examples(90, noise=2.0)
     folds = [b for _, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)]
     dev = []
     test = []
     for i in range(10):
         means = []
-        for c in WIDE_GRID:
+        for c in grid:
             inner = []
             for j in range(10):
                 if j != i:
@@ -66,9 +70,7 @@ def test_cross_validation_is_that_of_plain_loops():  # MR, CR, SUBJ, MPQA
             means.append(np.mean(inner))
         rest = [place for place in range(90) if place not in folds[i]]
         dev.append(max(means))
-        test.append(
-            score(x[rest], y[rest], x[folds[i]], y[folds[i]], WIDE_GRID[int(np.argmax(means))])
-        )
+        test.append(score(x[rest], y[rest], x[folds[i]], y[folds[i]], grid[int(np.argmax(means))]))
     wanted = Accuracy(100 * np.mean(dev), 100 * np.mean(test))
     assert transfer.cross_validated(x, y) == pytest.approx(wanted)
     assert wanted.dev != wanted.test
