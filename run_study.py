@@ -8,8 +8,6 @@ import contextlib
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Iterator
 
 if sys.version_info < (3, 11):  # noqa: UP036  (before anything newer is imported)
     number = ".".join(map(str, sys.version_info[:2]))
@@ -43,6 +41,8 @@ open_streams()
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, stop)
 
+import traceback
+from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
 
