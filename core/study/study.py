@@ -339,7 +339,7 @@ def short(suffix: str) -> str:
     return f"{word[:LONGEST_SUFFIX]}~{digest}"
 
 
-# the baseline of both papers: what it gains over the best untrained vector is the bar for other methods
+# the baseline of both papers: its gain over the best untrained vector is the bar for others
 SIMCSE = study(
     name="simcse-alone",
     paper="ours",
