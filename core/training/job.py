@@ -145,14 +145,13 @@ def rows_before(run: Run, scorer: Scorer, encoder: Encoder, model: Contrastive) 
     method's own vector where that is not [CLS]."""
     config = run.config
     rows = scorer.count_rows(run.sources.evaluation)
-    baselines = partial(baseline_rows, scorer, encoder)
-    rows += kept_rows(config, run.cache, "baselines", run.device, baselines, run.note)
+    kept = partial(kept_rows, config, run.cache, device=run.device, note=run.note)
+    rows += kept("baselines", make=partial(baseline_rows, scorer, encoder))
     if config.eval.transfer:
         from core.evaluation.transfer import untrained_rows  # few runs need scikit-learn
 
         run.enter("transfer tasks")
-        transfer = partial(untrained_rows, scorer, encoder)
-        rows += kept_rows(config, run.cache, "transfer", run.device, transfer, run.note)
+        rows += kept("transfer", make=partial(untrained_rows, scorer, encoder))
     rows += scorer.check(model, config, 0).rows
     if config.trains and not model.starts_from_cls():
         rows += scorer.start_rows(model)
