@@ -323,8 +323,10 @@ def scorer_for(run: Run, tokenizer, encoder: Encoder) -> Scorer:
     def tokenised(texts: list[str]) -> TokenTable:
         # By the sentences in their order, which the digest of the sets leaves open.
         in_order = text_digest(f"{text}\n" for text in texts)
-        key = ["evaluation", in_order, encoder.max_positions, config.encoder.digest]
-        build = partial(tokenise, tokenizer, texts, encoder.max_positions)
-        return cached_table(run.cache, key, build, run.note)
+        longest = encoder.max_positions
+        build = partial(tokenise, tokenizer, texts, longest)
+        return cached_table(
+            run.cache, ["evaluation", in_order, longest, config.encoder.digest], build, run.note
+        )
 
     return Scorer(scored, geometry_of or [scored["dev"]], tasks, tokenised, run.device)

@@ -60,9 +60,15 @@ class Material(NamedTuple):
         with contextlib.suppress(UserError):  # its method may need larger batches
             size = min(config.train.batch_size, SENTENCES)
             config = vary(config, {"train.batch_size": size})
-        changes = {"train.steps": 2 * STEPS, "eval.every": 2 * STEPS}  # no check, which sets modes
-        changes |= {"train.learning_rate": RATE, "train.warmup_fraction": 0.0}
-        run.config = vary(config, changes)
+        run.config = vary(
+            config,
+            {
+                "train.steps": 2 * STEPS,
+                "eval.every": 2 * STEPS,  # no check, which sets modes
+                "train.learning_rate": RATE,
+                "train.warmup_fraction": 0.0,
+            },
+        )
 
         # columns that the text lacks are made up of its other sentences
         count = min(STEPS * config.train.batch_size, len(text.table))
