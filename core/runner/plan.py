@@ -162,10 +162,9 @@ def _check_labels(grids: Sequence[Grid], labels: Sequence[str]) -> None:
     for grid in grids:
         for cell in grid.cells:
             names |= dict.fromkeys(_cell_names(cell))
-    some = ", ".join(map(repr, list(names)[:8]))
     for label in labels:
         if label not in names:
-            hint = nearest(label, names, f"there are {some} and others.")
+            hint = nearest(label, names, f"there are {len(names)} others.")
             raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
