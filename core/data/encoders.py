@@ -99,7 +99,7 @@ def _loaded(folder: Path) -> dict[str, Any]:
     if done.returncode:
         last = (done.stderr.splitlines() or [f"exit status {done.returncode}"])[-1]
         raise UserError(f"The encoder in {folder} cannot be loaded ({last[:200]}); {COPY}.")
-    about = json.loads(done.stdout.splitlines()[-1])
+    about: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if "refusal" in about:
         raise UserError(about["refusal"])
     return about

@@ -166,7 +166,7 @@ def check_hub() -> None:
         get_session().head(endpoint, timeout=HUB_SECONDS)
 
 
-def _hub_rows(title: str, hub: re.Match[str], config: str | None) -> Sequence[Mapping[str, Any]]:
+def _hub_rows(title: str, hub: re.Match[str], config: str | None) -> Any:
     """The rows of a data set on the hub. Raises UserError."""
     import datasets
 
@@ -181,7 +181,7 @@ def _hub_rows(title: str, hub: re.Match[str], config: str | None) -> Sequence[Ma
         return datasets.load_dataset(name, config, revision=revision, split=split).flatten()
 
 
-def _table(path: Path) -> Sequence[Mapping[str, Any]]:
+def _table(path: Path) -> Any:
     """The rows of a table of this machine; fields of a CSV file stay as they are written. Raises
     UserError."""
     ending = _ending(path)
@@ -196,7 +196,9 @@ def _table(path: Path) -> Sequence[Mapping[str, Any]]:
                 return json.loads(text)
             lines = [row for row in enumerate(text.split("\n"), start=1) if row[1].strip()]
             return list(parsed_rows(f"{path}, line", lines, json.loads))
-        quoting = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
+        quoting: dict[str, Any] = (
+            {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
+        )
         head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, **quoting)
         if len(set(head)) < len(head) or any(len(row) not in (0, len(head)) for row in rows):
             raise UserError(

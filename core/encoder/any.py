@@ -38,8 +38,8 @@ def encoder_over(model: Any, hidden_dropout: float, attention_dropout: float) ->
     training if nothing is dropped, and a sentence's last token counts in its first one's vector.
     """
     kind = model.config.model_type
-    batch = pack([np.arange(2, 11) % model.config.vocab_size, np.arange(5, 11)])
-    batch = Packed(*(None if part is None else part.to(model.device) for part in batch))
+    tokens = [np.arange(2, 11) % model.config.vocab_size, np.arange(5, 11)]
+    batch = pack(tokens, model.device)
     ids = torch.zeros(batch.mask.shape, dtype=torch.int64, device=model.device)
     ids[batch.mask] = batch.ids
     with refusing(f"A {kind} encoder cannot be trained here", "give another encoder"):

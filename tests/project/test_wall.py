@@ -47,7 +47,6 @@ MORE = {
 BESIDE_TORCH = {
     "core/runner/worker.py": {"torch"},
     "core/runner/evaluate.py": {"torch"},
-    "core/data/encoders.py": {"safetensors", "tokenizers"},
     "core/data/own_data.py": {"datasets"},
 }
 WITHOUT_TORCH = (
