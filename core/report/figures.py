@@ -1,4 +1,5 @@
-"""Figures from data frames: as the paper draws a study, and as paired differences."""
+"""Figures from data frames: as the paper draws a study, as paired differences, and over all runs of
+a scale and profile."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from core.config.methods import method
 from core.config.run import PAPER_STEPS
 from core.report.drawing import (
     GREY,
@@ -35,6 +37,18 @@ from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
+WIDE_RATIO = 8.0  # largest over smallest number, from which the axis of the MTD is logarithmic
+SCORE_TITLE = "average score, Spearman × 100"
+SCATTERS = {  # by file: two columns of runs.csv, and the axes' titles
+    "mtd": ("mtd", "score", "Nominal MTD (maximum traceable distance)", SCORE_TITLE),
+    "uniformity": (
+        "uniformity",
+        "alignment",
+        "Uniformity (lower: more uniform)",
+        "alignment (lower: closer)",
+    ),
+    "rank": ("effective_rank", "score", "Effective rank of the vectors", SCORE_TITLE),
+}
 
 
 def figures(
@@ -265,3 +279,28 @@ def _along(
     panel.grid(axis="y")
     legend(figure, [panel], f"{runs_shown(study, rows)} · bands: 95 % intervals over seeds")
     return figure
+
+
+def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
+    """MTD against score, alignment against uniformity, effective rank against score, of the rows of
+    runs.csv; a figure only where five runs have both numbers."""
+    drawn = {}
+    for file, (x, y, x_title, y_title) in SCATTERS.items():
+        numbers = runs[runs["status"] != "diverged"].dropna(subset=[x, y])
+        if len(numbers) < 5 or numbers[x].nunique() < 3:
+            continue
+        figure, (panel,) = blank_figure(f"{x_title} and {y} of {len(numbers)} runs", 1, 3.0)
+        for name, points, style in styled(numbers.groupby("method")):
+            label = f"{method(name).title} ({len(points)} runs)"
+            panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
+        if x == "mtd" and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
+            panel.set_xscale("log")
+            panel.xaxis.set_major_formatter("{x:g}")
+            panel.xaxis.set_minor_formatter("{x:g}")
+        panel.set_xlabel(x_title)
+        panel.set_ylabel(y_title)
+        panel.grid()
+        first = numbers.iloc[0]
+        legend(figure, [panel], f"scale {first['scale']} · profile {first['profile']}")
+        drawn[file] = figure
+    return drawn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from core.config.scale import PAPER
 from core.errors import counted, shown, spoken
 from core.report import frames, prospects
 from core.report.claims import comparison_words, estimate_words, verdict_sentences
+from core.report.figures import SCATTERS
 from core.report.sheet import Sheet, sheet, statements
 from core.report.tables import grid, markdown_table, marks, md
 from core.report.verdicts import Judged
@@ -83,6 +84,7 @@ def page_files(
         "sections": sections,
         "english": english[:1],
         "columns": SCALE_TITLES,
+        "scatters": _scatters(sheets, folder, figures),
         "links": _links({name: PROJECT_HOME / name for name in DOCS}, folder),
         "csv_files": list(files),
     }
@@ -173,6 +175,17 @@ def printed_files(of_study: Sheet) -> dict[str, str]:
         f"printed/{study.name}.csv": frames.csv_text(frame[frame["printed"].notna()]),
         f"printed/{study.name}.md": f"{head}\n{table}\n",
     }
+
+
+def _scatters(
+    keys: Iterable[tuple[str, str]], folder: Path, figures: Path
+) -> dict[str, dict[str, str]]:
+    """The figures over all runs, by scale and profile."""
+    links = {}
+    for scale, profile in keys:
+        paths = {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}
+        links[f"{SCALE_TITLES[scale]}, profile {profile}"] = _links(paths, folder)
+    return links
 
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:

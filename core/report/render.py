@@ -12,7 +12,7 @@ from pathlib import Path
 from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
-from core.report.figures import figures
+from core.report.figures import figures, scatters
 from core.report.page import ENDINGS, TITLE, ByScale, Seconds, page_files
 from core.report.pictures import Order, Pictures
 from core.report.sheet import sheet
@@ -148,6 +148,15 @@ def heading(result: Judged) -> str:
     return f"{title(result)}. {', '.join(verdicts)}"
 
 
+def draw_runs(results: Sequence[Judged], tables: Path, folder: Path, pictures: Pictures) -> None:
+    """Write runs.csv, a row for each run of these studies, and order the figures over all runs."""
+    if results:
+        runs = frames.summary_frame(results)
+        _write_all(tables, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
+        order = Order(name="all runs", draw=scatters, frames=(runs,), folder=folder)
+        pictures.orders.append(order)
+
+
 def render_index(
     studies: Sequence[Study],
     stored: ByScale,
@@ -156,8 +165,7 @@ def render_index(
     figures_dir: Path,
     seconds: Seconds,
 ) -> list[str]:
-    """Write the page over all scales and profiles, its README.md and CSV files, and runs.csv with a
-    row for each run of a scale and profile; what was written.
+    """Write the page over all scales and profiles, its README.md and CSV files; what was written.
     `stored` are the results with a run, `grids` all studies of a scale and profile."""
     if not any(stored.values()):
         return []
@@ -167,10 +175,6 @@ def render_index(
         if not by_name and key[1] != PROFILES[0]:
             continue
         results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
-    for (scale, profile), judged in stored.items():
-        if judged:
-            runs = frames.csv_text(frames.summary_frame(judged), digits=6)
-            _write_all(results_dir / scale / profile, {"runs.csv": runs.encode()})
     texts = page_files(studies, results, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in PAGE]

@@ -117,6 +117,10 @@ class StudyDrawer:
             else:
                 stored = report.gathered(begun, self.store)
                 results[scale, profile] = [result for result in stored if result.begun]
+            both = Path(scale) / profile
+            report.draw_runs(
+                results[scale, profile], self.results / both, self.figures / both, pictures
+            )
         columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
         console = Console(stderr=True)
         hidden = not console.is_terminal

@@ -4,6 +4,7 @@ drawn."""
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from claim_study import A, B, around
 from claim_study import result as judged
@@ -13,7 +14,7 @@ from matplotlib.colors import to_hex
 from small_study import result, small, stored
 
 from core.report.drawing import DIFFERENT, GREY, as_numbers, drawing, image
-from core.report.figures import figures
+from core.report.figures import figures, scatters
 from core.report.frames import cell_frame, curve_frame
 from core.report.render import heading
 from core.report.verdicts import study_result, why_unmarked
@@ -24,6 +25,32 @@ from core.study.study import FigureSpec
 from studies import find
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
+
+
+def test_scatters_show_every_run_that_has_both_numbers():
+    rng = np.random.default_rng(0)
+    rank = np.arange(20.0)
+    runs = pd.DataFrame(
+        {
+            "scale": "demo",
+            "profile": "paper",
+            "encoder": "small",
+            "method": ["mocose", "simcse"] * 10,
+            "status": ["ok"] * 19 + ["diverged"],
+            "score": 50 + rank,
+            "mtd": [5.0, np.nan] * 10,
+            "alignment": rng.uniform(size=20),
+            "uniformity": -rank,
+            "effective_rank": rank,
+        }
+    )
+    with drawing():
+        made = scatters(runs)
+    assert set(made) == {"uniformity", "rank"}  # one MTD alone is no relation
+    axes = made["rank"].axes[0]
+    assert sum(len(group.get_offsets()) for group in axes.collections) == 19
+    assert "of 19 runs" in title_of(made["rank"])
+    assert axes.get_legend_handles_labels()[1] == ["MoCoSE (10 runs)", "SimCSE (9 runs)"]
 
 
 def title_of(figure):
