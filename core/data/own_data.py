@@ -263,8 +263,8 @@ def read_pairs(path: Path) -> list[Pair]:
     cosines = {frozenset((a, b)) if a != b else None for a, b, _ in pairs}
     if len({score for *_, score in pairs}) < 2 or len(cosines) < 2:
         raise UserError(
-            f"{path} has {len(pairs)} pairs that cannot be ranked, of one score or one cosine; give "
-            "more pairs."
+            f"{path} has {len(pairs)} pairs that cannot be ranked, of one score or one cosine; "
+            "give more pairs."
         )
     return pairs
 

@@ -135,8 +135,8 @@ def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
     if wrong >= 0:
         line = content.count(b"\n", 0, wrong) + 1
         raise UserError(
-            f"{name}, line {line} is no text in {encoding.upper()}; unpack the file if it is packed, "
-            "or save it in that encoding."
+            f"{name}, line {line} is no text in {encoding.upper()}; unpack the file if it is "
+            "packed, or save it in that encoding."
         )
     return text.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n")
 

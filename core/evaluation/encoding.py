@@ -103,9 +103,9 @@ def load_checkpoint(
     fits = len(tokenizer) <= model.config.vocab_size and first_position in (0, padding + 1)
     if not fits or longest < 3:
         raise UserError(
-            f"{folder} has a tokenizer of {len(tokenizer)} tokens that pads with {padding} and cuts "
-            f"sentences at {longest}, and an encoder of {model.config.vocab_size} tokens whose first "
-            f"position is {first_position}; {COPY}."
+            f"{folder} has a tokenizer of {len(tokenizer)} tokens that pads with {padding} and "
+            f"cuts sentences at {longest}, and an encoder of {model.config.vocab_size} tokens "
+            f"whose first position is {first_position}; {COPY}."
         )
     if pooling in ("cls", "pooler") and first != [tokenizer.cls_token_id]:
         raise UserError(
@@ -136,8 +136,8 @@ def main(folder: Path) -> None:
         whole = (folder / "model.safetensors").is_file()
         if not whole or any((folder / name).is_file() for name in undigested):
             raise UserError(
-                f"{folder} has weights or words in other files than {', '.join(ENCODER_FILES)}; save "
-                "it anew with transformers."
+                f"{folder} has weights or words in other files than "
+                f"{', '.join(ENCODER_FILES)}; save it anew with transformers."
             )
     except UserError as error:
         about = {"refusal": str(error)}
