@@ -7,7 +7,7 @@ import gc
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from core.config import fields, methods
 from core.config.identity import NUMERICS
@@ -31,6 +31,7 @@ from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.grid import Grid, check_distinct, resolve
 from core.study.study import Study
+from core.study.variants import varied
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
@@ -76,7 +77,11 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         return menu(training, studies)
 
     # The runs
-    studies = [inputs.varied_study(options, study, setup) for study in studies]
+    if options.settings or options.vary:
+        for place, study in enumerate(studies):
+            studies[place] = varied(study, setup, options.settings, options.vary)
+            for footnote in studies[place].footnotes[len(study.footnotes) :]:
+                print(footnote)  # which rows stay as they are
     grids = [resolve(study, setup) for study in studies]
     for grid in grids:
         check_distinct(grid)
@@ -186,8 +191,8 @@ def train_or_plan(training: RunTrainer, studies: list[Study], grids: list[Grid])
 
 
 def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
-    """Print a plan: its runs and their time, runs in training and failed ones, and what can be
-    judged."""
+    """Print a plan: its runs and their time, runs in training and failed ones, what trials of every
+    method say, and what can be judged. The exit status is 2 if a trial fails."""
     store = training.store
     setup = training.setup
     refusal = refusal_of(training.check, plan)
@@ -211,7 +216,15 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
             say(f"failed  {run.run_id} {run.label}: {failure}")
     passed = True
     if training.options.trial:
-        passed = _trials_pass(training, plan, grids)
+        runs = [planned.config for planned in plan.runs]
+        # also rows without their columns
+        faults, untried = training.tried([*runs, *without_columns(grids)], Stop(), anew=True)
+        say(*faults, out=sys.stderr)
+        result = counted(len(faults), "fault") if faults else "no fault"
+        if untried:
+            result += f" in the others; {', '.join(untried)} could not be tried"
+        print(f"Trial: {result}.")
+        passed = not (faults or untried)
     if setup.scale.name == PAPER.name:
         from core.report import prospects
 
@@ -227,19 +240,6 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
             for reason in reasons:
                 say(f"  {reason}")
     return 0 if passed else 2
-
-
-def _trials_pass(training: RunTrainer, plan: Plan, grids: Sequence[Grid]) -> bool:
-    """Try every method of a plan, also of rows without their columns, and print what is wrong;
-    whether nothing is."""
-    runs = [planned.config for planned in plan.runs]
-    faults, untried = training.tried([*runs, *without_columns(grids)], Stop(), anew=True)
-    say(*faults, out=sys.stderr)
-    result = counted(len(faults), "fault") if faults else "no fault"
-    if untried:
-        result += f" in the others; {', '.join(untried)} could not be tried"
-    print(f"Trial: {result}.")
-    return not (faults or untried)
 
 
 def menu(training: RunTrainer, studies: list[Study]) -> int:

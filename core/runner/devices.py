@@ -169,45 +169,34 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
             "No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES."
         )
     cores = joblib.cpu_count()  # by affinity and the container's quota
+    names: list[str] = []
     if visible:
         kind = "cuda"
         mps = (MPS_PIPES / "control").is_socket()
         runs = MPS_RUNS.get(scale, GPU_RUNS) if mps else GPU_RUNS
         most = runs * len(visible)
         need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
-        slots, names = _gpu_slots(visible, need, runs, jobs or 0)
+        by_gpu = {gpu: max(1, min(runs, free // need)) for gpu, free in visible.items()}
+        slots = sum(by_gpu.values())
+        if jobs and jobs > slots:
+            by_gpu = dict.fromkeys(visible, -(-jobs // len(visible)))
+        for place in range(max(by_gpu.values())):
+            names += [f"gpu{gpu}.{place}" for gpu, count in by_gpu.items() if place < count]
     else:
         kind = "cpu"
         slots = cores
         if not SCALES[scale].generated:
             slots = max(1, min(cores, memory() // RUN_MEMORY))
         most = slots
-        names = tuple(f"cpu.{place}" for place in range(max(slots, jobs or 0)))
+        names = [f"cpu.{place}" for place in range(max(slots, jobs or 0))]
     return Resources(
         device=kind,
         jobs=jobs or slots,
         threads=max(1, cores // max(most, jobs or slots)),
-        names=names,
+        names=tuple(names),
         gpus=len(visible),
         mps=mps and (jobs or slots) > len(visible),
     )
-
-
-def _gpu_slots(
-    visible: dict[str, int], need: int, runs: int, jobs: int
-) -> tuple[int, tuple[str, ...]]:
-    """How many runs of `need` bytes the visible GPUs hold, at most `runs` each, and the names of
-    that many slots, or of enough for `jobs`."""
-    by_gpu = {gpu: max(1, min(runs, free // need)) for gpu, free in visible.items()}
-    slots = sum(by_gpu.values())
-    if jobs > slots:
-        by_gpu = dict.fromkeys(visible, -(-jobs // len(visible)))
-    names = []
-    for place in range(max(by_gpu.values())):
-        for gpu, count in by_gpu.items():
-            if place < count:
-                names.append(f"gpu{gpu}.{place}")
-    return slots, tuple(names)
 
 
 def slot_folder() -> Path:

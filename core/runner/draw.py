@@ -104,7 +104,19 @@ class StudyDrawer:
         from core.report.pictures import Pictures  # by now it reads no setting of the user's
 
         report.refuse_foreign(self.results)
-        grids = self._grids(studies)
+
+        # every study by scale and profile; of a scale without a run under the first profile
+        recorded = finding.recorded(self.store)
+        grids = {}
+        for at, profile in itertools.product(SCALES.values(), PROFILES):
+            sources = recorded.get(at.name)
+            if not sources and profile == PROFILES[0]:
+                hidden = finding.HIDDEN if at.hub_models else ()
+                sources = finding.unfetched_sources(hidden)
+            if sources:
+                seeds = self.options.seeds or at.seeds
+                setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds)
+                grids[at.name, profile] = [resolve(study, setup) for study in studies]
         results = dict[tuple[str, str], list]()
         whole = True  # no study failed
         pictures = Pictures()
@@ -168,24 +180,6 @@ class StudyDrawer:
             say(f"Profile {profile} has the same runs as {PROFILES[0]} in {', '.join(names)}.")
         places = {grid.study.name: place for place, grid in enumerate(grids)}
         return sorted(results, key=lambda result: places[result.study.name])
-
-    def _grids(self, studies: Sequence[Study]) -> dict[tuple[str, str], list[Grid]]:
-        """Every study by scale and profile; of a scale without a run under the first profile."""
-        recorded = finding.recorded(self.store)
-        grids = {}
-        for scale, profile in itertools.product(SCALES.values(), PROFILES):
-            found = recorded.get(scale.name)
-            if found:
-                sources = found
-            elif profile == PROFILES[0]:
-                hidden = finding.HIDDEN if scale.hub_models else ()
-                sources = finding.unfetched_sources(hidden)
-            else:
-                continue
-            seeds = self.options.seeds or scale.seeds
-            setup = Setup(profile=profile, scale=scale, sources=sources, seeds=seeds)
-            grids[scale.name, profile] = [resolve(study, setup) for study in studies]
-        return grids
 
     def render(self, grids: Sequence[Grid], pictures: Pictures | None = None) -> list:
         """Draw tables and figures from what is stored, and say what was drawn; the results.

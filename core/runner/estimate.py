@@ -62,24 +62,11 @@ def expectation(options: Options, scale: Scale, store: Store) -> Expectation:
             return gpu_seconds(config) * sharing
         return cost(config) / CPU_TOKENS.get(config.scale, CPU_TOKENS["paper"]) / here.threads
 
-    factors = [] if elsewhere else _longer(store, scale, here, rate)
-    basis = f"from rates of one {GPU}" if gpu else "from rates of another CPU"
-    factor = 1.0
-    if factors:
-        factor = statistics.median(factors)
-        basis = f"from {counted(len(factors), 'finished run')} on this machine"
-    where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {here.device}"
-    return Expectation(lambda config: factor * rate(config), jobs, f"{where} ({basis})", gpu)
-
-
-def _longer(
-    store: Store, scale: Scale, here: devices.Resources, rate: Callable[[RunConfig], float]
-) -> list[float]:
-    """How many times as long as by the rates your runs of this scale and machine took."""
+    # how many times as long as by the rates your runs of this scale and machine took
     wanted = (scale.name, "ok", socket.gethostname(), here.threads)
     factors = []
     # ids are hashes: a fair sample
-    for identity in store.own_runs()[:ENOUGH]:
+    for identity in [] if elsewhere else store.own_runs()[:ENOUGH]:
         with contextlib.suppress(UserError):  # a damaged file
             run = store.load(identity)
             about = run.provenance
@@ -87,7 +74,13 @@ def _longer(
             seconds = about.get("seconds")
             if same and str(about.get("device")).startswith(here.device) and seconds:
                 factors.append(sum(seconds.values()) / rate(run.config))
-    return factors
+    basis = f"from rates of one {GPU}" if gpu else "from rates of another CPU"
+    factor = 1.0
+    if factors:
+        factor = statistics.median(factors)
+        basis = f"from {counted(len(factors), 'finished run')} on this machine"
+    where = f"on {jobs} {GPU}" if options.gpus else f"with {jobs} at once on {here.device}"
+    return Expectation(lambda config: factor * rate(config), jobs, f"{where} ({basis})", gpu)
 
 
 def gpu_seconds(config: RunConfig, size: str = "") -> float:

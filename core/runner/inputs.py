@@ -17,7 +17,6 @@ from core.runner import devices
 from core.runner.cli import Options
 from core.runner.devices import cache_folder
 from core.store.store import Store
-from core.study import variants
 from core.study.setup import Setup
 from core.study.study import ENCODERS, Study
 
@@ -158,17 +157,6 @@ def on_data(
     if not names:
         return scale, studies
     return scale, [study.on(names, own=False) for study in studies]
-
-
-def varied_study(options: Options, study: Study, setup: Setup) -> Study:
-    """The study as --set and --vary change it; prints which rows stay as they are. Raises
-    UserError."""
-    other = study
-    if options.settings or options.vary:
-        other = variants.varied(study, setup, options.settings, options.vary)
-    for footnote in other.footnotes[len(study.footnotes) :]:
-        print(footnote)
-    return other
 
 
 def _announced(found: Sources) -> Sources:

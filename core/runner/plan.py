@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -119,7 +120,12 @@ def plan(
     does, and with `keep_models` none without its model. Raises UserError for a label that no cell
     has."""
     if labels:
-        _check_labels(grids, labels)
+        cells = itertools.chain.from_iterable(grid.cells for grid in grids)
+        names = dict.fromkeys(itertools.chain.from_iterable(map(_cell_names, cells)))
+        for label in labels:
+            if label not in names:
+                hint = nearest(label, names, f"there are {len(names)} others.")
+                raise UserError(f"No cell is called {label[:80]!r}; {hint}")
     runs: dict[str, PlannedRun] = {}
     for grid in grids:
         for cell in grid.available:
@@ -127,8 +133,7 @@ def plan(
                 continue
             for seed, config in enumerate(cell.configs):
                 run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
-                cells = runs.setdefault(run.run_id, run).cells
-                cells.append(f"{grid.study.name} {cell.name}")
+                runs.setdefault(run.run_id, run).cells.append(f"{grid.study.name} {cell.name}")
 
     # Those that are done
     done = {}
@@ -154,18 +159,6 @@ def plan(
             name: config for name, config in done.items() if not lacks_model(store, name, config)
         }
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
-
-
-def _check_labels(grids: Sequence[Grid], labels: Sequence[str]) -> None:
-    """Raise UserError for a label that no cell of the studies has."""
-    names: dict[str, None] = {}
-    for grid in grids:
-        for cell in grid.cells:
-            names |= dict.fromkeys(_cell_names(cell))
-    for label in labels:
-        if label not in names:
-            hint = nearest(label, names, f"there are {len(names)} others.")
-            raise UserError(f"No cell is called {label[:80]!r}; {hint}")
 
 
 def _say_without_columns(grids: Sequence[Grid]) -> None:

@@ -127,8 +127,16 @@ class Display:
 
     def left(self) -> float:
         """Seconds that the command still needs: what is left of the estimates, corrected by what
-        finished and running runs took."""
-        longer = self._longer()
+        finished runs took, and running ones take by their rates. Takes no lock."""
+        pairs = list(self._trained)
+        for run, message in list(self._going.items()):
+            share = training_share(self._runs[run].config)
+            if message.rate and message.total and share:
+                pairs.append((share * self._estimates[run], message.total / message.rate))
+        longer = 1.0
+        expected = sum(pair[0] for pair in pairs)
+        if expected:
+            longer = sum(pair[1] for pair in pairs) / expected
         parts = []
         for run in list(self._open):
             share = training_share(self._runs[run].config)
@@ -139,16 +147,3 @@ class Display:
                 trained = (message.step or 0) / (message.total or 1)
             parts.append(longer * self._estimates[run] * (1 - share * trained))
         return max(sum(parts) / max(1, min(self._jobs, len(parts))), max(parts, default=0.0))
-
-    def _longer(self) -> float:
-        """How many times as long as estimated runs take: finished runs, and running ones by their
-        rates. Takes no lock."""
-        pairs = list(self._trained)
-        for run, message in list(self._going.items()):
-            share = training_share(self._runs[run].config)
-            if message.rate and message.total and share:
-                pairs.append((share * self._estimates[run], message.total / message.rate))
-        expected = sum(pair[0] for pair in pairs)
-        if not expected:
-            return 1.0
-        return sum(pair[1] for pair in pairs) / expected

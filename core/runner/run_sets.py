@@ -70,18 +70,16 @@ class RunSet(NamedTuple):
         cells = defaultdict[tuple[str, str], list[str]](list)  # by study and seeds
         for name, of_cell in seeds.items():
             study, _, cell = name.partition(" ")
-            cells[study, _seeds(sorted(of_cell))].append(cell)
+            of_cell.sort()
+            named = f"seeds {' and '.join(map(str, of_cell))}"
+            if len(of_cell) == 1:
+                named = f"seed {of_cell[0]}"
+            elif len(of_cell) > 2 and of_cell[-1] - of_cell[0] == len(of_cell) - 1:
+                named = f"seeds {of_cell[0]} to {of_cell[-1]}"
+            cells[study, named].append(cell)
         parts = [f"{of} of {study} {', '.join(names)}" for (study, of), names in cells.items()]
         size = f"{counted(len(self.runs), 'run')}, about {spoken(self.wall)}"
         return f"{size}: {'; '.join(parts)}. May settle {', '.join(self.claims)}."
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    if len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1:
-        return f"seeds {seeds[0]} to {seeds[-1]}"
-    if len(seeds) == 1:
-        return f"seed {seeds[0]}"
-    return f"seeds {' and '.join(map(str, seeds))}"
 
 
 def worth(prospects: Sequence[Prospect], runs: frozenset[str]) -> float:

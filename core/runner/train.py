@@ -98,9 +98,19 @@ class RunTrainer:
         return Cluster(options.cluster, self.order(), scale, options.device, options.jobs)
 
     def order(self) -> RunOrder:
-        """What all runs of this command have in common."""
+        """What all runs of this command have in common. Device and threads are added where they are
+        executed. Nothing of `execution` is part of their identity."""
+        options = self.options
+        execution = Execution(
+            results_dir=str(self.store.root),
+            cache_dir=str(cache_folder()),
+            sources=self.found,
+            tensorboard=options.tensorboard,
+            keep_models=options.keep_models,
+            checkpoint_minutes=None if self.setup.scale.generated else CHECKPOINT_MINUTES,
+        )
         return RunOrder(
-            execution=self.execution(),
+            execution=execution,
             job=self.around.job,
             warm=self.around.warm,
             provenance=provenance(self.found),
@@ -238,19 +248,6 @@ class RunTrainer:
             if report.ended is not None:
                 cause = diagnosis(report)[:200]
             raise UserError(f"{NO_GPU} ({cause}); {MEND_GPU}.")
-
-    def execution(self) -> Execution:
-        """Where and with what runs are executed, but for device and threads. Nothing of it is part
-        of their identity."""
-        options = self.options
-        return Execution(
-            results_dir=str(self.store.root),
-            cache_dir=str(cache_folder()),
-            sources=self.found,
-            tensorboard=options.tensorboard,
-            keep_models=options.keep_models,
-            checkpoint_minutes=None if self.setup.scale.generated else CHECKPOINT_MINUTES,
-        )
 
     def close(self) -> None:
         """Let the warm process and the cluster go."""

@@ -14,7 +14,6 @@ from core.errors import UserError, are, counted, say
 from core.runner import plan as planning
 from core.runner.plan import Plan
 from core.runner.train import RunTrainer
-from core.store.records import StoredRun
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.study import Study
@@ -45,12 +44,6 @@ def compare(store: Store, trained: Sequence[str]) -> None:
         say(USUAL)
 
 
-def other_devices(one: StoredRun, other: StoredRun) -> bool:
-    """Whether one of two runs was trained on a CPU and the other on a GPU."""
-    kinds = {str(run.provenance.get("device", "")).partition(":")[0] for run in (one, other)}
-    return kinds == {"cpu", "cuda"}
-
-
 def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
     """Train some published runs of these studies again, whatever their seed, in a folder that goes
     if none fails, and say how far they differ. The exit status is 1 if a run fails or differs by
@@ -70,12 +63,17 @@ def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
     with contextlib.closing(training):
         status = training.train(Plan(chosen, chosen))
     worst = 0.0
-    for run in filter(lambda run: store.has(run.run_id), chosen):
+    for run in chosen:
+        if not store.has(run.run_id):
+            continue
         old = packs.load(run.run_id)
         new = store.load(run.run_id)
         gap = difference(old.rows, new.rows)
         line = f"{run.run_id} {run.label}: at most {gap:.6f} points apart"
-        if other_devices(old, new):
+        kinds = {
+            str(stored.provenance.get("device", "")).partition(":")[0] for stored in (old, new)
+        }
+        if kinds == {"cpu", "cuda"}:
             line += "; of different kinds of device, whose dropout masks differ"
         else:
             worst = max(worst, gap)

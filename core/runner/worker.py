@@ -204,7 +204,17 @@ def train_run(
     ):
         report(Message(state="found"))
         return
-    use_log_and_device(store.path("logs", run), take_slot(slots, slot_folder, report))
+    slot = take_slot(slots, slot_folder, report)
+
+    # the run's log and device
+    log = store.path("logs", run)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    faulthandler.enable(file=2)
+    os.environ.update(devices.slot_environment(slot))
     report(Message(started=True))
 
     def progress(fields: dict) -> None:
@@ -240,17 +250,6 @@ def take_slot(slots: Sequence[str], folder: Path, report: Report) -> str:
             if not report(Message(waiting=True)):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(SLOT_POLL)
-
-
-def use_log_and_device(log: Path, slot: str) -> None:
-    """Give this process the run's log and device."""
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
-    for stream in (1, 2):
-        os.dup2(output, stream)
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
-    faulthandler.enable(file=2)
-    os.environ.update(devices.slot_environment(slot))
 
 
 def failure(error: Exception) -> str:
