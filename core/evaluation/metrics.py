@@ -85,9 +85,24 @@ def uniformity(x: Vectors, mode: str) -> float:
     "global" is over all pairs; "batched64" (D43) is the mean of the logs of full batches of 64 in
     order. NaN with fewer than two vectors, or no full batch.
     """
-    potentials = [
-        _log_potential(batch) for batch in _batches(unit_vectors(x), mode) if len(batch) > 1
-    ]
+    potentials = []
+    for batch in _batches(unit_vectors(x), mode):
+        # |x_i - x_j|^2 = 2 - 2 x_i . x_j of unit rows. On a CPU products are in float32 (error about
+        # 1e-7), on a GPU in float64, since float32 may be TF32.
+        rows: Vectors = batch
+        library: Any = torch
+        if not isinstance(batch, Tensor):
+            rows = batch.astype(np.float32)
+            library = np
+        total = 0.0
+        pairs = len(rows) * (len(rows) - 1) / 2
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            potential = library.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
+            parts = library.triu(potential[:, : len(block)], 1), potential[:, len(block) :]
+            total += sum(float(part.sum(dtype=library.float64)) for part in parts)
+        if pairs:
+            potentials.append(float(np.log(total / pairs)))
     if not potentials:
         return float("nan")
     return float(np.mean(potentials))
@@ -111,26 +126,6 @@ def _batches(values: Vectors, mode: str) -> list[Vectors]:
     if mode == "global":
         size = max(len(values), 1)
     return [values[start : start + size] for start in range(0, len(values) - size + 1, size)]
-
-
-def _log_potential(x: Vectors) -> float:
-    """log mean over i < j of exp(-2 |x_i - x_j|^2) of unit rows: |x_i - x_j|^2 = 2 - 2 x_i .
-    x_j."""
-    # On a CPU products are in float32 (error about 1e-7), on a GPU in float64, since float32 may be
-    # TF32.
-    rows: Vectors = x
-    library: Any = torch
-    if not isinstance(x, Tensor):
-        rows = x.astype(np.float32)
-        library = np
-    total = 0.0
-    pairs = len(x) * (len(x) - 1) / 2
-    for start in range(0, len(rows), _BLOCK):
-        block = rows[start : start + _BLOCK]
-        potential = library.exp(4.0 * (block @ rows[start:].T) - 4.0)  # (block, rest)
-        parts = library.triu(potential[:, : len(block)], 1), potential[:, len(block) :]
-        total += sum(float(part.sum(dtype=library.float64)) for part in parts)
-    return float(np.log(total / pairs))
 
 
 def mean_cosine(vectors: Vectors) -> float:

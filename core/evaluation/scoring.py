@@ -80,7 +80,10 @@ def evaluate(
 
     `encode` is called once with the distinct sentences and returns (sentences, dim) of floats, an
     array or a tensor on a GPU, of any length. `geometry_of` are the sets, in order, whose pairs
-    together give alignment and uniformity (D43: STS-B train, dev, test).
+    together give alignment and uniformity in both modes of D43 (STS-B train, dev, test):
+    alignment_<mode> over pairs with gold above 4, alignment_all_<mode> over all,
+    uniformity_batched64 over first sentences in file order, as released, and uniformity_global over
+    the distinct sentences of both sides. Sentences are not cut at 32 tokens.
     """
     places = {text: i for i, text in enumerate(distinct_sentences([*sets.values(), *geometry_of]))}
     vectors = encode(list(places))
@@ -101,7 +104,20 @@ def evaluate(
             blocks.append(block)
     geometry = {}
     if geometry_of:
-        geometry = _geometry(of, geometry_of)
+        a: list[str] = []
+        b: list[str] = []
+        for pairs in geometry_of:
+            a += pairs.a
+            b += pairs.b
+        x = of(a)
+        y = of(b)
+        # SimCSE's convention
+        positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in geometry_of]) > 4.0)
+        for mode in metrics.MODES:
+            geometry[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
+            geometry[f"alignment_all_{mode}"] = metrics.alignment(x, y, mode)
+        geometry["uniformity_global"] = metrics.uniformity(of(list(dict.fromkeys(a + b))), "global")
+        geometry["uniformity_batched64"] = metrics.uniformity(x, "batched64")
     return EvaluationResult(scores, tuple(blocks), geometry, of)
 
 
@@ -112,30 +128,6 @@ def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
         texts.update(dict.fromkeys(pairs.a))
         texts.update(dict.fromkeys(pairs.b))
     return list(texts)
-
-
-def _geometry(of: Encode, sets: Sequence[StsSet]) -> dict[str, float]:
-    """Alignment and uniformity of the sets' pairs together, in both modes of D43.
-
-    alignment_<mode> is over pairs with gold above 4, alignment_all_<mode> over all.
-    uniformity_batched64 is over first sentences in file order, as released; uniformity_global over
-    the distinct sentences of both sides. Sentences are not cut at 32 tokens.
-    """
-    a: list[str] = []
-    b: list[str] = []
-    for pairs in sets:
-        a += pairs.a
-        b += pairs.b
-    x = of(a)
-    y = of(b)
-    # SimCSE's convention
-    positive = np.flatnonzero(np.concatenate([pairs.gold for pairs in sets]) > 4.0)
-    values = {}
-    for mode in metrics.MODES:
-        values[f"alignment_{mode}"] = metrics.alignment(x[positive], y[positive], mode)
-        values[f"alignment_all_{mode}"] = metrics.alignment(x, y, mode)
-    values["uniformity_global"] = metrics.uniformity(of(list(dict.fromkeys(a + b))), "global")
-    return values | {"uniformity_batched64": metrics.uniformity(x, "batched64")}
 
 
 class Scorer:

@@ -4,12 +4,13 @@ runs."""
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from core.config.scale import DEMO, SCALES, STS_TESTS
 from core.data.encoders import unfollowed
@@ -19,9 +20,6 @@ from core.errors import UserError, counted, no_formula, refusing, say
 from core.runner import devices
 from core.runner.cli import Parser, check_names, path_here, program
 from core.store.files import write_whole
-
-if TYPE_CHECKING:  # brings torch
-    from core.evaluation.scoring import EvaluationResult
 
 POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 SHOWN_AGGREGATES = ("all", "mean", "wmean")
@@ -36,13 +34,6 @@ class Scoring(NamedTuple):
     sets: dict[str, StsSet]
     tests: list[str]
     geometry_of: list[StsSet]
-
-    def development(self) -> str:
-        """The names of the development sets; empty without any."""
-        return " and ".join(name for name in self.sets if name not in self.tests)
-
-
-CsvLine = tuple[str, str, float, object]  # of the CSV file: set, metric, value, pairs
 
 
 def main(argv: Sequence[str]) -> int:
@@ -64,39 +55,26 @@ def main(argv: Sequence[str]) -> int:
         torch.zeros(1, device=options.device)
     encode, pooling = _encode_and_pooling(options)
     tests = counted(len(task.tests), "test set")
-    pairs = sum(map(len, task.sets.values()))
-    say(f"Read {tests} and {task.development() or 'no development set'}, {pairs} pairs.")
+    development = " and ".join(name for name in task.sets if name not in task.tests)
+    number = sum(map(len, task.sets.values()))
+    say(f"Read {tests} and {development or 'no development set'}, {number} pairs.")
     evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
-    lines = _said(task, evaluation)
-    say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
-    if csv:
-        import pandas
 
-        name = no_formula(options.model.name)
-        rows = [(name, pooling, *line) for line in lines]
-        table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
-        write_whole(csv, table.to_csv(index=False, na_rep="nan").encode())
-    return 0
-
-
-def _said(task: Scoring, evaluation: EvaluationResult) -> list[CsvLine]:
-    """Print a line for each set, and for the average, alignment and uniformity. Returns the lines
-    of the CSV file."""
+    # What is printed, and lines of the CSV file
     scores = dict(evaluation.scores)
     if task.tests:
         scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}
-    average_of = f"  of the {counted(len(task.tests), 'test')}"
-    if task.development():
-        average_of += f", without {task.development()}"
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
-    lines: list[CsvLine] = []
+    lines: list[tuple[str, str, float, object]] = []  # set, metric, value, pairs
     for name, score in scores.items():
         pairs: object = ""
         note = ""
         if name in task.sets:
             pairs = len(task.sets[name])
         if name == "avg":
-            note = average_of
+            note = f"  of the {counted(len(task.tests), 'test')}"
+            if development:
+                note += f", without {development}"
         elif math.isnan(score["all"]):
             note = NO_SCORE
         numbers = " ".join(f"{score[aggregate]:>7.2f}" for aggregate in SHOWN_AGGREGATES)
@@ -107,7 +85,15 @@ def _said(task: Scoring, evaluation: EvaluationResult) -> list[CsvLine]:
         if not math.isnan(value):  # a set may be smaller than a batch
             say(f"{metric.replace('_', ', ')}: {value:.4f}")
         lines.append((task.geometry_of[-1].name, metric, value, ""))
-    return lines
+    say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
+    if csv:
+        import pandas
+
+        model = no_formula(options.model.name)
+        rows = [(model, pooling, *line) for line in lines]
+        table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
+        write_whole(csv, table.to_csv(index=False, na_rep="nan").encode())
+    return 0
 
 
 def _encode_and_pooling(
@@ -144,7 +130,7 @@ def _encode_and_pooling(
             raise UserError(
                 f"{folder} is a part of {stated_by}, which states a pooling; give that, or {alone}."
             )
-        if not encoding.installed():
+        if importlib.util.find_spec("sentence_transformers") is None:
             raise UserError(
                 f"{folder} has modules.json, which sentence-transformers reads; install the extra "
                 f"[evaluate] (requirements-evaluate.txt), or {alone}."
