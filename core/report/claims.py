@@ -27,24 +27,28 @@ class Sentence(NamedTuple):
 
 def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[Sentence]:
     """Each claim's mark and verdict in a sentence, and below it its comparisons, if it has
-    several."""
+    several, the first ones of many: each with its estimate, the printed number, and whether the
+    table has it as significant."""
     sentences = []
     for row in claims.itertuples():
         of_claim = comparisons[comparisons["claim"] == row.claim]
-        listed = lists(of_claim)
-        words = verdict_sentence(row, of_claim["needed"].iloc[0], listed)
+        # those of several, or of one that has to be more than above 0, once one has run
+        first = next(of_claim.itertuples())
+        single = len(of_claim) == 1 and first.above == 0 and np.isnan(first.below)
+        listed = bool(of_claim["n"].any()) and not single
+        words = verdict_sentence(row, first.needed, listed)
         sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}"))
-        if listed:
-            sentences += [Sentence(text, depth=1) for text in comparison_sentences(of_claim)]
+        if not listed:
+            continue
+        for comparison in of_claim.head(MOST_LINES).itertuples():
+            parts = [*estimate_words(comparison), *filter(None, [comparison.points])]
+            parts[0] += significance(comparison.different, comparison.tested_low)
+            text = f"{comparison_words(comparison)}: {', '.join(parts)}."
+            sentences.append(Sentence(text, depth=1))
+        if len(of_claim) > MOST_LINES:
+            more = f"{len(of_claim) - MOST_LINES} more comparisons stand in comparisons.csv."
+            sentences.append(Sentence(more, depth=1))
     return sentences
-
-
-def lists(comparisons: pd.DataFrame) -> bool:
-    """Whether a claim's comparisons are listed below it: several, or one that has to be more than
-    above 0, of which one has run."""
-    first = next(comparisons.itertuples())
-    plain = len(comparisons) == 1 and first.above == 0 and np.isnan(first.below)
-    return bool(comparisons["n"].any()) and not plain
 
 
 def estimate_words(row) -> list[str]:
@@ -58,7 +62,7 @@ def estimate_words(row) -> list[str]:
     return words
 
 
-def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
+def verdict_sentence(row, needed: str, listed: bool) -> str:
     """A claim's verdict in words, such as "T7.2 undecided (3 seeds): −0.40 points; printed −1.90.";
     what is not judged has its estimate, too, and the reason. Where its comparisons are `listed`
     below, it says how many of them are `needed` in the place of the estimate."""
@@ -89,33 +93,15 @@ def verdict_sentence(row, needed: str = "", listed: bool = False) -> str:
     return f"{text}: {'; '.join(notes)}." if notes else f"{text}."
 
 
-def comparison_sentences(rows: pd.DataFrame) -> list[str]:
-    """Each comparison of a claim with its estimate, the printed number, and whether the table has
-    it as significant; the first ones of many."""
-    sentences = []
-    for row in rows.head(MOST_LINES).itertuples():
-        words = [*estimate_words(row), *filter(None, [row.points])]
-        words[0] += significance(row.different, row.tested_low)
-        sentences.append(f"{comparison_words(row)}: {', '.join(words)}.")
-    if len(rows) > MOST_LINES:
-        sentences.append(f"{len(rows) - MOST_LINES} more comparisons stand in comparisons.csv.")
-    return sentences
-
-
 def comparison_words(row) -> str:
     """A comparison in words: "0.85 minus 0.99", and what is required unless it is to be above 0."""
-    required = required_words(row)
-    words = difference_words(row.left, row.right)
-    return f"{words} ({required} required)" if required else words
-
-
-def required_words(row) -> str:
-    """What a comparison is required to be; empty for above 0."""
     bounds = []
     if np.isfinite(row.above):
         bounds.append(f"above {plain(row.above)}")
     if np.isfinite(row.below):
         bounds.append(f"below {plain(row.below)}")
+    words = difference_words(row.left, row.right)
     if bounds == ["above 0"]:
-        return ""
-    return (" and " if row.above < row.below else " or ").join(bounds)
+        return words
+    required = (" and " if row.above < row.below else " or ").join(bounds)
+    return f"{words} ({required} required)"

@@ -192,33 +192,30 @@ def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Che
         if run.memory and cell.place.paper is not None:
             pairs[cell.name] = (run, cell.place.paper)
     checks = []
-    if pairs:
-        checks = [_worst(limit, pairs) for limit in LIMITS]
+    for limit in LIMITS if pairs else ():
+        numbers = sorted((limit.number(*pair), name) for name, pair in pairs.items())
+        if limit.least:
+            value, name = numbers[0]
+            met = value >= limit.limit - ROUNDING
+        else:
+            value, name = numbers[-1]
+            met = value <= limit.limit + ROUNDING
+        brief = limit.words.format(value).replace("%", " %")
+        words = f"{brief}; {limit.allowed}"
+        if numbers[-1][0] - numbers[0][0] > ROUNDING:
+            words += f" ({name})"
+        run, paper = pairs[name]
+        if not met and too_few_steps(run, paper):
+            brief = f"{run.train.steps:,} steps are too few to test a queue or a moving average"
+            words = brief
+        reason = Reason("too short", words, brief)
+        checks.append(Check(limit.kind, value, limit.limit, met, reason))
     if runs:
         most = max(map(passes, runs))
         times = f"{most:.0f}" if most >= 10 else f"{most:.2g}"
         words = f"a run reads its text {times} times, the paper's once"
         checks.append(Check("passes", most, PAPER_PASSES, True, Reason("passes", words)))
     return checks
-
-
-def _worst(limit: Limit, pairs: Mapping[str, tuple[RunConfig, RunConfig]]) -> Check:
-    """The check of the cell that is nearest to a limit, or furthest beyond it."""
-    numbers = sorted((limit.number(*pair), name) for name, pair in pairs.items())
-    if limit.least:
-        value, name = numbers[0]
-        met = value >= limit.limit - ROUNDING
-    else:
-        value, name = numbers[-1]
-        met = value <= limit.limit + ROUNDING
-    brief = limit.words.format(value).replace("%", " %")
-    words = f"{brief}; {limit.allowed}"
-    if numbers[-1][0] - numbers[0][0] > ROUNDING:
-        words += f" ({name})"
-    run, paper = pairs[name]
-    if not met and too_few_steps(run, paper):
-        words = brief = f"{run.train.steps:,} steps are too few to test a queue or a moving average"
-    return Check(limit.kind, value, limit.limit, met, Reason("too short", words, brief))
 
 
 def task_of(metrics: Iterable[Metric]) -> str:
@@ -335,7 +332,16 @@ def _learning(
     method = gain(cell.runs, task, made_up)
     bar = gain(simcse, task, made_up)
     if not method.n or not bar.n:
-        reason = _no_gain(cell, simcse, result, lacks_bar=method.n > 0)
+        lacking, runs = ("SimCSE", simcse) if method.n else (cell.name, cell.runs)
+        if any(run.rows is not None for run in runs):
+            words = f"the stored runs of {lacking} lack a score before or after training"
+            reason = Reason("no score", words)
+        elif method.n:
+            words = f"train SimCSE first: `{result.setup.command(SIMCSE.name)}`"
+            reason = Reason("no baseline", words)
+        else:
+            command = result.setup.command(result.study.name)
+            reason = Reason("no run", f"{cell.name} has no run: `{command}` trains it")
         return Check("gain", math.nan, math.nan, None, reason)
 
     above, half = against_bar(method, bar)
@@ -358,25 +364,6 @@ def _learning(
     if key != SIMCSE.method:
         words += f"; a third of SimCSE's {_gained(bar)} is required"
     return Check("gain", method.mean, method.mean - above, met, Reason("gain", words))
-
-
-def _no_gain(
-    cell: CellResult, simcse: Sequence[RunResult], result: StudyResult, lacks_bar: bool
-) -> Reason:
-    """Why a cell's gain cannot be compared: SimCSE or the cell itself has no gain."""
-    name = cell.name
-    runs: Sequence[RunResult] = cell.runs
-    if lacks_bar:
-        name = "SimCSE"
-        runs = simcse
-    if any(run.rows is not None for run in runs):
-        words = f"the stored runs of {name} lack a score before or after training"
-        return Reason("no score", words)
-    if lacks_bar:
-        words = f"train SimCSE first: `{result.setup.command(SIMCSE.name)}`"
-        return Reason("no baseline", words)
-    command = result.setup.command(result.study.name)
-    return Reason("no run", f"{name} has no run: `{command}` trains it")
 
 
 def _gained(estimate: Estimate) -> str:

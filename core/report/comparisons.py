@@ -38,8 +38,9 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     """A comparison, given its contrast or the two sides of it.
 
     `left` minus `right` (empty: a number stands alone) has to lie above `above` and below `below`,
-    as far as these are given; with both, and above not under below, one is enough. `different` and
-    the tested bounds are those of the table, where it compares the same two cells.
+    as far as these are given; with both, and above not under below, one is enough. `unit` is
+    "points" of a score, else the metric's own; "" if units differ. `different` and the tested
+    bounds are those of the table, where it compares the same two cells.
     """
     first = group[0]
     reading = verdict.readings[first]
@@ -53,41 +54,52 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     both = Joined(tuple(group), 1 if above >= below else len(group))
     low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
     printed = reading.printed
-    left, right = names_of_sides(first, result.study)
-    return {
+    study = result.study
+
+    # what is compared: left minus right, or left alone
+    positive = [term for term in first.terms if term.weight > 0]
+    negative = [term for term in first.terms if term.weight < 0]
+    left = _side(positive or negative, first, study)
+    if first.of == "scatter":
+        left = f"scatter over seeds: {left}"
+    metrics: Iterable[Metric] = map(study.metric_of, study.cells_of([first]))
+    if first.metric is not None:
+        left = f"{first.metric.title.lower()}: {left}"
+        metrics = [first.metric]
+    units = {unit(metric) for metric in metrics}
+    units = {"points" if in_points(name) else name for name in units}
+    row: Record = {
         "left": left,
-        "right": right,
+        "right": _side(negative, first, study) if positive else "",
         "above": above,
         "below": below,
-        "unit": unit_of(first, result.study),
+        "unit": units.pop() if len(units) == 1 else "",
         "printed": np.nan if printed is None else required + sign * printed,
         "estimate": required + sign * estimate.mean,
         "ci95_low": low,
         "ci95_high": high,
         "n": estimate.n,
         "points": points(both, verdict.readings),
-        **_tested(first, result),
+        "different": "",
+        "tested_low": np.nan,
+        "tested_high": np.nan,
     }
+    weights = [term.weight for term in first.terms]
+    if first.metric is not None or first.of != "value" or weights != [1.0, -1.0]:
+        return row
+    plus, minus = (term.cell for term in first.terms)
+    for cell, base, side in ((minus, plus, -1), (plus, minus, 1)):
+        difference = result.differences.get(cell)
+        if difference is not None and difference.base == base:
+            tested = difference.tested
+            low, high = sorted((side * tested.low, side * tested.high))
+            row |= {"different": difference.different, "tested_low": low, "tested_high": high}
+    return row
 
 
 def _sign(contrast: Contrast) -> int:
     """-1 for a number alone that has to lie below something."""
     return 1 if any(term.weight > 0 for term in contrast.terms) else -1
-
-
-def _tested(contrast: Contrast, result: Judged) -> Record:
-    """Whether the two cells of a contrast differ, as the table tests it; empty where it does not."""
-    weights = [term.weight for term in contrast.terms]
-    if contrast.metric is None and contrast.of == "value" and weights == [1.0, -1.0]:
-        plus, minus = (term.cell for term in contrast.terms)
-        for cell, base, sign in ((plus, minus, 1), (minus, plus, -1)):
-            difference = result.differences.get(cell)
-            if difference is not None and difference.base == base:
-                tested = difference.tested
-                low, high = sorted((sign * tested.low, sign * tested.high))
-                different = difference.different
-                return {"different": different, "tested_low": low, "tested_high": high}
-    return {"different": "", "tested_low": np.nan, "tested_high": np.nan}
 
 
 def sides(predicate: Predicate) -> list[Sequence[Contrast]]:
@@ -102,34 +114,11 @@ def sides(predicate: Predicate) -> list[Sequence[Contrast]]:
     return below
 
 
-def names_of_sides(contrast: Contrast, study: Study) -> tuple[str, str]:
-    """What a contrast compares: left minus right, or left alone."""
-    positive = [term for term in contrast.terms if term.weight > 0]
-    negative = [term for term in contrast.terms if term.weight < 0]
-    left = _side(positive or negative, contrast, study)
-    if contrast.of == "scatter":
-        left = f"scatter over seeds: {left}"
-    if contrast.metric is not None:
-        left = f"{contrast.metric.title.lower()}: {left}"
-    return left, _side(negative, contrast, study) if positive else ""
-
-
 def difference_words(left: str, right: str) -> str:
     """Left minus right; left alone without a right."""
     if " plus " in right:
         right = f"({right})"
     return f"{left} minus {right}" if right else left
-
-
-def unit_of(contrast: Contrast, study: Study) -> str:
-    """What a contrast's numbers are: "points" of a score, else the metric's unit; "" if units
-    differ."""
-    metrics: Iterable[Metric] = map(study.metric_of, study.cells_of([contrast]))
-    if contrast.metric is not None:
-        metrics = [contrast.metric]
-    units = {unit(metric) for metric in metrics}
-    names = {"points" if in_points(name) else name for name in units}
-    return names.pop() if len(names) == 1 else ""
 
 
 def _side(terms: Sequence[Term], contrast: Contrast, study: Study) -> str:

@@ -86,8 +86,9 @@ def figures(
 
 
 def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
-    """Score along the paper's axis: ours with intervals over seeds, the paper's points beside it; a
-    panel for each unit. None without an axis whose labels are numbers, all but two at most."""
+    """Score along the paper's axis: ours with intervals over seeds, the paper's points beside it,
+    on the same axis if they share numbers, else on one of the same length; a panel for each unit.
+    None without an axis whose labels are numbers, all but two at most."""
     numeric = []
     for axis in study.axes:
         enough = max(3, len(axis.labels) - 2)
@@ -122,28 +123,23 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         labels = list(dict.fromkeys(shown[axis.name]))
         number_axis(ours, labels, axis.title)
         ours.set_ylabel(unit)
-        if others:
-            number_axis(paper, labels, axis.title)
-            _same_span(ours, paper)
+        if not others:
+            continue
+        number_axis(paper, labels, axis.title)
+        (low, high), (paper_low, paper_high) = (side.get_ylim() for side in (ours, paper))
+        ours.set_title("ours")
+        if paper_low < high and low < paper_high:
+            paper.set_title("paper, on the same axis")
+            for side in (ours, paper):
+                side.set_ylim(min(low, paper_low), max(high, paper_high))
+            continue
+        paper.set_title("paper, at the same span")  # each around its own numbers
+        span = max(high - low, paper_high - paper_low)
+        for side in (ours, paper):
+            middle = sum(side.get_ylim()) / 2
+            side.set_ylim(middle - span / 2, middle + span / 2)
     legend(figure, panels, f"{runs_shown(study, rows)} · bars: 95 % intervals, dots: seeds")
     return figure
-
-
-def _same_span(ours: Axes, paper: Axes) -> None:
-    """Panels beside each other: on the same axis if they share numbers, else on axes of the same
-    length, each around its own numbers."""
-    (low, high), (paper_low, paper_high) = (panel.get_ylim() for panel in (ours, paper))
-    ours.set_title("ours")
-    if paper_low < high and low < paper_high:
-        for panel in (ours, paper):
-            panel.set_ylim(min(low, paper_low), max(high, paper_high))
-        paper.set_title("paper, on the same axis")
-        return
-    span = max(high - low, paper_high - paper_low)
-    for panel in (ours, paper):
-        middle = sum(panel.get_ylim()) / 2
-        panel.set_ylim(middle - span / 2, middle + span / 2)
-    paper.set_title("paper, at the same span")
 
 
 def _draw_line(

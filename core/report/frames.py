@@ -90,55 +90,37 @@ def cell_frame(result: Judged) -> pd.DataFrame:
 
 
 def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:
+    """A cell's numbers, and the cell minus its base: paired by seed, as printed, and tested."""
     estimate = cell.estimate
     places = decimals(cell.metric)
-    runs = cell.runs
     values = []
     failed = []
-    for run in runs:
+    for run in cell.runs:
         as_read = ".10g" if places is None else f".{places + 2}f"
         values.append("-" if run.value is None else format(run.value, as_read))
         if run.status in ("collapsed", "diverged"):
             failed.append(str(run.seed))
-    row = {
+    printed = np.nan if cell.cell.published is None else cell.cell.published
+    printed_difference = np.nan
+    differences = []
+    if base is not None and alike(cell, base):
+        base_values = base.by_seed
+        for seed, value_of_seed in sorted(cell.by_seed.items()):
+            if seed in base_values:
+                differences.append(value_of_seed - base_values[seed])
+        printed_base = base.cell.published
+        if printed_base is not None and (cell.unavailable is None or cell.metric == base.metric):
+            printed_difference = printed - printed_base
+    paired = over_seeds(differences)
+    tested = difference.tested
+    row: Record = {
         "mean": estimate.mean,
         "ci95_low": estimate.low,
         "ci95_high": estimate.high,
         "n": estimate.n,
         "sd": estimate.sd,
-        "printed": np.nan if cell.cell.published is None else cell.cell.published,
+        "printed": printed,
         "reference": "" if base is None else base.name,
-        **_compared(cell, base, difference),
-        "values": " ".join(values),
-        "failed_seeds": " ".join(failed),
-        "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
-        "status": cell.status,
-        "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
-        "unit": unit(cell.metric),
-        "unavailable": "" if cell.unavailable is None else cell.unavailable.words,
-        "source": "+".join(sorted({run.source for run in runs} - {""})),
-        "run_ids": " ".join(run.run_id for run in runs),
-    }
-    return row if places is None else _rounded(row, places + 2)
-
-
-def _compared(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:
-    """The cell minus its base: paired by seed, as printed, and tested."""
-    values = cell.by_seed
-    base_values = dict[int, float]()
-    printed = cell.cell.published
-    printed_base = None
-    if base is not None and alike(cell, base):
-        base_values = base.by_seed
-        if cell.unavailable is None or cell.metric == base.metric:
-            printed_base = base.cell.published
-    seeds = sorted(values.keys() & base_values.keys())
-    paired = over_seeds([values[seed] - base_values[seed] for seed in seeds])
-    printed_difference = np.nan
-    if printed is not None and printed_base is not None:
-        printed_difference = printed - printed_base
-    tested = difference.tested
-    return {
         "paired_difference": paired.mean,
         "paired_ci95_low": paired.low,
         "paired_ci95_high": paired.high,
@@ -148,14 +130,20 @@ def _compared(cell: CellResult, base: CellResult | None, difference: Difference)
         "tested_high": tested.high,
         "tested_n": tested.n,
         "different": difference.different,
+        "values": " ".join(values),
+        "failed_seeds": " ".join(failed),
+        "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
+        "status": cell.status,
+        "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
+        "unit": unit(cell.metric),
+        "unavailable": "" if cell.unavailable is None else cell.unavailable.words,
+        "source": "+".join(sorted({run.source for run in cell.runs} - {""})),
+        "run_ids": " ".join(run.run_id for run in cell.runs),
     }
-
-
-def _rounded(row: Record, places: int) -> Record:
-    rounded = {}
-    for name, entry in row.items():
-        rounded[name] = round(entry, places) if isinstance(entry, float) else entry
-    return rounded
+    if places is not None:
+        for name, entry in row.items():
+            row[name] = round(entry, places + 2) if isinstance(entry, float) else entry
+    return row
 
 
 def by_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:

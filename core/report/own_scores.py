@@ -18,7 +18,7 @@ from core.report.sheet import Sheet
 from core.report.stated_claims import SOME_ROWS, stated_claim
 from core.report.statistics import ALPHA, LOOKS
 from core.report.terminal import Table
-from core.report.verdicts import Judged, Verdict, judge
+from core.report.verdicts import Judged, judge
 from core.study.claim import Claim
 from core.study.grid import Grid, GridCell
 from core.study.study import Axis, FigureSpec, Metric, study
@@ -58,18 +58,6 @@ class Judgement(Table):
         return figure
 
 
-def settling(verdict: Verdict, claims: int) -> str:
-    """How many seeds would settle an undecided claim, of so many in its table, in a sentence."""
-    if verdict.outcome != "undecided":
-        return ""
-    by_check = chances(verdict, claims, ahead=len(LOOKS))
-    if not by_check:
-        return f"no check is left after {LOOKS[-1]} seeds"
-    likely = [seeds for seeds, chance in by_check.items() if chance >= POWER]
-    seeds = likely[0] if likely else max(by_check)
-    return f"by {seeds} seeds it is settled with a chance of {by_check[seeds]:.0%}"
-
-
 def judgement(
     scores: Scores,
     claims: Sequence[str] = (),
@@ -89,9 +77,18 @@ def judgement(
         stated.append(stated_claim(text, rows, text, margin))
     result = judged(scores, stated, reference, name)
     frame = claim_frame([result])
-    frame["reason"] = [
-        verdict.reason or settling(verdict, len(stated)) for verdict in result.verdicts
-    ]
+    reasons = []
+    for verdict in result.verdicts:
+        reason = verdict.reason
+        if verdict.outcome == "undecided" and not reason:
+            by_check = chances(verdict, len(stated), ahead=len(LOOKS))
+            reason = f"no check is left after {LOOKS[-1]} seeds"
+            if by_check:
+                likely = [seeds for seeds, chance in by_check.items() if chance >= POWER]
+                seeds = likely[0] if likely else max(by_check)
+                reason = f"by {seeds} seeds it is settled with a chance of {by_check[seeds]:.0%}"
+        reasons.append(reason)
+    frame["reason"] = reasons
     return Judgement(
         Sheet(
             study=result.study,

@@ -74,9 +74,16 @@ def page_files(
     sections = []
     for study in studies:
         section = _section(study, by_study[study.name], folder, figures, seconds)
-        if section["printed"] is not None:
-            texts |= printed_files(by_study[study.name][PAPER.name, DEFAULT][1])
         sections.append(section)
+        if section["printed"] is not None:
+            of_paper = by_study[study.name][PAPER.name, DEFAULT][1]
+            cells = of_paper.cells[of_paper.cells["printed"].notna()]
+            names = [axis.name for axis in of_paper.study.axes]
+            frame = cells[[*names, "metric", "unit", "printed", "printed_runs"]]
+            texts[f"printed/{study.name}.csv"] = frames.csv_text(frame)
+            note = "As the paper prints it. No run of ours is in this table."
+            table = markdown_table(section["printed"])
+            texts[f"printed/{study.name}.md"] = f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n"
 
     english = [of_study for result, of_study in sheets.get(IN_ENGLISH, ()) if result.begun]
     context = {
@@ -88,8 +95,29 @@ def page_files(
         "links": _links({name: PROJECT_HOME / name for name in DOCS}, folder),
         "csv_files": list(files),
     }
+    templates = jinja2.Environment(  # which escape everything from data
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["slug"] = slug
+    templates.filters["markdown"] = lambda text: md(str(text))
+    context |= {
+        "READING": READING,
+        "TITLE": TITLE,
+        "MARKS": MARKS,
+        "comparison_words": comparison_words,
+        "counted": counted,
+        "estimate_words": estimate_words,
+        "grid": grid,
+        "marks": marks,
+        "outcome_words": outcome_words,
+        "verdict_sentences": verdict_sentences,
+    }
     for name in ("index.html", "README.md"):
-        texts[name] = _templates().get_template(f"{name}.jinja").render(context)
+        texts[name] = templates.get_template(f"{name}.jinja").render(context)
     return texts
 
 
@@ -163,20 +191,6 @@ def _left(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
     return words
 
 
-def printed_files(of_study: Sheet) -> dict[str, str]:
-    """A study's printed numbers as CSV and Markdown, by name in the folder of results."""
-    study = of_study.study
-    cells = of_study.cells
-    names = [axis.name for axis in study.axes]
-    frame = cells[[*names, "metric", "unit", "printed", "printed_runs"]]
-    head = f"# {md(of_study.title)}\n\nAs the paper prints it. No run of ours is in this table.\n"
-    table = markdown_table(grid(study, cells, printed=True))
-    return {
-        f"printed/{study.name}.csv": frames.csv_text(frame[frame["printed"].notna()]),
-        f"printed/{study.name}.md": f"{head}\n{table}\n",
-    }
-
-
 def _scatters(
     keys: Iterable[tuple[str, str]], folder: Path, figures: Path
 ) -> dict[str, dict[str, str]]:
@@ -193,32 +207,6 @@ def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
     syntax."""
     there = {name: path.resolve() for name, path in paths.items() if path.is_file()}
     return {name: quote(os.path.relpath(path, folder.resolve())) for name, path in there.items()}
-
-
-def _templates() -> jinja2.Environment:
-    """Templates that escape everything from data."""
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["slug"] = slug
-    templates.filters["markdown"] = lambda text: md(str(text))
-    templates.globals |= {
-        "READING": READING,
-        "TITLE": TITLE,
-        "MARKS": MARKS,
-        "comparison_words": comparison_words,
-        "counted": counted,
-        "estimate_words": estimate_words,
-        "grid": grid,
-        "marks": marks,
-        "outcome_words": outcome_words,
-        "verdict_sentences": verdict_sentences,
-    }
-    return templates
 
 
 def slug(text: str) -> str:

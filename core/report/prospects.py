@@ -50,15 +50,6 @@ class Cost(NamedTuple):
     seeds: int | None
     runs: Mapping[str, float]
 
-    @property
-    def words(self) -> str:
-        """The cost in a line, with the SD of a run's score over seeds."""
-        words = f"more than {LOOKS[-1]} seeds"
-        if self.seeds:
-            time = spoken(sum(self.runs.values()))
-            words = f"{self.seeds} seeds, {len(self.runs)} runs, {time} of an H100"
-        return f"{self.claim}: {words} (spread {self.spread:.2f} points)"
-
 
 def power(claim: Claim, of: Mapping[Contrast, Normal], n: int, claims: int) -> dict[str, float]:
     """The chance of each verdict at the check with n seeds in a study of so many claims, over draws
@@ -167,7 +158,13 @@ def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float], devices:
         result = study_result(grid)
         costs = of_study(result, seconds)
         every += costs
-        listed += [f"  {result.study.name} {cost.words}" for cost in costs]
+        for cost in costs:
+            words = f"more than {LOOKS[-1]} seeds"
+            if cost.seeds:
+                time = spoken(sum(cost.runs.values()))
+                words = f"{cost.seeds} seeds, {len(cost.runs)} runs, {time} of an H100"
+            line = f"{result.study.name} {cost.claim}: {words} (spread {cost.spread:.2f} points)"
+            listed.append(f"  {line}")
     if not every:
         return ["None of these claims has printed scores and can be judged with these data."]
     return [

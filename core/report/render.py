@@ -61,7 +61,30 @@ def render(
             lines[name] = "; ".join([head, "nothing to draw yet", *reasons(result)])
             continue
         try:
-            _draw(result, tables, folder, small, pictures)
+            of_study = sheet(result)
+            cells = of_study.cells
+            curves = frames.curve_frame(result)
+            texts = {".csv": frames.csv_text(cells), ".md": markdown(of_study)}
+            if len(curves):
+                texts["_curves.csv"] = frames.csv_text(curves, digits=6)
+            if not small:
+                texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
+                texts[".tex"] = latex(of_study)
+                columns = of_study.study.column_axis
+                if columns is not None and AVERAGE_LABEL in columns.labels:
+                    texts["_short.tex"] = latex(of_study, averages=True)
+            files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
+            _write_all(tables, files)
+            without_claims = replace(result.study, claims=())  # which no other process can read
+            order = Order(
+                name=name,
+                draw=figures,
+                frames=(without_claims, cells, curves, heading(result)),
+                kinds=("png",) if small else ("png", "pdf"),
+                folder=folder,
+                clean=functools.partial(remove, name, tables, folder, (*files,)),
+            )
+            pictures.orders.append(order)
             lines[name] = f"{head}; {tables / name}.md"
             drawn.append(result)
         except (OSError, UserError):  # of the folder, and so of every study
@@ -80,39 +103,6 @@ def render(
             elif files:  # the figure as the paper draws it
                 lines[name] += f"; {folder / min(sorted(files, reverse=True), key=len)}"
     return [*lines.values()], drawn
-
-
-def _draw(result: Judged, tables: Path, folder: Path, small: bool, pictures: Pictures) -> None:
-    """Write a study's tables and order its figures."""
-    name = result.study.name
-    of_study = sheet(result)
-    cells = of_study.cells
-    curves = frames.curve_frame(result)
-
-    # tables
-    texts = {".csv": frames.csv_text(cells), ".md": markdown(of_study)}
-    if len(curves):
-        texts["_curves.csv"] = frames.csv_text(curves, digits=6)
-    if not small:
-        texts["_runs.csv"] = frames.csv_text(frames.run_frame(result))
-        texts[".tex"] = latex(of_study)
-        columns = of_study.study.column_axis
-        if columns is not None and AVERAGE_LABEL in columns.labels:
-            texts["_short.tex"] = latex(of_study, averages=True)
-    files = {f"{name}{ending}": text.encode() for ending, text in texts.items()}
-    _write_all(tables, files)
-
-    # figures
-    without_claims = replace(result.study, claims=())  # which no other process can read
-    order = Order(
-        name=name,
-        draw=figures,
-        frames=(without_claims, cells, curves, heading(result)),
-        kinds=("png",) if small else ("png", "pdf"),
-        folder=folder,
-        clean=functools.partial(remove, name, tables, folder, (*files,)),
-    )
-    pictures.orders.append(order)
 
 
 def remove(

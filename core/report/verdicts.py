@@ -7,7 +7,7 @@ a verdict is the tested one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
@@ -41,7 +41,7 @@ from core.report.statistics import (
 )
 from core.study.claim import ROUNDING, Claim, Contrast, Predicate, truth
 from core.study.grid import Grid, unmeasured
-from core.study.reason import in_words
+from core.study.reason import Reason, in_words
 from core.study.study import Study
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
@@ -181,14 +181,14 @@ def judge(result: StudyResult) -> Judged:
         verdicts = tuple(chain.from_iterable(part.verdicts for part in parts))
         return Judged(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
     read = readings(result)
-    if result.setup is None:  # scores of a user's own
-        verdicts = tuple(_verdict(claim, read, None, result) for claim in result.study.claims)
-        return Judged(**vars(result) | {"checks": (), "verdicts": verdicts})
-    learns = cache(partial(learning, result))
-    checked = learns(task_of(cell.metric for cell in result.cells)).values()
-    from_worst = sorted(checked, key=lambda check: (False, None, True).index(check.met))
+    learns: Learns | None = None
+    checks: tuple[Check, ...] = ()
+    if result.setup is not None:  # else scores of a user's own
+        learns = cache(partial(learning, result))
+        checked = learns(task_of(cell.metric for cell in result.cells)).values()
+        from_worst = sorted(checked, key=lambda check: (False, None, True).index(check.met))
+        checks = (*configurations(trained(result), result), *from_worst[:1])
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
-    checks = (*configurations(trained(result), result), *from_worst[:1])
     return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
 
 
@@ -245,8 +245,19 @@ def _verdict(
     if barred:
         outcome = "no verdict"
     elif decided == "undecided" and not all(reading.seeds for reading in claim_readings):
+        # why it cannot be run here: cells that are lacking, or a number that runs do not leave
         outcome = "not run"
-        barred = _out_of_reach(claim_readings, result)
+        reasons: dict[Reason, None] = {}
+        for reading in claim_readings:
+            metric = reading.contrast.metric
+            for cell in reading.cells:
+                reason = cell.unavailable
+                if reason is None and metric is not None:
+                    transfer = cell.place.config(0).eval.transfer
+                    reason = unmeasured(metric, transfer, result.setup.scale)
+                if reason is not None:
+                    reasons[reason] = None
+        barred = tuple(reasons)
 
     # the weakest comparison that the claim needs, with its tested bounds
     strengths = _strengths(claim_readings, n, decided == "contradicted")
@@ -266,27 +277,9 @@ def _verdict(
     )
 
 
-def _out_of_reach(claim_readings: Iterable[Reading], result: StudyResult) -> Reasons:
-    """Why a claim cannot be run at this scale: cells that it lacks, or a number that its runs do
-    not leave."""
-    reasons = []
-    for reading in claim_readings:
-        metric = reading.contrast.metric
-        for cell in result.cells:
-            if cell not in reading.cells:
-                continue
-            reason = cell.unavailable
-            if reason is None and metric is not None:
-                transfer = cell.place.config(0).eval.transfer
-                reason = unmeasured(metric, transfer, result.setup.scale)
-            if reason is not None:
-                reasons.append(reason)
-    return tuple(dict.fromkeys(reasons))
-
-
 def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Contrast, float]:
-    """How far each contrast is above zero in units of its error, at a check or (0) on all stored
-    seeds.
+    """How far each contrast is above zero in units of its error, which counts as 1 for a single
+    value, at a check or (0) on all stored seeds.
 
     Where no contrast has a run, how far each is above zero as printed, so that a waiting claim
     turns on what decides it in print. A contrast without a number counts as the strongest if the
@@ -295,25 +288,21 @@ def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Con
     begun = any(reading.seeds for reading in read)
     strengths = {}
     for reading in read:
-        strength = _strength(over_seeds(reading.under(seeds or reading.seeds)))
+        estimate = over_seeds(reading.under(seeds or reading.seeds))
+        error = 1.0
+        if estimate.n > 1:
+            error = estimate.sd / np.sqrt(estimate.n)
+        strength = 0.0
+        if error > 0:
+            strength = estimate.mean / error
+        elif estimate.mean:
+            strength = np.copysign(np.inf, estimate.mean)
         if not begun and reading.printed is not None:
             strength = reading.printed
         if np.isnan(strength):
             strength = np.inf if refuted else -np.inf
         strengths[reading.contrast] = float(strength)
     return strengths
-
-
-def _strength(estimate: Estimate) -> float:
-    """A mean in units of its error, which counts as 1 for a single value; NaN without a mean."""
-    error = 1.0
-    if estimate.n > 1:
-        error = estimate.sd / np.sqrt(estimate.n)
-    if error > 0:
-        return estimate.mean / error
-    if estimate.mean:
-        return float(np.copysign(np.inf, estimate.mean))
-    return 0.0
 
 
 def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contrast:
