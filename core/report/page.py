@@ -152,7 +152,22 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
     printed = None
     prices = {}
     if IN_ENGLISH in every:
-        prices["mini"] = _left(every[IN_ENGLISH][0], seconds["mini"])
+        # what is left to train, and how long an H100 takes
+        cells = every[IN_ENGLISH][0].cells
+        left = {}
+        for cell in cells:
+            for run in cell.runs:
+                if run.status == "missing":
+                    left[run.run_id] = seconds["mini"](cell.place.config(run.seed))
+        words = "all run"
+        if left:
+            words = f"{counted(len(left), 'run')}, {spoken(sum(left.values()))}"
+        unavailable = sum(cell.unavailable is not None for cell in cells)
+        if unavailable == len(cells):
+            words = "cannot be run"
+        elif unavailable:
+            words += f"; {unavailable} of {len(cells)} cells cannot be run"
+        prices["mini"] = words
     if (PAPER.name, DEFAULT) in every:
         result, of_paper = every[PAPER.name, DEFAULT]
         prices["paper"] = prospects.summary(prospects.of_study(result, seconds[PAPER.name]))
@@ -170,25 +185,6 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
         "printed": printed,
         "words": " ".join([study.paper_name, study.name, study.title, study.caption, *axes]),
     }
-
-
-def _left(result: Judged, seconds: Callable[[RunConfig], float]) -> str:
-    """What is left to train of a study, and how long an H100 takes."""
-    left = {}
-    unavailable = 0
-    for cell in result.cells:
-        unavailable += cell.unavailable is not None
-        for run in cell.runs:
-            if run.status == "missing":
-                left[run.run_id] = seconds(cell.place.config(run.seed))
-    words = "all run"
-    if left:
-        words = f"{counted(len(left), 'run')}, {spoken(sum(left.values()))}"
-    if unavailable == len(result.cells):
-        return "cannot be run"
-    if unavailable:
-        words += f"; {unavailable} of {len(result.cells)} cells cannot be run"
-    return words
 
 
 def _scatters(

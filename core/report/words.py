@@ -194,8 +194,15 @@ def outcome_words(verdict: Outcome, points: Points, within_margin: bool = False)
 
 
 def of_runs(result: Judged) -> tuple[str, ...]:
-    """Notes on these runs: what cannot be judged, missing and failed runs, origins."""
-    return (*_checks(result), *_failed(result), *_origin(result))
+    """Notes on these runs: how far the method learns (claims have the rest), missing and failed
+    runs, origins."""
+    learning = []
+    for part in result.parts:
+        where = f"{values(part.study)}: " if result.study.varied else ""
+        for check in part.checks:
+            if check.kind == "gain":
+                learning.append(f"{where}{check.reason.words}.")
+    return (*learning, *_failed(result), *_origin(result))
 
 
 def mark_meanings(result: Judged) -> tuple[str, ...]:
@@ -203,15 +210,6 @@ def mark_meanings(result: Judged) -> tuple[str, ...]:
     labels = chain.from_iterable(axis.labels for axis in result.study.axes)
     notes = (claim.note for claim in result.study.claims)
     return explained(*of_runs(result), *result.study.footnotes, *labels, *notes)
-
-
-def _checks(result: Judged) -> Iterator[str]:
-    """How far the method learns; claims have the rest."""
-    for part in result.parts:
-        where = f"{values(part.study)}: " if result.study.varied else ""
-        for check in part.checks:
-            if check.kind == "gain":
-                yield f"{where}{check.reason.words}."
 
 
 def damaged(result: StudyResult) -> Iterator[str]:
