@@ -42,17 +42,13 @@ def is_code_of(code: object, name: str) -> bool:
 
 
 def _digest_of(files: Mapping[Path, str]) -> str:
-    """SHA-256 of files by their names, in order of the names, 16 digits."""
+    """SHA-256 of files by their names, in order of the names, 16 digits. Raises UserError with the
+    line that is no Python, or no UTF-8."""
     texts = []
     for file, named in sorted(files.items(), key=lambda item: item[1]):
-        texts.append(f"{named}\n{ast.dump(_tree_of(file))}\n")
+        try:
+            tree = ast.parse(file.read_bytes(), str(file))
+        except (OSError, SyntaxError) as error:
+            raise UserError(fault(file, error)) from error
+        texts.append(f"{named}\n{ast.dump(tree)}\n")
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
-
-
-def _tree_of(file: Path) -> ast.Module:
-    """The syntax of a Python file. Raises UserError with the line that is no Python, or no
-    UTF-8."""
-    try:
-        return ast.parse(file.read_bytes(), str(file))
-    except (OSError, SyntaxError) as error:
-        raise UserError(fault(file, error)) from error

@@ -305,7 +305,13 @@ def parse(argv: Sequence[str]) -> Options:
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")
-    check_company(named)
+    for option, does, others in APART:
+        for other in others.split():
+            if {option, other} <= named:
+                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
+    for option, needed in TOGETHER.items():
+        if option in named and not named & set(needed.split(" or ")):
+            raise UserError(f"{option} needs {needed}; add that, or leave {option} out.")
     check_names("--encoder", options.encoders)
     check_names("--pairs", options.pairs)
     if not named & {"STUDY", "--all", "--list", "--fields", "--version"}:
@@ -322,17 +328,6 @@ def parse(argv: Sequence[str]) -> Options:
         options.mode = "fields"
     options.mode = options.mode or "train"
     return options
-
-
-def check_company(named: set[str]) -> None:
-    """Raise UserError for options that do not go together, and for one without what it needs."""
-    for option, does, others in APART:
-        for other in others.split():
-            if {option, other} <= named:
-                raise UserError(f"{option} {does}, so {other} does not go with it; leave one out.")
-    for option, others in TOGETHER.items():
-        if option in named and not named & set(others.split(" or ")):
-            raise UserError(f"{option} needs {others}; add that, or leave {option} out.")
 
 
 def check_names(option: str, named: Sequence[tuple[str, object]]) -> None:

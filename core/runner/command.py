@@ -38,7 +38,8 @@ COLLECT_EVERY = 100_000
 
 
 def do(options: Options, argv: list[str], around: Surroundings) -> int:
-    """Do what a command line asks for; the exit status."""
+    """Do what a command line asks for; the exit status. Raises UserError for a folder that cannot
+    be meant, among others."""
     gc.set_threshold(COLLECT_EVERY)
 
     # What needs no study
@@ -49,9 +50,21 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         print(version())
         return 0
 
+    # The user's results beside the published ones
+    results = options.results_dir or around.own / "results"
+    published = around.home / "results" / "published"
+    files.refuse_published(results, published)
+    if results.exists() and not results.is_dir():
+        raise UserError(f"{results} is no folder; give another --results-dir.")
+    draws = options.mode == "regenerate-figures"
+    if draws and options.results_dir and not results.exists():
+        raise UserError(
+            f"{results} is not there; give the --results-dir of the command that trained."
+        )
+    store = Store(results, published)
+
     # The studies, and what draws them
     catalogue = around.catalogue
-    store = store_of(options, around)
     figures = (options.results_dir or around.own) / "figures"
     drawer = StudyDrawer(options, store, store.root, figures)
     if options.mode == "list" and not options.studies:
@@ -60,7 +73,6 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
         studies = chosen(catalogue, options)
 
     # The scale: a page has all of them, and `show` takes the best
-    draws = options.mode == "regenerate-figures"
     if draws and options.all and options.scale is None:
         drawer.redraw(studies, folders=catalogue.folders)
         return 0
@@ -105,21 +117,6 @@ def version() -> str:
     if why:
         commit += f" ({why})"
     return f"{about['name']} {about['version']}, commit {commit}, numbers of version {NUMERICS}"
-
-
-def store_of(options: Options, around: Surroundings) -> Store:
-    """The user's results beside the published ones. Raises UserError for a folder that cannot be
-    meant."""
-    results = options.results_dir or around.own / "results"
-    published = around.home / "results" / "published"
-    files.refuse_published(results, published)
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results} is no folder; give another --results-dir.")
-    if options.mode == "regenerate-figures" and options.results_dir and not results.exists():
-        raise UserError(
-            f"{results} is not there; give the --results-dir of the command that trained."
-        )
-    return Store(results, published)
 
 
 def chosen(catalogue: Catalogue, options: Options) -> list[Study]:

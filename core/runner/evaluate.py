@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from core.config.scale import DEMO, SCALES, STS_TESTS
 from core.data.encoders import unfollowed
@@ -27,15 +27,6 @@ SCORED_COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of 
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
 
 
-class Scoring(NamedTuple):
-    """What a command scores: its sets, which of them are tests (the others are development sets),
-    and those that give alignment and uniformity."""
-
-    sets: dict[str, StsSet]
-    tests: list[str]
-    geometry_of: list[StsSet]
-
-
 def main(argv: Sequence[str]) -> int:
     """Print a line for each set, the average, alignment and uniformity. Returns 0."""
     options = _parser().parse_args(argv)
@@ -45,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
         header = f"{','.join(SCORED_COLUMNS)}\n".encode()
         if not csv.is_file() or not csv.read_bytes().startswith(header):
             raise UserError(f"{csv} holds no scores of this command; give another --csv.")
-    task = _task(options)
+    sets, tests, geometry_of = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
 
@@ -54,25 +45,24 @@ def main(argv: Sequence[str]) -> int:
     with refusing(devices.NO_GPU, devices.MEND_GPU):
         torch.zeros(1, device=options.device)
     encode, pooling = _encode_and_pooling(options)
-    tests = counted(len(task.tests), "test set")
-    development = " and ".join(name for name in task.sets if name not in task.tests)
-    number = sum(map(len, task.sets.values()))
-    say(f"Read {tests} and {development or 'no development set'}, {number} pairs.")
-    evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
+    development = " and ".join(name for name in sets if name not in tests)
+    read = f"{counted(len(tests), 'test set')} and {development or 'no development set'}"
+    say(f"Read {read}, {sum(map(len, sets.values()))} pairs.")
+    evaluation = scoring.evaluate(sets, encode, geometry_of)
 
     # What is printed, and lines of the CSV file
     scores = dict(evaluation.scores)
-    if task.tests:
-        scores["avg"] = {name: evaluation.average(task.tests, name) for name in SHOWN_AGGREGATES}
+    if tests:
+        scores["avg"] = {name: evaluation.average(tests, name) for name in SHOWN_AGGREGATES}
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     lines: list[tuple[str, str, float, object]] = []  # set, metric, value, pairs
     for name, score in scores.items():
         pairs: object = ""
         note = ""
-        if name in task.sets:
-            pairs = len(task.sets[name])
+        if name in sets:
+            pairs = len(sets[name])
         if name == "avg":
-            note = f"  of the {counted(len(task.tests), 'test')}"
+            note = f"  of the {counted(len(tests), 'test')}"
             if development:
                 note += f", without {development}"
         elif math.isnan(score["all"]):
@@ -84,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
     for metric, value in evaluation.geometry.items():
         if not math.isnan(value):  # a set may be smaller than a batch
             say(f"{metric.replace('_', ', ')}: {value:.4f}")
-        lines.append((task.geometry_of[-1].name, metric, value, ""))
+        lines.append((geometry_of[-1].name, metric, value, ""))
     say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
     if csv:
         import pandas
@@ -157,8 +147,9 @@ def _encode_and_pooling(
     return encode, pooling
 
 
-def _task(options: argparse.Namespace) -> Scoring:
-    """The sets that the options name. Raises UserError if they name none."""
+def _task(options: argparse.Namespace) -> tuple[dict[str, StsSet], list[str], list[StsSet]]:
+    """The sets that the options name, which of them are tests (the others are development sets),
+    and those that give alignment and uniformity. Raises UserError if they name none."""
     cache = devices.cache_folder()
     check_names("--pairs", options.pairs)
     own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
@@ -187,7 +178,7 @@ def _task(options: argparse.Namespace) -> Scoring:
         raise UserError(
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
-    return Scoring(sets | own, tests, geometry_of)
+    return sets | own, tests, geometry_of
 
 
 def _parser() -> Parser:

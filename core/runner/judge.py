@@ -15,8 +15,6 @@ from core.runner.cli import Parser, path_here, program
 from core.runner.devices import PROJECT
 from core.store.files import refuse_published, write_changed
 
-FILE_KINDS = ("png", "pdf")
-
 
 def main(argv: Sequence[str]) -> int:
     """Print the table of differences and a verdict on each claim; with --results-dir write both
@@ -46,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     contents = {f"{stem}{ending}": text.encode() for ending, text in judged.files().items()}
     figure = judged.plot()
     with drawing(), warnings.catch_warnings(record=True) as boxes:
-        for kind in FILE_KINDS:
+        for kind in ("png", "pdf"):
             contents[f"{stem}.{kind}"] = image(figure, kind)
     if boxes:
         say("", "The figure has a box for each letter that its font lacks; the tables have them.")
