@@ -151,7 +151,15 @@ def plan(
     for method, number in (+others).items():
         by = f"made by another core/methods/{method}; --force trains again."
         say(f"{are(number, 'stored run')} {by}")
-    _say_without_columns(grids)
+    for grid in grids:  # which rows are left out since the training text lacks their columns
+        rows: dict[str, list[str]] = {}
+        for cell in grid.cells:
+            reason = cell.unavailable
+            if reason is not None and reason.kind == "no columns":
+                rows.setdefault(reason.words, []).append(cell.name)
+        for words, absent in rows.items():
+            left_out = f"{counted(len(absent), 'row')} left out ({', '.join(absent)})"
+            say(f"{grid.study.name}, {left_out}: {words}.")
 
     # Those without the model that they could have left
     if keep_models:
@@ -159,19 +167,6 @@ def plan(
             name: config for name, config in done.items() if not lacks_model(store, name, config)
         }
     return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
-
-
-def _say_without_columns(grids: Sequence[Grid]) -> None:
-    """Say which rows are left out since the training text lacks their columns."""
-    for grid in grids:
-        rows: dict[str, list[str]] = {}
-        for cell in grid.cells:
-            reason = cell.unavailable
-            if reason is not None and reason.kind == "no columns":
-                rows.setdefault(reason.words, []).append(cell.name)
-        for words, names in rows.items():
-            left_out = f"{counted(len(names), 'row')} left out ({', '.join(names)})"
-            say(f"{grid.study.name}, {left_out}: {words}.")
 
 
 def _cell_names(cell: GridCell) -> tuple[str, ...]:

@@ -47,8 +47,25 @@ def check_study(study: Study) -> None:
         )
     _check_distinct(study)
     _check_known(study)
-    _check_table(study)
-    _check_changes(study)
+
+    # two runs at one place of the table; several numbers of one run may share a place
+    laid_out = (study.rows, study.columns)
+    places = [place for place, axis in enumerate(study.axes) if axis.name in laid_out] or [0]
+    table: dict[tuple[str, ...], Cell] = {}
+    for cell in study.cells:
+        other = table.setdefault(tuple(cell.labels[place] for place in places), cell)
+        if _run_of(other) != _run_of(cell):
+            raise UserError(
+                f"{_in_words(other.labels)} and {_in_words(cell.labels)} fall on one place of the "
+                f"table of {study.name}, which lays out rows and columns alone; name other axes, "
+                "or split the study."
+            )
+
+    # changes that an option settles
+    changes = [study.base, *study.by_profile.values()]
+    for cell in study.cells:
+        changes += [cell.changes, *cell.by_profile.values()]
+    refuse_settled(study.name, set().union(*changes))
     _check_references(study)
 
 
@@ -116,32 +133,9 @@ def _check_references(study: Study) -> None:
             )
 
 
-def _check_table(study: Study) -> None:
-    """Refuse two runs at one place of the table; several numbers of one run may share a place."""
-    laid_out = (study.rows, study.columns)
-    places = [place for place, axis in enumerate(study.axes) if axis.name in laid_out] or [0]
-    table: dict[tuple[str, ...], Cell] = {}
-    for cell in study.cells:
-        other = table.setdefault(tuple(cell.labels[place] for place in places), cell)
-        if _run_of(other) != _run_of(cell):
-            raise UserError(
-                f"{_in_words(other.labels)} and {_in_words(cell.labels)} fall on one place of the "
-                f"table of {study.name}, which lays out rows and columns alone; name other axes, "
-                "or split the study."
-            )
-
-
 def _run_of(cell: Cell) -> tuple:
     """What a cell says of its run."""
     return cell.method, cell.encoder, cell.changes, cell.by_profile
-
-
-def _check_changes(study: Study) -> None:
-    """Refuse changes that an option settles."""
-    changes = [study.base, *study.by_profile.values()]
-    for cell in study.cells:
-        changes += [cell.changes, *cell.by_profile.values()]
-    refuse_settled(study.name, set().union(*changes))
 
 
 def check_runs(study: Study) -> None:
