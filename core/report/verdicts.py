@@ -250,7 +250,9 @@ def _verdict(
         reasons: dict[Reason, None] = {}
         for reading in claim_readings:
             metric = reading.contrast.metric
-            for cell in reading.cells:
+            for cell in result.cells:
+                if cell not in reading.cells:
+                    continue
                 reason = cell.unavailable
                 if reason is None and metric is not None:
                     transfer = cell.place.config(0).eval.transfer
