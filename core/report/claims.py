@@ -32,11 +32,8 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
     sentences = []
     for row in claims.itertuples():
         of_claim = comparisons[comparisons["claim"] == row.claim]
-        # those of several, or of one that has to be more than above 0, once one has run
-        first = next(of_claim.itertuples())
-        single = len(of_claim) == 1 and first.above == 0 and np.isnan(first.below)
-        listed = bool(of_claim["n"].any()) and not single
-        words = verdict_sentence(row, first.needed, listed)
+        listed = lists(of_claim)
+        words = verdict_sentence(row, of_claim["needed"].iloc[0], listed)
         sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}"))
         if not listed:
             continue
@@ -49,6 +46,14 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
             more = f"{len(of_claim) - MOST_LINES} more comparisons stand in comparisons.csv."
             sentences.append(Sentence(more, depth=1))
     return sentences
+
+
+def lists(comparisons: pd.DataFrame) -> bool:
+    """Whether a claim's comparisons are listed below it: several, or one that has to be more than
+    above 0, of which one has run."""
+    first = next(comparisons.itertuples())
+    plain = len(comparisons) == 1 and first.above == 0 and np.isnan(first.below)
+    return bool(comparisons["n"].any()) and not plain
 
 
 def estimate_words(row) -> list[str]:

@@ -86,7 +86,7 @@ def page_files(
             texts[f"printed/{study.name}.md"] = f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n"
 
     english = [of_study for result, of_study in sheets.get(IN_ENGLISH, ()) if result.begun]
-    context = {
+    context: dict[str, object] = {
         "papers": {study.paper: study.source for study in studies},
         "sections": sections,
         "english": english[:1],

@@ -96,12 +96,12 @@ def render(
             )
     if ordered is None:
         pictures.finish()
-        for name, files in pictures.names.items():
+        for name, images in pictures.names.items():
             if name in pictures.faults:
                 fault = pictures.faults[name]
                 lines[name] += f"; its figure cannot be drawn ({fault}); correct the study's figure"
-            elif files:  # the figure as the paper draws it
-                lines[name] += f"; {folder / min(sorted(files, reverse=True), key=len)}"
+            elif images:  # the figure as the paper draws it
+                lines[name] += f"; {folder / min(sorted(images, reverse=True), key=len)}"
     return [*lines.values()], drawn
 
 

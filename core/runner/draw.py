@@ -111,8 +111,8 @@ class StudyDrawer:
         for at, profile in itertools.product(SCALES.values(), PROFILES):
             sources = recorded.get(at.name)
             if not sources and profile == PROFILES[0]:
-                hidden = finding.HIDDEN if at.hub_models else ()
-                sources = finding.unfetched_sources(hidden)
+                others = finding.HIDDEN if at.hub_models else ()
+                sources = finding.unfetched_sources(others)
             if sources:
                 seeds = self.options.seeds or at.seeds
                 setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds)
