@@ -4,6 +4,7 @@ neither uses a network or runs code of the folder."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import sys
@@ -192,6 +193,11 @@ def sentence_vectors(
         with torch.inference_mode():
             return array(pooler(torch.from_numpy(vectors).to(device)).tanh())
     return vectors
+
+
+def installed() -> bool:
+    """Whether sentence-transformers is installed, which reads its own folders."""
+    return importlib.util.find_spec("sentence_transformers") is not None
 
 
 def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTransformer:

@@ -30,23 +30,13 @@ LONELY = 15.0  # seconds without a worker before the command says so
 
 
 class Cluster:
-    """Trains runs on the workers of a scheduler. Raises UserError if none answers at the address
-    within some seconds. `lost` is a sentence once the scheduler is gone.
+    """Trains runs on the workers of a scheduler. `lost` is a sentence once the scheduler is gone.
     The sign is a file that workers see while the command runs; it holds how often the command was
     asked to stop."""
 
     def __init__(self, address: str, order: RunOrder, scale: str, device: str, jobs: int | None):
         self.address = address
-        logging.disable(logging.CRITICAL)  # what matters is said here, in sentences
-        # a client would wait for ever where somebody listens but does not speak, so ask before
-        # making one
-        try:
-            answer = rpc(address, timeout=ANSWER).identity(n_workers=0)
-            asyncio.run(asyncio.wait_for(answer, ANSWER))
-            self.client = Client(address, timeout=ANSWER, set_as_default=False)
-        except Exception as error:  # a wrong name, no route, another protocol: no scheduler
-            start = "start one with `dask scheduler` and give its address, such as tcp://host:8786."
-            raise UserError(f"No dask scheduler answers at {address}; {start}") from error
+        self.client = connected(address)
         self.lost = ""
         self.key = uuid.uuid4().hex
         self.jobs = max(1, sum(self.client.ncores().values()))
@@ -108,6 +98,20 @@ class Cluster:
         with contextlib.suppress(Exception):  # nothing hangs on a polite goodbye
             self.sign.unlink()
             self.client.close(timeout=2)
+
+
+def connected(address: str) -> Client:
+    """A client of the scheduler at this address. Raises UserError if none answers within some
+    seconds."""
+    logging.disable(logging.CRITICAL)  # what matters is said here, in sentences
+    # a client would wait for ever where somebody listens but does not speak, so ask before making
+    # one
+    try:
+        asyncio.run(asyncio.wait_for(rpc(address, timeout=ANSWER).identity(n_workers=0), ANSWER))
+        return Client(address, timeout=ANSWER, set_as_default=False)
+    except Exception as error:  # a wrong name, no route, another protocol: there is no scheduler
+        start = "start one with `dask scheduler` and give its address, such as tcp://host:8786."
+        raise UserError(f"No dask scheduler answers at {address}; {start}") from error
 
 
 def sent(project: str, order: bytes) -> Callable[[str, str, bool], tuple]:

@@ -4,7 +4,6 @@ runs."""
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -120,7 +119,7 @@ def _encode_and_pooling(
             raise UserError(
                 f"{folder} is a part of {stated_by}, which states a pooling; give that, or {alone}."
             )
-        if importlib.util.find_spec("sentence_transformers") is None:
+        if not encoding.installed():
             raise UserError(
                 f"{folder} has modules.json, which sentence-transformers reads; install the extra "
                 f"[evaluate] (requirements-evaluate.txt), or {alone}."

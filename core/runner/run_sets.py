@@ -52,7 +52,7 @@ class RunSet(NamedTuple):
         reached = {prospect.claim: prospect for prospect in prospects if prospect.runs <= trained}
         added = [check for check in reached.values() if not check.runs <= done]
         added.sort(key=lambda prospect: -prospect.chance)
-        claims = []
+        claims: list[str] = []
         for check in added:
             later = last[check.claim]
             words = f"{check.claim[1]} ({check.chance:.2f}"
