@@ -102,12 +102,15 @@ def gate(
 
 
 def without_scatter(claim_readings: Iterable[Reading]) -> Reasons:
-    """Why a user's scores carry no verdict: a row has one score under all seeds."""
+    """Why a user's scores carry no verdict: a row, or a difference, is one number under all
+    seeds."""
     reasons = []
     for reading in claim_readings:
-        for cell in reading.cells:
-            if len(set(cell.by_seed.values())) == 1:
-                reasons.append(Reason("no scatter", f"{cell.name} has no scatter over its seeds"))
+        flat = [cell.name for cell in reading.cells if len(set(cell.by_seed.values())) == 1]
+        if not flat and np.ptp(reading.of(reading.values)) <= ROUNDING:
+            flat = ["The difference"]
+        for name in flat:
+            reasons.append(Reason("no scatter", f"{name} has no scatter over its seeds"))
     return tuple(dict.fromkeys(reasons))
 
 

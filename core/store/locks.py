@@ -26,21 +26,20 @@ LOCK_POLL = 0.05  # seconds between two tries for a lock that is waited for
 LOCK_PATIENCE = 10.0  # seconds of waiting before a line is printed
 
 
-def hold(path: Path, shared: bool = False) -> int | None:
+def hold(path: Path) -> int | None:
     """A descriptor that holds the lock at `path` until it is closed, here and in every process that
-    inherited it; or None if the lock is held. Holders of a `shared` lock share it. Raises
-    UserError."""
+    inherited it; or None if the lock is held. Raises UserError."""
     with refusing(f"{path} cannot be made", "make its folder writable or choose another", OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    locked = _locked(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    locked = _locked(descriptor, fcntl.LOCK_EX)
     # a cleaner may remove the file before it is locked
     with contextlib.suppress(FileNotFoundError):
         if locked and os.path.samestat(os.fstat(descriptor), path.stat()):
             return descriptor
     os.close(descriptor)
     if locked:
-        return hold(path, shared)
+        return hold(path)
     return None
 
 

@@ -134,11 +134,16 @@ def test_a_verdict_stays_when_seeds_are_added_below():
         assert (row["verdict"], row["tested_n"], row["n"]) == ("supported", 3, n)
 
 
-def test_a_row_without_scatter_has_no_verdict_and_is_named():
-    judged = judge(frame(SimCSE=[76.1] * 5, Mine=[76.4] * 5), "Mine > SimCSE")
+@pytest.mark.parametrize(
+    ("scores", "named"), [([76.1] * 5, "Mine"), ([76.1, 75.9, 76.4, 75.2, 76.8], "The difference")]
+)
+@pytest.mark.parametrize("claim", ["Mine > SimCSE", "Mine = SimCSE within 0.5"])
+def test_what_has_no_scatter_has_no_verdict_and_is_named(scores, named, claim):
+    """Scores that were copied from another row, with or without a shift, settle nothing."""
+    judged = judge(frame(SimCSE=scores, Mine=np.add(scores, 0.3)), claim)
     row = judged.sheet.claims.iloc[0]
-    assert row["verdict"] == "no verdict" and "Mine has no scatter" in row["reason"]
-    assert "Mine has no scatter" in str(judged)
+    assert row["verdict"] == "no verdict" and f"{named} has no scatter" in row["reason"]
+    assert f"{named} has no scatter" in str(judged)
 
 
 def test_losses_are_shown_by_the_size_of_their_difference():
