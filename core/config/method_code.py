@@ -12,19 +12,20 @@ from pathlib import Path
 from core.config import methods
 from core.errors import UserError, fault
 
-# a part of `core/methods` that a file imports, or the method that it derives from
-NAMED = re.compile(r"core\.methods(?:\.| import )(\w+)|derived\(\s*(?:base=)?[\"'](\w+)")
+# what a file imports, and the method that it derives from
+NAMED = re.compile(r"^\s*(?:from|import)\b[^\n(]*(?:\([^)]*)?|derived\([^)]*", re.MULTILINE)
 
 
-def code_digest(name: str) -> str:
+def code_digest(method: str) -> str:
     """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count. Behind
     a plus, the same of the other parts of `core/methods` that these name, if any."""
-    files = sorted(methods.folder(name).glob("[!.]*.py"))
+    files = sorted(methods.folder(method).glob("[!.]*.py"))
     own = len(files)
     for file in files:  # which grows by what they name
-        for names in NAMED.findall(file.read_text(encoding="utf-8", errors="replace")):
+        named = " ".join(NAMED.findall(file.read_text(encoding="utf-8", errors="replace")))
+        for name in {*re.findall(r"\w+", named)}:
             for root in importlib.import_module(methods.PACKAGE).__path__:
-                part = Path(root, "".join(names))
+                part = Path(root, name)
                 for other in (part.with_suffix(".py"), *part.glob("[!.]*.py")):
                     if other.is_file() and other not in files:
                         files.append(other)

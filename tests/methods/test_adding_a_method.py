@@ -114,10 +114,20 @@ def test_a_file_that_is_no_python_is_one_sentence(added, file):
         code_digest("broken")
 
 
-def test_the_digest_of_a_method_s_code_covers_what_it_takes_over(added):
+@pytest.mark.parametrize(
+    ("base", "imports"),
+    [
+        ("barlow", "import torch"),
+        ("simcse", "from core.methods.barlow.model import Model"),
+        ("simcse", "from core.methods import contrastive, barlow"),
+        ("simcse", "from core.methods import (\n    contrastive,\n    barlow,\n)"),
+        ("simcse", "from ..barlow.model import Model"),
+    ],
+)
+def test_the_digest_of_a_method_s_code_covers_what_it_takes_over(added, base, imports):
     added(EXAMPLES / "barlow")
-    heir = added(EXAMPLES / "dcl", "heir", settings=('"simcse"', '"barlow"'))
-    (heir / "model.py").write_text("from core.methods.barlow.model import Model\n")
+    heir = added(EXAMPLES / "dcl", "heir", settings=('"simcse"', f'"{base}"'))
+    (heir / "model.py").write_text(f"{imports}\n")
     before = code_digest("heir")
     others = [code_digest(name) for name in ("simcse", "esimcse", "mocose")]
     assert is_code_of(before, "heir") and is_code_of(before.partition("+")[0], "heir")
