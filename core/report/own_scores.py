@@ -53,7 +53,7 @@ class Judgement(Table):
 
         with drawing.drawing():
             *_, figure = figures.figures(
-                self.sheet.study, self.sheet.cells, pd.DataFrame(), self.sheet.setting
+                self.sheet.study, self.sheet.cells, pd.DataFrame(), self.sheet.title
             ).values()
         return figure
 
@@ -92,8 +92,9 @@ def judgement(
     return Judgement(
         Sheet(
             study=result.study,
-            title=scores.words,
-            setting=f"{shown(name)}, paired by seed",
+            title=shown(name),
+            setting=f"{scores.words}, paired by seed",
+            name="judged",
             troubles=(WHEN,) if stated else (WHEN, NO_CLAIM),
             cells=cell_frame(result),
             claims=frame,

@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
     name = options.scores.name
     judged = judgement(scores, options.claims, options.reference, options.margin, name)
     say(*str(judged).split("\n"))
-    folder: Path | None = options.results_dir
+    folder = options.results_dir
     if folder is None:
         return 0
 
