@@ -163,6 +163,12 @@ _checked_once = functools.lru_cache(maxsize=None, typed=True)(_checked)
 
 def fits(expected: Any, value: Any) -> bool:
     """Whether a value may stand in a field of this annotation."""
+    if expected is int:
+        return type(value) is int and abs(value) < LARGEST_WHOLE
+    if expected is float:
+        return type(value) is int or (type(value) is float and math.isfinite(value))
+    if isinstance(expected, type):
+        return isinstance(value, expected)
     origin = typing.get_origin(expected)
     inner = typing.get_args(expected)
     if origin in UNIONS:
@@ -173,17 +179,10 @@ def fits(expected: Any, value: Any) -> bool:
         return isinstance(value, Mapping) and all(
             fits(inner[0], key) and fits(inner[1], part) for key, part in value.items()
         )
-    if origin is tuple:
-        if inner[1:] == (Ellipsis,) and isinstance(value, tuple):
-            inner = inner[:1] * len(value)
-        return (
-            isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, inner, value))
-        )
-    if expected is int:
-        return type(value) is int and abs(value) < LARGEST_WHOLE
-    if expected is float:
-        return type(value) is int or (type(value) is float and math.isfinite(value))
-    return isinstance(value, expected)
+    # a tuple
+    if inner[1:] == (Ellipsis,) and isinstance(value, tuple):
+        inner = inner[:1] * len(value)
+    return isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, inner, value))
 
 
 def alternatives(expected: Any) -> tuple[Any, ...]:

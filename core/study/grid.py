@@ -50,6 +50,8 @@ class GridCell:
 
     def config(self, seed: int) -> RunConfig:
         """The cell's run under any seed. Raises ValueError without an encoder or a score."""
+        if seed < len(self.configs):
+            return self.configs[seed]
         if self.base is None:
             raise ValueError(f"{self.name} has no run: {self.unavailable}")
         return _with_seed(self.base, self.names_data_seed, seed)
@@ -132,9 +134,8 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     paper = study.paper_config(cell, setup.profile)
     named = study.named(cell, setup.profile)
     base = None
-    printed = paper if setup.profile == "paper" else study.paper_config(cell, "paper")
     metric = study.metric_of(cell)
-    unavailable = _without_sources(cell, setup) or _without_scores(printed, metric, setup)
+    unavailable = _without_sources(cell, setup) or _without_scores(paper, metric, setup)
     if unavailable is None:
         base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
         kept = {path: value for path, value in named.items() if path in UNSCALED}
@@ -184,7 +185,7 @@ def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
 
 
 def _without_scores(run: RunConfig, metric: Metric, setup: Setup) -> Reason | None:
-    """Why the runs of a cell leave no number here; `run` is the paper's."""
+    """Why the runs of a cell leave no number here; `run` is in the papers' units."""
     if run.columns > setup.sources.corpus_columns:
         return Reason("no columns", needs_columns(run.columns))
     transfer = run.eval.transfer
