@@ -7,7 +7,6 @@ import argparse
 import os
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 from core.config.section import decimal
 from core.errors import UserError, say

@@ -30,6 +30,7 @@ def without_drawing() -> None:
     module = types.ModuleType("core.report.render")
     module.render = lambda *_: (["drew nothing"], [])
     module.gathered = lambda *_: []
+    module.draw_runs = lambda *_: None
     module.render_index = lambda *_: []
     module.refuse_foreign = lambda *_: None
     sys.modules["core.report.render"] = core.report.render = module
