@@ -100,8 +100,9 @@ def load_checkpoint(
         )
     padding = tokenizer.pad_token_id or 0
     first_position = position_offset(getattr(model, "embeddings", None))
-    fits = len(tokenizer) <= model.config.vocab_size and first_position in (0, padding + 1)
-    if not fits or longest < 3:
+    # without its files a tokenizer has some special tokens alone
+    known = model.config.vocab_size / 2 < len(tokenizer) <= model.config.vocab_size
+    if not known or first_position not in (0, padding + 1) or longest < 3:
         raise UserError(
             f"{folder} has a tokenizer of {len(tokenizer)} tokens that pads with {padding} and "
             f"cuts sentences at {longest}, and an encoder of {model.config.vocab_size} tokens "

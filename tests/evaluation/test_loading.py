@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,13 @@ def fifo(folder: Path) -> None:
     """A named pipe in place of the weights: whoever opens it waits for ever."""
     (folder / "model.safetensors").unlink()
     os.mkfifo(folder / "model.safetensors")
+
+
+def without_words(folder: Path) -> None:
+    """Saved without its tokenizer, in whose place transformers makes one of special tokens, with
+    the ids that they have here."""
+    shutil.copytree(DEMO_ENCODER, folder, dirs_exist_ok=True)
+    (folder / "tokenizer.json").unlink()
 
 
 def added_tokens(folder: Path) -> None:
@@ -113,6 +121,7 @@ REFUSED = {
     "a pipe for weights": fifo,
     "torn weights": content("model.safetensors", "torn"),
     "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
+    "no tokenizer, and special tokens of the usual ids": without_words,
     "a torn tokenizer": content("tokenizer.json", "{"),
     "a mark before the configuration": marked("config.json"),
     "a mark before the settings": marked(SETTINGS),
