@@ -191,10 +191,10 @@ def redraw_published(home: Path, studies: Sequence[Study], folders: Collection[P
     file = home / "README.md"
     if file.exists() and all((published / f"{name}.csv").exists() for name in readme.CLAIM_FILES):
         readme.fill(file, published)
-    for (scale, profile), results in drawn.items():
+    for (scale, profile), sheets in drawn.items():
         if not any(drawn.get((scale, other)) for other in PROFILES):
             continue
-        kept = {result.study.name for result in results}
+        kept = {of_study.study.name for of_study in sheets}
         for name in {study.name for study in studies} - kept:
             render.remove(name, published / scale / profile, figures / scale / profile)
 

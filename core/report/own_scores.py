@@ -91,7 +91,7 @@ def judgement(
     frame["reason"] = reasons
     return Judgement(
         Sheet(
-            study=result.study,
+            result=result,
             title=shown(name),
             setting=f"{scores.words}, paired by seed",
             name="judged",

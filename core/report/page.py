@@ -17,9 +17,8 @@ from core.errors import counted, shown, spoken
 from core.report import frames, prospects
 from core.report.claims import comparison_words, estimate_words, verdict_sentences
 from core.report.figures import SCATTERS
-from core.report.sheet import Sheet, sheet, statements
+from core.report.sheet import Sheet, statements
 from core.report.tables import grid, markdown_table, marks, md
-from core.report.verdicts import Judged
 from core.report.words import MARKS, READING, outcome_words
 from core.study.study import Study
 
@@ -38,45 +37,42 @@ ENDINGS = {
     "short LaTeX": "_short.tex",
 }
 IN_ENGLISH = ("mini", DEFAULT)
-ByScale = Mapping[tuple[str, str], Sequence[Judged]]  # by scale and profile
-Drawn = dict[tuple[str, str], tuple[Judged, Sheet]]
+PRINTED = (PAPER.name, DEFAULT)  # where the page shows what the paper prints
+ByScale = Mapping[tuple[str, str], Sequence[Sheet]]  # by scale and profile
+Drawn = dict[tuple[str, str], Sheet]
 Seconds = Mapping[str, Callable[[RunConfig], float]]  # that a run is expected to take, by scale
 
 
 def page_files(
-    studies: Sequence[Study], results: ByScale, folder: Path, figures: Path, seconds: Seconds
+    studies: Sequence[Study], sheets: ByScale, folder: Path, figures: Path, seconds: Seconds
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `results` has every study. `figures` is where the figures lie, `seconds` what a run takes on a
+    `sheets` has every study. `figures` is where the figures lie, `seconds` what a run takes on a
     GPU by scale. Links are to files that are there.
     """
-    sheets: dict[tuple[str, str], list[tuple[Judged, Sheet]]] = {}
-    for key, every in results.items():
-        with_cells = key == (PAPER.name, DEFAULT)  # what the paper prints
-        sheets[key] = [(result, sheet(result, result.begun or with_cells)) for result in every]
-    drawn = [of_study for every in sheets.values() for _, of_study in every]
+    drawn = [of_study for every in sheets.values() for of_study in every]
     files = {
         "claims.csv": [of_study.claims for of_study in drawn],
         "comparisons.csv": [of_study.comparisons for of_study in drawn],
-        "comparability.csv": [frames.check_frame(every) for every in results.values()],
+        "comparability.csv": [frames.check_frame(of_study.result for of_study in drawn)],
     }
     texts = {}
     for name, parts in files.items():
         texts[name] = frames.csv_text(pd.concat(parts, ignore_index=True), digits=6)
 
     # a section for each study
-    order = sorted(results, key=lambda key: list(SCALE_TITLES).index(key[0]))
+    order = sorted(sheets, key=lambda key: list(SCALE_TITLES).index(key[0]))
     by_study: dict[str, Drawn] = {study.name: {} for study in studies}
     for key in order:
-        for result, of_study in sheets[key]:
-            by_study[result.study.name][key] = result, of_study
+        for of_study in sheets[key]:
+            by_study[of_study.study.name][key] = of_study
     sections = []
     for study in studies:
         section = _section(study, by_study[study.name], folder, figures, seconds)
         sections.append(section)
         if section["printed"] is not None:
-            of_paper = by_study[study.name][PAPER.name, DEFAULT][1]
+            of_paper = by_study[study.name][PRINTED]
             cells = of_paper.cells[of_paper.cells["printed"].notna()]
             names = [axis.name for axis in of_paper.study.axes]
             frame = cells[[*names, "metric", "unit", "printed", "printed_runs"]]
@@ -85,7 +81,7 @@ def page_files(
             table = markdown_table(section["printed"])
             texts[f"printed/{study.name}.md"] = f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n"
 
-    english = [of_study for result, of_study in sheets.get(IN_ENGLISH, ()) if result.begun]
+    english = [of_study for of_study in sheets.get(IN_ENGLISH, ()) if of_study.result.begun]
     context: dict[str, object] = {
         "papers": {study.paper: study.source for study in studies},
         "sections": sections,
@@ -126,7 +122,7 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
     run, and what it is searched by."""
     tables = []
     claims: dict[str, dict[str, object]] = {claim.key: {} for claim in study.claims}
-    for (scale, profile), (result, of_scale) in every.items():
+    for (scale, profile), of_scale in every.items():
         if profile == DEFAULT:
             for row in of_scale.claims.itertuples():
                 claims[row.claim][scale] = row
@@ -134,11 +130,11 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
             kind: folder / scale / profile / f"{study.name}{end}" for kind, end in ENDINGS.items()
         }
         links = _links(paths, folder)
-        if not result.begun or not links:
+        if not of_scale.result.begun or not links:
             continue
         stem = figures / scale / profile / study.name
         pictures = {ending: Path(f"{stem}{ending}.png") for ending in ("", "-differences")}
-        encoder = shown(result.setup.sources.encoder.name)
+        encoder = shown(of_scale.result.setup.sources.encoder.name)
         tables.append(
             {
                 "scale": scale,
@@ -153,7 +149,7 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
     prices = {}
     if IN_ENGLISH in every:
         # what is left to train, and how long an H100 takes
-        cells = every[IN_ENGLISH][0].cells
+        cells = every[IN_ENGLISH].result.cells
         left = {}
         for cell in cells:
             for run in cell.runs:
@@ -168,9 +164,10 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
         elif unavailable:
             words += f"; {unavailable} of {len(cells)} cells cannot be run"
         prices["mini"] = words
-    if (PAPER.name, DEFAULT) in every:
-        result, of_paper = every[PAPER.name, DEFAULT]
-        prices["paper"] = prospects.summary(prospects.of_study(result, seconds[PAPER.name]))
+    if PRINTED in every:
+        of_paper = every[PRINTED]
+        costs = prospects.of_study(of_paper.result, seconds[PAPER.name])
+        prices["paper"] = prospects.summary(costs)
         if of_paper.cells["printed"].notna().any():
             printed = grid(study, of_paper.cells, printed=True)
     axes = [f"{axis.name} {axis.title}" for axis in study.axes]

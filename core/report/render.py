@@ -13,9 +13,9 @@ from core.config.methods import PROFILES
 from core.errors import UserError, counted
 from core.report import frames
 from core.report.figures import figures, scatters
-from core.report.page import ENDINGS, TITLE, ByScale, Seconds, page_files
+from core.report.page import ENDINGS, PRINTED, TITLE, ByScale, Seconds, page_files
 from core.report.pictures import Order, Pictures
-from core.report.sheet import sheet
+from core.report.sheet import Sheet, sheet
 from core.report.tables import AVERAGE_LABEL, latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
 from core.report.words import title
@@ -35,9 +35,9 @@ def render(
     figures_dir: Path,
     small: bool = False,
     ordered: Pictures | None = None,
-) -> tuple[list[str], list[Judged]]:
+) -> tuple[list[str], list[Sheet]]:
     """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
-    for each study, and the results that were drawn.
+    for each study, and the sheets that were drawn.
 
     With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
     left out. `ordered` takes the figures, and writes them later.
@@ -86,7 +86,7 @@ def render(
             )
             pictures.orders.append(order)
             lines[name] = f"{head}; {tables / name}.md"
-            drawn.append(result)
+            drawn.append(of_study)
         except (OSError, UserError):  # of the folder, and so of every study
             raise
         except Exception as error:
@@ -138,10 +138,10 @@ def heading(result: Judged) -> str:
     return f"{title(result)}. {', '.join(verdicts)}"
 
 
-def draw_runs(results: Sequence[Judged], tables: Path, folder: Path, pictures: Pictures) -> None:
+def draw_runs(sheets: Sequence[Sheet], tables: Path, folder: Path, pictures: Pictures) -> None:
     """Write runs.csv, a row for each run of these studies, and order the figures over all runs."""
-    if results:
-        runs = frames.summary_frame(results)
+    if sheets:
+        runs = frames.summary_frame(of_study.result for of_study in sheets)
         _write_all(tables, {"runs.csv": frames.csv_text(runs, digits=6).encode()})
         order = Order(name="all runs", draw=scatters, frames=(runs,), folder=folder)
         pictures.orders.append(order)
@@ -156,16 +156,19 @@ def render_index(
     seconds: Seconds,
 ) -> list[str]:
     """Write the page over all scales and profiles, its README.md and CSV files; what was written.
-    `stored` are the results with a run, `grids` all studies of a scale and profile."""
+    `stored` are the sheets with a run, `grids` all studies of a scale and profile."""
     if not any(stored.values()):
         return []
-    results: dict[tuple[str, str], list[Judged]] = {}
+    sheets: dict[tuple[str, str], list[Sheet]] = {}
     for key, of_key in grids.items():
-        by_name = {result.study.name: result for result in stored.get(key, ())}
+        by_name = {of_study.study.name: of_study for of_study in stored.get(key, ())}
         if not by_name and key[1] != PROFILES[0]:
             continue
-        results[key] = [by_name.get(grid.study.name) or study_result(grid) for grid in of_key]
-    texts = page_files(studies, results, results_dir, figures_dir, seconds)
+        printed = key == PRINTED
+        sheets[key] = [
+            by_name.get(grid.study.name) or sheet(study_result(grid), printed) for grid in of_key
+        ]
+    texts = page_files(studies, sheets, results_dir, figures_dir, seconds)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})
     return [f"{results_dir / name}" for name in PAGE]
 

@@ -28,7 +28,7 @@ class Sheet:
     runs, `troubles` those of them that a terminal shows, `paper_notes` on the paper, `statements`
     what claims say."""
 
-    study: Study
+    result: Judged
     title: str
     cells: pd.DataFrame
     claims: pd.DataFrame
@@ -43,13 +43,18 @@ class Sheet:
     paper_notes: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
 
+    @property
+    def study(self) -> Study:
+        """The study of the table."""
+        return self.result.study
+
 
 def sheet(result: Judged, cells: bool = True) -> Sheet:
     """The sheet of a study; without its `cells` in half of the time."""
     setup = result.setup
     notes = (*result.study.footnotes, *mark_meanings(result))
     return Sheet(
-        study=result.study,
+        result=result,
         title=title(result),
         cells=cell_frame(result) if cells else pd.DataFrame(),
         claims=claim_frame([result]),

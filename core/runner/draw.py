@@ -32,7 +32,7 @@ from core.study.study import Study
 
 if TYPE_CHECKING:  # the report brings scipy
     from core.report.pictures import Pictures
-    from core.report.verdicts import Judged
+    from core.report.sheet import Sheet
 
 PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
@@ -55,31 +55,31 @@ class StudyDrawer:
         if self.options.all:
             self.redraw(studies, grids[0].setup.scale.name)
             return []
-        results = self.render(grids)
-        names = [result.study.name for result in results]
-        if results:
-            say(*origins(results, results[0].setup.command(*names)))
+        sheets = self.render(grids)
+        names = [of_study.study.name for of_study in sheets]
+        if sheets:
+            say(*origins(sheets, grids[0].setup.command(*names)))
         printed = []
         if self.options.shows:
+            from core.report.sheet import sheet
             from core.report.verdicts import study_result
 
             printed = [grid for grid in grids if grid.study.name not in names]
-            results += [study_result(grid, self.store) for grid in printed]
+            sheets += [sheet(study_result(grid, self.store)) for grid in printed]
         by_name = {study.name: study for study in studies}
-        for result in results:
-            self.show(result, by_name[result.study.name])
+        for of_study in sheets:
+            self.show(of_study, by_name[of_study.study.name])
         return printed
 
-    def show(self, result: Judged, study: Study) -> None:
+    def show(self, sheet: Sheet, study: Study) -> None:
         """Print a study's table and verdicts, and below the made-up language what English says."""
-        from core.report.sheet import sheet
         from core.report.terminal import english, terminal
         from core.report.verdicts import study_result
 
         width = shutil.get_terminal_size((PIPE_COLUMNS, 1)).columns
-        setup = result.setup
-        page = self.results / setup.scale.name / setup.profile / f"{result.study.name}.md"
-        say(*terminal(sheet(result), width, str(page)).split("\n"))
+        setup = sheet.result.setup
+        page = self.results / setup.scale.name / setup.profile / f"{study.name}.md"
+        say(*terminal(sheet, width, str(page)).split("\n"))
         if setup.scale.generated:
             grid = in_english(study, self.store, setup.profile)
             if grid is not None:
@@ -92,8 +92,8 @@ class StudyDrawer:
         folders: Collection[Path] = (),
     ) -> dict[tuple[str, str], list]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
-        profiles; the results of all, by scale and profile. With the `folders` of all studies
-        nothing is drawn, and there are no results, if nothing is new since the last redraw."""
+        profiles; the sheets of all, by scale and profile. With the `folders` of all studies
+        nothing is drawn, and there are no sheets, if nothing is new since the last redraw."""
         say("Drawing what is stored; this may take some minutes.")
         key = self._inputs(folders) if folders else ""
         if key and redrawn.is_there(key, self.results, self.figures):
@@ -117,21 +117,21 @@ class StudyDrawer:
                 seeds = self.options.seeds or at.seeds
                 setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds)
                 grids[at.name, profile] = [resolve(study, setup) for study in studies]
-        results = dict[tuple[str, str], list]()
+        sheets = dict[tuple[str, str], list]()
         whole = True  # no study failed
         pictures = Pictures()
         for (scale, profile), of_both in grids.items():
             begun = started(of_both, self.store)
             if begun and only in (None, scale) and self.options.profile in (None, profile):
-                first = results.get((scale, PROFILES[0]), [])
-                results[scale, profile] = self._render_once(begun, first, pictures)
-                whole = whole and len(results[scale, profile]) == len(begun)
+                first = sheets.get((scale, PROFILES[0]), [])
+                sheets[scale, profile] = self._render_once(begun, first, pictures)
+                whole = whole and len(sheets[scale, profile]) == len(begun)
             else:
                 stored = report.gathered(begun, self.store)
-                results[scale, profile] = [result for result in stored if result.begun]
+                sheets[scale, profile] = [report.sheet(result) for result in stored if result.begun]
             both = Path(scale) / profile
             report.draw_runs(
-                results[scale, profile], self.results / both, self.figures / both, pictures
+                sheets[scale, profile], self.results / both, self.figures / both, pictures
             )
         columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
         console = Console(stderr=True)
@@ -143,16 +143,16 @@ class StudyDrawer:
         # What is to be said, and the page
         for study, fault in pictures.faults.items():
             say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
-        drawn = [result for of_scale in results.values() for result in of_scale]
+        drawn = list(itertools.chain(*sheets.values()))
         say(*origins(drawn, "run_study.py STUDY --scale SCALE"))
         if not drawn:
             print("No study is started; train one, and it can be redrawn.")
         seconds = {name: functools.partial(gpu_seconds, size=SIZES[name]) for name in SIZES}
-        say(*report.render_index(studies, results, grids, self.results, self.figures, seconds))
+        say(*report.render_index(studies, sheets, grids, self.results, self.figures, seconds))
         # a run may have ended meanwhile
         if key and whole and not pictures.faults and key == self._inputs(folders):
             redrawn.remember(key, self.results, self.figures)
-        return results
+        return sheets
 
     def _inputs(self, folders: Collection[Path]) -> str:
         """The digest of all that a redraw is made from."""
@@ -160,17 +160,17 @@ class StudyDrawer:
         return redrawn.inputs(self.store, folders, (self.results, self.figures, *chosen))
 
     def _render_once(
-        self, grids: Sequence[Grid], first: Sequence[Judged], pictures: Pictures
-    ) -> list[Judged]:
+        self, grids: Sequence[Grid], first: Sequence[Sheet], pictures: Pictures
+    ) -> list[Sheet]:
         """Draw the studies whose runs are not those that are drawn already under the `first`
-        profile; the results of all."""
-        drawn = {result.study.name: result.grid for result in first}
+        profile; the sheets of all."""
+        drawn = {of_study.study.name: of_study.result.grid for of_study in first}
         same = []
         if self.options.profile is None:
             same = [grid for grid in grids if grid.repeats(drawn.get(grid.study.name))]
         anew = [grid for grid in grids if grid not in same]
-        results = self.render(anew, pictures) if anew else []
-        results += _report().gathered(same, self.store)
+        sheets = self.render(anew, pictures) if anew else []
+        sheets += map(_report().sheet, _report().gathered(same, self.store))
         names = [grid.study.name for grid in same]
         for name in names:
             key = Path(same[0].setup.scale.name) / same[0].setup.profile
@@ -179,21 +179,21 @@ class StudyDrawer:
             profile = same[0].setup.profile
             say(f"Profile {profile} has the same runs as {PROFILES[0]} in {', '.join(names)}.")
         places = {grid.study.name: place for place, grid in enumerate(grids)}
-        return sorted(results, key=lambda result: places[result.study.name])
+        return sorted(sheets, key=lambda of_study: places[of_study.study.name])
 
     def render(self, grids: Sequence[Grid], pictures: Pictures | None = None) -> list:
-        """Draw tables and figures from what is stored, and say what was drawn; the results.
+        """Draw tables and figures from what is stored, and say what was drawn; the sheets.
         `pictures` takes the figures of several calls."""
-        lines, results = _report().render(
+        lines, sheets = _report().render(
             grids, self.store, self.results, self.figures, self.small, pictures
         )
         say(*lines)
-        return results
+        return sheets
 
 
-def origins(results: Sequence[Judged], command: str) -> list[str]:
+def origins(sheets: Sequence[Sheet], command: str) -> list[str]:
     """How many runs are missing, with the command that trains them, and how many are published."""
-    runs = {run.run_id: run for result in results for run in result.runs}
+    runs = {run.run_id: run for of_study in sheets for run in of_study.result.runs}
     missing = sum(run.status == "missing" for run in runs.values())
     published = sum(run.source == "published" for run in runs.values())
     lines = []

@@ -193,7 +193,9 @@ def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
         encoders = (SOURCES.encoder._replace(name=name),)
         sources = replace(SOURCES, encoders=encoders, corpus_name=name, evaluation_name=name)
         one = result(study, filled(study), sources=sources)
-        made = page_files((study,), {(DEMO.name, "paper"): [one]}, tmp_path, tmp_path, hourly(1.0))
+        made = page_files(
+            (study,), {(DEMO.name, "paper"): [sheet(one)]}, tmp_path, tmp_path, hourly(1.0)
+        )
         assert shown(name) in Reader(made["index.html"]).text, name
         inline = [
             child for token in reader.parse(markdown(sheet(one))) for child in token.children or ()
@@ -210,7 +212,7 @@ def test_letters_of_latex_and_markdown():
 
 def test_a_study_at_the_papers_scale_has_its_price(tmp_path):
     at = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
-    results = {("paper", "paper"): [study_result(resolve(TABLE7, at))]}
+    results = {("paper", "paper"): [sheet(study_result(resolve(TABLE7, at)))]}
     files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(240.0))
     assert "h of an H100 would settle" in files["index.html"]
 
@@ -220,8 +222,8 @@ def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
     at = made_setup(3, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
     mini = made_setup(3, scale=MINI)
     results = {
-        ("paper", "paper"): [study_result(resolve(TABLE7, at))],
-        ("mini", "paper"): [study_result(resolve(TABLE7, mini))],
+        ("paper", "paper"): [sheet(study_result(resolve(TABLE7, at)))],
+        ("mini", "paper"): [sheet(study_result(resolve(TABLE7, mini)))],
     }
     files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(60.0))
     numbers = [cell.published for cell in TABLE7.cells if cell.published is not None]
