@@ -133,8 +133,7 @@ def caution(result: Judged) -> str:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
-    encoder = shown(sources.encoder.name)
-    sentences = [f"These verdicts are about {encoder}, not about the paper's encoder."]
+    sentences = ["These verdicts are about this encoder, not about the paper's."]
     if sources.encoder.digest == MINI_DIGEST:
         sentences.append(CUT)
     available = [cell for cell in result.cells if cell.unavailable is None]
