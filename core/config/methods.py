@@ -175,7 +175,7 @@ def _folders() -> dict[str, Path]:
     """The folder of each method, by its name."""
     folders = {}
     for root in importlib.import_module(PACKAGE).__path__:
-        for file in Path(root).glob("*/*.py"):
+        for file in Path(root).glob("[!.]*/*.py"):
             if file.stem in ("settings", "model"):
                 folders[file.parent.name] = file.parent
     return dict(sorted(folders.items()))

@@ -81,7 +81,7 @@ def catalogue(*folders: Path) -> Catalogue:
     faults: dict[Path, str] = {}
     papers: list[Path] = []
     for folder in folders:
-        papers += [path for path in sorted(folder.iterdir()) if any(path.glob("[!_.]*.py"))]
+        papers += [path for path in sorted(folder.glob("[!.]*")) if any(path.glob("[!_.]*.py"))]
     taken = {f"name {path.name}": path.name for path in papers}  # names and keys, with their owners
     for folder in papers:
         first = folder / "__init__.py"

@@ -147,3 +147,9 @@ def test_the_example_of_a_study_makes_its_runs(added):
     found.check(study)
     methods_of_cells = {study.paper_config(cell, "paper").method for cell in study.cells}
     assert not found.faults and methods_of_cells == {"dcl", "simcse"}
+
+
+def test_a_folder_whose_name_begins_with_a_dot_is_no_method(added):
+    """Editors leave copies of files in such folders."""
+    added(EXAMPLES / "dcl", ".copies")
+    assert ".copies" not in methods.names()

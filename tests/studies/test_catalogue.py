@@ -208,3 +208,12 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     paper.write_text("PAPER = class\n")
     status, out, wrong = command("sketched-table1", "--plan")
     assert (status, out) == (2, "") and wrong.startswith(f"{paper}, line 1: It is no Python")
+
+
+def test_a_folder_whose_name_begins_with_a_dot_is_no_paper(tmp_path):
+    """Editors leave copies of files in such folders."""
+    copies = tmp_path / ".ipynb_checkpoints"
+    copies.mkdir()
+    (copies / "table3-checkpoint.py").write_text("STUDY = None\n")
+    found = catalogue(tmp_path)
+    assert not found.studies and not found.faults
