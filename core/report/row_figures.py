@@ -20,7 +20,7 @@ from core.report.figure_words import (
     runs_shown,
     titled,
 )
-from core.report.numbers import signed
+from core.report.numbers import number
 from core.study.study import FigureSpec, Study
 
 MOST_ROOM = 0.5  # of our numbers' range: beyond it a printed number stands at the edge
@@ -148,7 +148,8 @@ def _mark_rows(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
         elif np.isnan(row["low"]):
             texts.append((row["ours"], place, "no interval"))
         if abs(row["paper"] - row["paper_at"]) > 0:
-            texts.append((row["paper_at"], row["y"] + 0.22, signed(row["paper"])))
+            text = number(row["paper"], signed=paired)
+            texts.append((row["paper_at"], row["y"] + 0.22, text))
     for x, y, words in texts:
         side, away = ("left", 5) if x < middle else ("right", -5)
         look: dict[str, Any] = {"size": 6, "color": GREY, "va": "center", "ha": side}
