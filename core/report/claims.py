@@ -51,7 +51,7 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
 def lists(comparisons: pd.DataFrame) -> bool:
     """Whether a claim's comparisons are listed below it: several, or one that has to be more than
     above 0, of which one has run."""
-    first = next(comparisons.itertuples())
+    first = comparisons.iloc[0]
     plain = len(comparisons) == 1 and first.above == 0 and np.isnan(first.below)
     return bool(comparisons["n"].any()) and not plain
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,10 +40,14 @@ SUMMARY = {  # a run's numbers in runs.csv
 
 
 def _frame(
-    rows: Iterable[Sequence | Record], columns: str, axes: Iterable[str] = ()
+    rows: Iterable[Sequence | Record], columns: str, axes: Iterable[str] = (), **types: Any
 ) -> pd.DataFrame:
-    """Rows under SETTING, a study's axes and these columns; without a row the columns alone."""
-    return pd.DataFrame(list(rows), columns=[*SETTING, *axes, *columns.split()])
+    """Rows under SETTING, a study's axes and these columns, some of a stated type; without a row
+    the columns alone."""
+    frame = pd.DataFrame(list(rows), columns=[*SETTING, *axes, *columns.split()])
+    for name, kind in types.items():  # `astype` of the whole frame makes every column anew
+        frame[name] = frame[name].astype(kind)
+    return frame
 
 
 def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, str]:
@@ -158,7 +163,7 @@ def value_frame(result: Judged) -> pd.DataFrame:
     rows = []
     for _, _, run, names in _runs([result]):
         rows.append({**names, "run": run.run_id, "value": run.value})
-    return _frame(rows, "seed run status value", _axes(result)).astype({"value": float})
+    return _frame(rows, "seed run status value", _axes(result), value=float)
 
 
 def run_frame(result: StudyResult) -> pd.DataFrame:
@@ -177,7 +182,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
         rows[run.run_id] = [{**names, **number} for number in numbers]
     axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
     columns = "seed run_id status source checkpoint task metric step value"
-    return _frame(itertools.chain(*rows.values()), columns, axes).astype({"step": "Int64"})
+    return _frame(itertools.chain(*rows.values()), columns, axes, step="Int64")
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
@@ -233,8 +238,8 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
             "seconds": seconds(run.provenance),
         }
     columns = ["run_id study cell method seed status source", *SUMMARY, "seconds"]
-    frame = _frame(rows.values(), " ".join(columns))
-    return frame.astype(dict.fromkeys([*SUMMARY, "seconds"], float))
+    types = dict.fromkeys([*SUMMARY, "seconds"], float)
+    return _frame(rows.values(), " ".join(columns), **types)
 
 
 def _runs(
@@ -276,7 +281,7 @@ def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})
     columns = "study claim text verdict points within_margin rule_changed along reason"
     tested = "tested_low tested_high tested_n"
-    return _frame(rows, f"{columns} {COMPARED} {tested}").astype(NUMBERS)
+    return _frame(rows, f"{columns} {COMPARED} {tested}", **NUMBERS)
 
 
 def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
@@ -289,7 +294,7 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
             head = {**_setting(result), **about, "needed": needed(claim.predicate)}
             rows += [{**head, **row} for row in comparison_rows(verdict, result)]
     columns = f"study claim needed {COMPARED} points tested_low tested_high different"
-    return _frame(rows, columns).astype(NUMBERS)
+    return _frame(rows, columns, **NUMBERS)
 
 
 def check_frame(results: Iterable[Judged]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from core.config.run import RunConfig
 from core.config.scale import PAPER
 from core.errors import counted, shown, spoken
 from core.report import frames, prospects
-from core.report.claims import comparison_words, estimate_words, verdict_sentences
+from core.report.claims import comparison_words, estimate_words
 from core.report.figures import SCATTERS
 from core.report.sheet import Sheet, statements
 from core.report.tables import grid, markdown_table, marks, md
@@ -110,7 +110,6 @@ def page_files(
         "grid": grid,
         "marks": marks,
         "outcome_words": outcome_words,
-        "verdict_sentences": verdict_sentences,
     }
     for name in ("index.html", "README.md"):
         texts[name] = templates.get_template(f"{name}.jinja").render(context)

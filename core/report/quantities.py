@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -42,18 +43,14 @@ class Rows:
     @cached_property
     def _numbers(self) -> dict[tuple[str, str], dict[tuple[str, int], float]]:
         """By checkpoint and metric, then by task and step."""
-        numbers: dict[tuple[str, str], dict[tuple[str, int], float]] = {}
+        numbers = defaultdict[tuple[str, str], dict[tuple[str, int], float]](dict)
         names = ("checkpoint", "metric", "task", "step", "value")
         # by way of numpy in a third of the time
         columns = [self.table[name].to_numpy().tolist() for name in names]
         for checkpoint, metric, task, step, number in zip(*columns, strict=True):
-            place = checkpoint, metric
-            if place in numbers:
-                numbers[place][task, step] = number
-            else:
-                numbers[place] = {(task, step): number}
+            numbers[checkpoint, metric][task, step] = number
         if isinstance(self._seconds, int | float):
-            numbers["time", "step_seconds"] = {("train", 0): float(self._seconds)}
+            numbers["time", "step_seconds"]["train", 0] = float(self._seconds)
         return numbers
 
     @cached_property

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pandas as pd
 
+from core.report.claims import Sentence, verdict_sentences
 from core.report.frames import cell_frame, claim_frame, comparison_frame
 from core.report.verdicts import Judged
 from core.report.words import (
@@ -42,6 +44,11 @@ class Sheet:
     troubles: tuple[str, ...] = ()
     paper_notes: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        """The verdicts, and the comparisons below them."""
+        return verdict_sentences(self.claims, self.comparisons)
 
     @property
     def study(self) -> Study:

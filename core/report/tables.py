@@ -11,7 +11,6 @@ from tabulate import tabulate
 
 from core.config.quantities import UNITS
 from core.errors import printable
-from core.report.claims import verdict_sentences
 from core.report.frames import by_name
 from core.report.numbers import LAST_BIT, number, places, significance
 from core.report.sheet import Sheet
@@ -166,7 +165,7 @@ def markdown(sheet: Sheet) -> str:
         lines += ["", sheet.paper_notes[0], "", *_items(*sheet.paper_notes[1:])]
     if len(sheet.claims):
         lines += ["", "## Claims", ""]
-        for sentence in verdict_sentences(sheet.claims, sheet.comparisons):
+        for sentence in sheet.sentences:
             lines.append(f"{'  ' * sentence.depth}- {md(sentence.text)}")
         lines += ["", md(READING), "", md(sheet.caution), "", *_items(*sheet.statements)]
     return "\n".join(lines).rstrip() + "\n"

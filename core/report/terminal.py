@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import printable
-from core.report.claims import verdict_sentences
 from core.report.sheet import Sheet
 from core.report.statistics import JUDGED
 from core.report.tables import (
@@ -42,7 +41,7 @@ def terminal(sheet: Sheet, width: int | None = None, whole: str = "") -> str:
     if sheet.made_up:
         below.append(sheet.caution)
     below.append("")
-    for sentence in verdict_sentences(sheet.claims, sheet.comparisons):
+    for sentence in sheet.sentences:
         below.append(f"{'    ' * sentence.depth}{sentence.text}")
     lines = ["", sheet.title, sheet.setting, "", *body, *(f"  {line}" for line in below)]
     return "\n".join(printable(line).rstrip() for line in lines)

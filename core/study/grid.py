@@ -141,22 +141,21 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
         kept = {path: value for path, value in named.items() if path in UNSCALED}
         base = vary(base, kept)
         unavailable = _without_text(base, setup)
-    naming = (named, profile_changes(paper, setup.profile), cell.settings)
-    names_data_seed = any("seed.data" in changes for changes in naming)
+    naming = {**named, **profile_changes(paper, setup.profile), **cell.settings}
     configs: tuple[RunConfig, ...] = ()
     if base is not None and unavailable is None:
         if cell.settings:
             base = vary(base, chosen_values(base, cell.settings))
             # of eval.transfer
             base = vary(base, {"eval.digest": run_evaluation_digest(base, setup.sources)})
-        configs = tuple([_with_seed(base, names_data_seed, seed) for seed in seeds])
+        configs = tuple([_with_seed(base, "seed.data" in naming, seed) for seed in seeds])
     return GridCell(
         cell=cell,
         metric=metric,
         unavailable=unavailable,
         paper=paper,
         base=base,
-        names_data_seed=names_data_seed,
+        names_data_seed="seed.data" in naming,
         configs=configs,
         run_ids=tuple(map(run_id, configs)),
     )
