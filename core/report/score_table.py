@@ -53,7 +53,7 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         return _scores(lines, f"{scores}, line ")
     with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
         frame = pd.DataFrame(scores)
-        texts = frame.astype(str).to_numpy().tolist()
+        texts = frame.astype(str).fillna("").to_numpy().tolist()
     return _scores(enumerate([list(map(str, frame.columns)), *texts]), "The table, row ")
 
 

@@ -113,6 +113,16 @@ def test_files_and_frames_are_read_alike_in_the_order_of_the_file(tmp_path):
         assert scores.words == "Read as: 2 rows, 2 seeds, 4 scores"
 
 
+@pytest.mark.parametrize("column", ["row", "seed", "score"])
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_frame_with_a_missing_value_is_refused(column, missing):
+    table = frame(a=[1, 2], b=[3, 4]).astype(object)
+    table.loc[2, column] = missing
+    for scores in (table, table.convert_dtypes()):
+        with pytest.raises(UserError, match="row 3"):
+            read_scores(scores)
+
+
 def test_the_mean_over_several_sets_is_judged(tmp_path):
     lines = ["row,seed,set,score"]
     values = np.random.default_rng(5).normal(70, 1, (2, 5, 7))
