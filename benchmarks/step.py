@@ -91,6 +91,7 @@ def rows(setting: Setting, rounds: int, steps: int) -> Iterator[tuple[str, float
     ours = OurTraining(setting, setting.mocose("fp32"))
     bf16 = OurTraining(setting, setting.mocose("bf16"))
     folder = setting.found.encoder.folder
+    assert folder is not None
     theirs = plain.PlainTraining(folder, ours.config, ours.text.table)
     blocks = {"ours": ours.block, "ours bf16": bf16.block, "plain": theirs.block}
     seconds = alternated(blocks, rounds, steps)

@@ -10,7 +10,7 @@ import socket
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.config.run import RunConfig
 from core.config.scale import Scale
@@ -71,7 +71,7 @@ def expectation(options: Options, scale: Scale, store: Store) -> Expectation:
             run = store.load(identity)
             about = run.provenance
             same = wanted == (run.config.scale, run.status, about.get("host"), about.get("threads"))
-            seconds = about.get("seconds")
+            seconds: Any = about.get("seconds")
             if same and str(about.get("device")).startswith(here.device) and seconds:
                 factors.append(sum(seconds.values()) / rate(run.config))
     basis = f"from rates of one {GPU}" if gpu else "from rates of another CPU"

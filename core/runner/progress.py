@@ -36,7 +36,8 @@ def position(message: Message, bar: bool) -> str:
 
 class Display:
     """One line for each run that ends; on a terminal live lines for running runs, elsewhere a
-    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and `note` are called from several threads."""
+    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and
+    `note` are called from several threads."""
 
     def __init__(
         self,

@@ -89,7 +89,8 @@ def without_columns(grids: Iterable[Grid]) -> list[RunConfig]:
     for grid in grids:
         setup = grid.setup
         for cell in grid.cells:
-            if cell.unavailable is not None and cell.unavailable.kind == "no columns":
+            lacks = cell.unavailable is not None and cell.unavailable.kind == "no columns"
+            if lacks and cell.paper is not None:
                 encoder = cell.cell.encoder
                 runs.append(at_scale(cell.paper, setup.scale, setup.sources, encoder))
     return runs

@@ -111,7 +111,7 @@ def serve(requests: Connection) -> None:
     """Fork a child for each request, and report how each child ended. Returns when the command is
     gone; multiprocessing waits for the last child."""
     forking = multiprocessing.get_context("fork")
-    children: dict[int, tuple[Any, Connection]] = {}  # processes and their reports, by sentinel
+    children: dict[Any, tuple[Any, Connection]] = {}  # processes and their reports, by sentinel
     while True:
         for ready in wait([requests, *children]):
             if ready is not requests:
