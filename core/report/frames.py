@@ -27,7 +27,7 @@ from core.study.study import Metric, Study
 
 SETTING = ("scale", "profile", "encoder")
 COMPARED = "left right above below unit printed estimate ci95_low ci95_high n"  # of a comparison
-NUMBERS = dict.fromkeys(("above", "below", "printed"), float)
+NUMBERS: dict[str, Any] = dict.fromkeys(("above", "below", "printed"), float)
 AFTER_RUNS = "rule written after runs were seen"
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
@@ -238,7 +238,7 @@ def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
             "seconds": seconds(run.provenance),
         }
     columns = ["run_id study cell method seed status source", *SUMMARY, "seconds"]
-    types = dict.fromkeys([*SUMMARY, "seconds"], float)
+    types: dict[str, Any] = dict.fromkeys([*SUMMARY, "seconds"], float)
     return _frame(rows.values(), " ".join(columns), **types)
 
 
