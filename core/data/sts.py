@@ -101,14 +101,17 @@ _PLACES = (
 
 
 def senteval_root(path: Path) -> Path:
-    """The folder that holds STS/ and SICK/: `path` or a usual place below it. Raises UserError."""
-    for place in _PLACES:
-        root = Path(path) / place
+    """The folder that holds STS/ and SICK/: `path` or the one usual place below it that does.
+    Raises UserError."""
+    roots = {}
+    for root in (Path(path) / place for place in _PLACES):
         if (root / "STS").is_dir() and (root / "SICK").is_dir():
-            return root
+            roots.setdefault(root.resolve(), root)
+    if len(roots) == 1:
+        return roots.popitem()[1]
     raise UserError(
-        f"{path} holds no SentEval data; give the folder with STS/ and SICK/ in it, or one that "
-        "holds senteval/ or data/downstream/, or use --scale demo, which needs none."
+        f"{path} holds SentEval's data {len(roots)} times; give the one folder with STS/ and SICK/ "
+        "in it, or use --scale demo, which needs none."
     )
 
 

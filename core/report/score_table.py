@@ -23,6 +23,7 @@ LAYOUT = (
     "write row, seed and score, and set for several test sets, with commas between them and a point "
     "in each number"
 )
+LARGEST = 1e12  # score; squares of some larger ones are infinite
 MOST_APART = 30.0  # times the scores of another row: fractions stand beside percents
 
 
@@ -80,10 +81,10 @@ def _scores(numbered: Iterable[tuple[int, Sequence[str]]], place: str) -> Scores
         if not row or seed == "":
             raise UserError(f"{where} names no row or no seed; write it.")
         score = decimal(text)
-        if score is None:
+        if score is None or abs(score) > LARGEST:
             raise UserError(
                 f"{where} has {shown(text) or 'nothing'!r} as its score; give a number with a "
-                "decimal point."
+                f"decimal point, up to {LARGEST:g}."
             )
         of_seed = table.setdefault(row, {}).setdefault(seed, {})
         if of in of_seed:

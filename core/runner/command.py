@@ -53,9 +53,7 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     # The user's results beside the published ones
     results = options.results_dir or around.own / "results"
     published = around.home / "results" / "published"
-    files.refuse_published(results, published)
-    if results.exists() and not results.is_dir():
-        raise UserError(f"{results} is no folder; give another --results-dir.")
+    files.check_results_dir(results, published)
     draws = options.mode == "regenerate-figures"
     if draws and options.results_dir and not results.exists():
         raise UserError(

@@ -3,6 +3,7 @@ imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -20,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress
 from core.config.methods import PROFILES
 from core.config.scale import SCALES
 from core.data import sources as finding
-from core.errors import are, say
+from core.errors import UserError, are, say
 from core.runner import redrawn
 from core.runner.best_scale import in_english
 from core.runner.cli import Options
@@ -81,9 +82,10 @@ class StudyDrawer:
         page = self.results / setup.scale.name / setup.profile / f"{study.name}.md"
         say(*terminal(sheet, width, str(page)).split("\n"))
         if setup.scale.generated:
-            grid = in_english(study, self.store, setup.profile)
-            if grid is not None:
-                say("", f"  {english(study_result(grid, self.store))}")
+            with contextlib.suppress(UserError):  # whatever is damaged there, the table is printed
+                grid = in_english(study, self.store, setup.profile)
+                if grid is not None:
+                    say("", f"  {english(study_result(grid, self.store))}")
 
     def redraw(
         self,

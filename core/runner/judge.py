@@ -9,16 +9,19 @@ import warnings
 from collections.abc import Sequence
 
 from core.config.section import decimal
-from core.errors import UserError, say
+from core.errors import say
 from core.runner.cli import Parser, path_here, program
 from core.runner.devices import PROJECT
-from core.store.files import refuse_published, write_changed
+from core.store.files import check_results_dir, write_changed
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the table of differences and a verdict on each claim; with --results-dir write both
     with the figure. Returns 0."""
     options = _judge_parser().parse_args(argv)
+    folder = options.results_dir
+    if folder is not None:
+        check_results_dir(folder, PROJECT / "results" / "published")
     # figures follow no setting of the user's
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
     from core.report.own_scores import judgement  # brings scipy: options are checked first
@@ -29,16 +32,12 @@ def main(argv: Sequence[str]) -> int:
     name = options.scores.name
     judged = judgement(scores, options.claims, options.reference, options.margin, name)
     say(*str(judged).split("\n"))
-    folder = options.results_dir
     if folder is None:
         return 0
 
     # The files
     from core.report.drawing import drawing, image
 
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is no folder; give another --results-dir.")
-    refuse_published(folder, PROJECT / "results" / "published")
     stem = f"{options.scores.stem}-judged"
     contents = {f"{stem}{ending}": text.encode() for ending, text in judged.files().items()}
     figure = judged.plot()

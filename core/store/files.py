@@ -31,8 +31,9 @@ def write_changed(path: Path, content: bytes) -> None:
 @contextlib.contextmanager
 def whole(path: Path, folder: bool = False) -> Iterator[Path]:
     """A name beside `path` to write a file to, or with `folder` an empty folder to fill; on leaving
-    it is synced and takes the place of `path`. Raises UserError if there is no space or no
-    permission; nothing is left behind then."""
+    it is synced and takes the place of `path`, or of what a link there names. Raises UserError if
+    there is no space or no permission; nothing is left behind then."""
+    path = Path(os.path.realpath(path))
     temporary = path.with_name(_hidden(path, uuid.uuid4().hex))
     old = path.with_name(_hidden(path, uuid.uuid4().hex))
     try:
@@ -101,8 +102,11 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def refuse_published(folder: Path, published: Path) -> None:
-    """Raise UserError for a folder of results within what the project publishes."""
+def check_results_dir(folder: Path, published: Path) -> None:
+    """Raise UserError for a file in the place of a folder of results, and for a folder within what
+    the project publishes."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is no folder; give another --results-dir.")
     real = Path(os.path.realpath(folder))  # resolve() has no answer to a loop of links
     if published.resolve() in (real, *real.parents):
         raise UserError(

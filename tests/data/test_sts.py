@@ -8,7 +8,7 @@ import senteval_folder
 from extras import DATA, senteval
 
 from core.config.scale import STS_TESTS
-from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, year_files
+from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, senteval_root, year_files
 from core.data.transfer import evaluation_digest, load_transfer
 from core.errors import UserError
 
@@ -50,6 +50,16 @@ def root(made, tmp_path):
 
 def edit(path: Path, change) -> None:
     path.write_bytes(change(path.read_bytes()))
+
+
+def test_data_that_lies_there_twice_is_refused(tmp_path):
+    for name in ("STS", "SICK"):
+        (tmp_path / "senteval" / name).mkdir(parents=True)
+    (tmp_path / "downstream").symlink_to(tmp_path / "senteval")  # one folder by two names
+    assert senteval_root(tmp_path) == tmp_path / "senteval"
+    shutil.copytree(tmp_path / "senteval", tmp_path / "SentEval")
+    with pytest.raises(UserError, match="2 times"):
+        senteval_root(tmp_path)
 
 
 def examples(tasks):

@@ -192,7 +192,10 @@ def test_sixty_rows_of_a_thousand_seeds_take_seconds():
         LONG + "a,1,7\n",
         LONG + "a,01,7\nb,01,8\n",  # the seed 1 twice
         LONG + "b,2,7\n",
-        *(LONG.replace("5", score) for score in ("nan", "1e400", "inf", "", "high", "1_0")),
+        *(
+            LONG.replace("5", score)
+            for score in ("nan", "1e400", "1e308", "inf", "", "high", "1_0")
+        ),
         LONG + "b,2\n",
         "row,seed,score\na,0,1\nb,0,2\n",
         "row,seed,score\na,0,1\na,1,1\n",
@@ -213,6 +216,13 @@ def test_a_bad_table_gets_a_sentence(text, tmp_path, capsys):
     words = ["judge", str(file), "--claim", "a > b", "--results-dir", str(out)]
     assert run_study.main(words) == 2 and not out.exists()
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_meant_is_refused_before_the_verdict(tmp_path, capsys):
+    file = tmp_path / "scores.csv"
+    file.write_text(LONG + "b,2,7\na,2,8\n")
+    assert run_study.main(["judge", str(file), "--results-dir", str(file)]) == 2
+    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
 from places import ROOT
 
+import run_study
 from core.runner import draw
 from core.runner.cli import Options
 from core.store.store import Store
@@ -48,6 +49,13 @@ def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_
     assert started(*[(FIGURE5, bare, seed) for seed in (0, 1)]) == ["mocose-figure5"]
     seeds = [(NOISE, NOISE.cells[0].labels[0], seed) for seed in range(NOISE.least_seeds)]
     assert "noise" not in started(*seeds[:-1]) and "noise" in started(*seeds)
+
+
+def test_a_damaged_note_of_another_scale_leaves_a_table_as_it_is(tmp_path, capsys):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "mini").write_text("{")
+    words = ["show", "table6b", "--scale", "demo", "--results-dir", str(tmp_path)]
+    assert run_study.main(words) == 0 and "32" in capsys.readouterr().out
 
 
 def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk: Desk):

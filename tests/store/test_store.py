@@ -114,6 +114,14 @@ def test_plain_names_stay_those_of_the_first_runs_encoder_and_data(store, tmp_pa
     assert copy.first("mini") == sources.digests(mine)
 
 
+def test_what_a_link_names_is_written_and_the_link_stays(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "there" / "file")
+    for content in (b"first", b"second"):
+        files.write_whole(link, content)
+        assert link.is_symlink() and (tmp_path / "there" / "file").read_bytes() == content
+
+
 @pytest.mark.parametrize("content", ["[]", "{}", "{", '{"a": 1}'.encode("utf-16"), None])
 def test_a_damaged_note_of_the_first_run_is_a_sentence_and_loses_no_run(store, content):
     place = store.root / "first" / "mini"
