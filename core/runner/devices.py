@@ -42,20 +42,22 @@ MEND_GPU = (
 DRIVER = Path("/proc/driver/nvidia/gpus")  # has an entry for each GPU
 
 
-def visible_gpus() -> dict[str, int]:
-    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES, with
-    their free memory in bytes: 0 if it cannot be read, or is shared out by MIG. As in the driver,
-    the first name there that names no GPU ends the list."""
+def visible_gpus() -> dict[str, tuple[str, int]]:
+    """The GPUs that a process started here would see, by their names in CUDA_VISIBLE_DEVICES, each
+    with one name for its index and its UUID, and its free memory in bytes: 0 if it cannot be read,
+    or is shared out by MIG. As in the driver, the first name there that names no GPU ends the
+    list."""
     present = _present()
     names = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(len(present)))))
-    visible: dict[str, int] = {}
+    visible: dict[str, tuple[str, int]] = {}
     for name in map(str.strip, names.split(",")):
         matches = []
         for index, (uuid, free) in enumerate(present):
             named = name.startswith("GPU-") and (uuid or name).startswith(name)
-            # nvidia-smi does not list a GPU's parts
-            if named or name == str(index) or (free == 0 and name.startswith("MIG-")):
-                matches.append(free)
+            if named or name == str(index):
+                matches.append((uuid or name, free))
+            elif free == 0 and name.startswith("MIG-"):  # nvidia-smi does not list a GPU's parts
+                matches.append((name, free))
         if not matches:
             break
         visible[name] = matches[0]
@@ -130,14 +132,14 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """How many runs a command trains at once, on which device. `names` are the slots of this
-    machine, for all commands, in the order in which they are tried: gpu0.0, … or cpu.0, … With
-    `mps` runs share a GPU through NVIDIA's MPS."""
+    """How many runs a command trains at once, on which device. `slots` are those of this machine,
+    for all commands, in the order in which they are tried, such as GPU-….0 or cpu.0, each with its
+    GPU's name in CUDA_VISIBLE_DEVICES. With `mps` runs share a GPU through NVIDIA's MPS."""
 
     device: str  # "cpu" or "cuda"
     jobs: int
     threads: int  # of each run
-    names: tuple[str, ...]
+    slots: dict[str, str]
     gpus: int = 0
     mps: bool = False
 
@@ -160,7 +162,7 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     score moves by 0.07 points within 20 steps). So threads do not depend on the memory of a GPU
     that is free just now.
     """
-    visible: dict[str, int] = {}
+    visible: dict[str, tuple[str, int]] = {}
     mps = False
     if device != "cpu":
         visible = visible_gpus()
@@ -169,31 +171,33 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
             "No GPU is visible for --device cuda; check nvidia-smi and CUDA_VISIBLE_DEVICES."
         )
     cores = joblib.cpu_count()  # by affinity and the container's quota
-    names: list[str] = []
+    names: dict[str, str] = {}
     if visible:
         kind = "cuda"
         mps = (MPS_PIPES / "control").is_socket()
         runs = MPS_RUNS.get(scale, GPU_RUNS) if mps else GPU_RUNS
         most = runs * len(visible)
         need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
-        by_gpu = {gpu: max(1, min(runs, free // need)) for gpu, free in visible.items()}
+        by_gpu = {gpu: max(1, min(runs, free // need)) for gpu, (_, free) in visible.items()}
         slots = sum(by_gpu.values())
         if jobs and jobs > slots:
             by_gpu = dict.fromkeys(visible, -(-jobs // len(visible)))
         for place in range(max(by_gpu.values())):
-            names += [f"gpu{gpu}.{place}" for gpu, count in by_gpu.items() if place < count]
+            for gpu, count in by_gpu.items():
+                if place < count:
+                    names[f"{visible[gpu][0]}.{place}"] = gpu
     else:
         kind = "cpu"
         slots = cores
         if not SCALES[scale].generated:
             slots = max(1, min(cores, memory() // RUN_MEMORY))
         most = slots
-        names = [f"cpu.{place}" for place in range(max(slots, jobs or 0))]
+        names = {f"cpu.{place}": "" for place in range(max(slots, jobs or 0))}
     return Resources(
         device=kind,
         jobs=jobs or slots,
         threads=max(1, cores // max(most, jobs or slots)),
-        names=tuple(names),
+        slots=names,
         gpus=len(visible),
         mps=mps and (jobs or slots) > len(visible),
     )
@@ -205,11 +209,8 @@ def slot_folder() -> Path:
     return cache_folder() / f"slots-{socket.gethostname()}"
 
 
-def slot_environment(slot: str) -> dict[str, str]:
-    """What narrows a run to the device of its slot."""
-    gpu = ""
-    if slot.startswith("gpu"):
-        gpu = slot.removeprefix("gpu").rpartition(".")[0]
+def narrowed(gpu: str) -> dict[str, str]:
+    """The environment that narrows a run to the GPU of its slot, if any."""
     # An index of ours is nvidia-smi's; the user's is meant as CUDA counts in the user's own
     # environment.
     if "CUDA_VISIBLE_DEVICES" in os.environ:

@@ -92,7 +92,7 @@ class Launcher:
         )
         self.order = replace(order, execution=execution)
         self.jobs = resources.jobs
-        self.slots = resources.names
+        self.slots = resources.slots
         self.store = Store(execution.results_dir, None)
         self._lock = threading.Lock()
         self._worker: Worker | None = None

@@ -21,7 +21,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from io import TextIOWrapper
@@ -178,7 +178,7 @@ def train_run(
     run: str,
     config_json: str,
     force: bool,
-    slots: Sequence[str],
+    slots: Mapping[str, str],
     slot_folder: Path,
     report: Report,
 ) -> None:
@@ -214,7 +214,7 @@ def train_run(
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     faulthandler.enable(file=2)
-    os.environ.update(devices.slot_environment(slot))
+    os.environ.update(devices.narrowed(slots[slot]))
     report(Message(started=True))
 
     def progress(fields: dict) -> None:
@@ -238,7 +238,7 @@ def score(config: RunConfig, result: Result) -> str:
     return " ".join(words) or "no test average"
 
 
-def take_slot(slots: Sequence[str], folder: Path, report: Report) -> str:
+def take_slot(slots: Iterable[str], folder: Path, report: Report) -> str:
     """Wait for a free slot, which this process holds until it ends. Returns its name."""
     due = time.monotonic() + SLOT_NOTICE
     while True:

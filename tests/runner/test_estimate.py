@@ -76,7 +76,7 @@ def test_a_step_s_work_in_forward_passes():
 
 
 def test_runs_that_share_a_gpu_take_turns(tmp_path, monkeypatch):
-    monkeypatch.setattr(devices, "visible_gpus", lambda: {"0": 80 << 30})
+    monkeypatch.setattr(devices, "visible_gpus", lambda: {"0": ("0", 80 << 30)})
     options = Namespace(**vars(CPU) | {"device": "auto"})
     run = replace(paper("mocose"), scale="mini")
     turns = expectation(options, MINI, Store(tmp_path, None))

@@ -37,7 +37,10 @@ def desk(tmp_path_factory):
 def begin(desk: Desk, job: str = FAKE) -> Launcher:
     execution = Execution(results_dir=str(desk.results), cache_dir=str(desk.cache))
     order = RunOrder(execution=execution, job=job, provenance={"encoder_hidden": 384})
-    return Launcher(order, Resources(device="cpu", jobs=2, threads=1, names=("cpu.0", "cpu.1")))
+    return Launcher(
+        order,
+        Resources(device="cpu", jobs=2, threads=1, slots=dict.fromkeys(("cpu.0", "cpu.1"), "")),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import UserError
 from core.runner import devices
-from core.runner.devices import resources, slot_environment, visible_gpus
+from core.runner.devices import narrowed, resources, visible_gpus
 from core.runner.launch import Stop
 from core.runner.train import GPU_PATIENCE, RunTrainer
 from core.runner.worker import Message, use_gpu
@@ -37,7 +37,7 @@ def machine(monkeypatch, tmp_path):
 
 def test_jobs_and_threads_fill_the_cores(machine, monkeypatch):
     found = resources("demo", "auto", None)
-    assert (found.device, found.jobs, found.threads, found.names[7]) == ("cpu", 8, 1, "cpu.7")
+    assert (found.device, found.jobs, found.threads, [*found.slots][7]) == ("cpu", 8, 1, "cpu.7")
     for gigabytes, jobs, threads in ((64, 8, 1), (23, 2, 4), (4, 1, 8)):
         monkeypatch.setattr(devices, "memory", lambda gigabytes=gigabytes: gigabytes << 30)
         # a run has as many threads alone as beside others
@@ -71,7 +71,7 @@ def test_a_container_and_a_batch_job_have_less_than_the_machine(monkeypatch, tmp
 
 
 def test_a_gpu_has_two_slots_as_far_as_its_free_memory_goes(machine):
-    four = ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1")
+    four = ("GPU-0a.0", "GPU-1a.0", "GPU-0a.1", "GPU-1a.1")
     for free, paper, mini in (
         (("81000", "81000"), four, four),
         (("16384", "16383"), four[:3], four),
@@ -81,41 +81,38 @@ def test_a_gpu_has_two_slots_as_far_as_its_free_memory_goes(machine):
         machine(*(f"GPU-{place}a, Disabled, {memory}" for place, memory in enumerate(free)))
         for scale, names in (("paper", paper), ("mini", mini), ("demo", mini)):
             found = resources(scale, "auto", None)
-            assert (found.device, found.jobs, found.names) == ("cuda", len(names), names)
+            assert (found.device, found.jobs, (*found.slots,)) == ("cuda", len(names), names)
             assert found.threads == 2  # of four slots, whatever memory is free just now
     machine("GPU-0a, Disabled, 100", "GPU-1a, Disabled, 20000")
-    assert resources("paper", "cuda", 1).names == ("gpu0.0", "gpu1.0", "gpu1.1")
+    assert [*resources("paper", "cuda", 1).slots] == ["GPU-0a.0", "GPU-1a.0", "GPU-1a.1"]
     five = resources("paper", "cuda", 5)
-    assert (
-        five.names == ("gpu0.0", "gpu1.0", "gpu0.1", "gpu1.1", "gpu0.2", "gpu1.2")
-        and five.threads == 1
-    )
+    assert (*five.slots,) == (*four, "GPU-0a.2", "GPU-1a.2") and five.threads == 1
 
 
 def test_masked_gpus_end_the_list_as_the_driver_reads_it(machine, monkeypatch):
     # MIG shares the second one's memory out
     machine("GPU-aa01, Disabled, 80000", "GPU-bb02, Enabled, 80000")
-    assert resources("paper", "auto", None).names == ("gpu0.0", "gpu1.0", "gpu0.1")
-    assert slot_environment("gpu0.0") == {
-        "CUDA_VISIBLE_DEVICES": "0",
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-    }
-    for setting, names in (
-        ("1", ("gpu1.0",)),
-        ("1,0", ("gpu1.0", "gpu0.0", "gpu0.1")),
-        ("GPU-b,GPU-aa01", ("gpuGPU-b.0", "gpuGPU-aa01.0", "gpuGPU-aa01.1")),
-        ("MIG-7c", ("gpuMIG-7c.0",)),
-        ("0,-1,1", ("gpu0.0", "gpu0.1")),  # nothing from the first that is none
+    slots = {"GPU-aa01.0": "0", "GPU-bb02.0": "1", "GPU-aa01.1": "0"}
+    assert resources("paper", "auto", None).slots == slots
+    assert narrowed("0") == {"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    # a GPU has the same slots by its index and by its UUID
+    by_uuid = {"GPU-bb02.0": "GPU-b", "GPU-aa01.0": "GPU-aa01", "GPU-aa01.1": "GPU-aa01"}
+    for setting, slots in (
+        ("1", {"GPU-bb02.0": "1"}),
+        ("1,0", {"GPU-bb02.0": "1", "GPU-aa01.0": "0", "GPU-aa01.1": "0"}),
+        ("GPU-b,GPU-aa01", by_uuid),
+        ("MIG-7c", {"MIG-7c.0": "MIG-7c"}),
+        ("0,-1,1", {"GPU-aa01.0": "0", "GPU-aa01.1": "0"}),  # nothing from the first that is none
         *(
             (none, None) for none in ("-1", "", "NoDevFiles", "GPU-zz", "GPU-zz,0")
         ),  # a UUID that no GPU has is no GPU
     ):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
         found = resources("paper", "auto", None)
-        assert found.device == ("cuda" if names else "cpu") and bool(visible_gpus()) is bool(names)
-        if names:
-            assert found.names == names
-            assert slot_environment(names[0]) == {"CUDA_VISIBLE_DEVICES": names[0][3:-2]}
+        assert found.device == ("cuda" if slots else "cpu") and bool(visible_gpus()) is bool(slots)
+        if slots:
+            assert [*found.slots.items()] == [*slots.items()]
+            assert narrowed("GPU-b") == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
 
 
 def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch):
@@ -123,8 +120,8 @@ def test_only_rows_of_nvidia_smi_that_are_a_gpu_s_are_gpus(machine, monkeypatch)
     for lines, gpus in (
         (("No devices were found",), {}),
         ((), {}),
-        (("GPU-aa01, Disabled, 80", warning, ""), {"0": 80 << 20}),
-        (("GPU-aa01, [N/A], [Unknown Error]",), {"0": 0}),
+        (("GPU-aa01, Disabled, 80", warning, ""), {"0": ("GPU-aa01", 80 << 20)}),
+        (("GPU-aa01, [N/A], [Unknown Error]",), {"0": ("GPU-aa01", 0)}),
         (("GPU-aa01, Disabled",), {}),
     ):
         machine(*lines)
@@ -153,9 +150,9 @@ def test_without_nvidia_smi_gpus_are_counted_and_have_a_slot_each(machine, monke
     for gpu in ("1", "2"):
         (tmp_path / "gpus" / gpu).mkdir(parents=True)
     monkeypatch.setattr(devices, "DRIVER", tmp_path / "gpus")
-    assert resources("demo", "auto", None).names == ("gpu0.0", "gpu1.0")
+    assert resources("demo", "auto", None).slots == {"0.0": "0", "1.0": "1"}
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aa,0,2")
-    assert visible_gpus() == {"GPU-aa": 0, "0": 0}
+    assert visible_gpus() == {"GPU-aa": ("GPU-aa", 0), "0": ("0", 0)}
 
 
 def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
