@@ -26,6 +26,7 @@ from core.runner import redrawn
 from core.runner.best_scale import in_english
 from core.runner.cli import Options
 from core.runner.estimate import SIZES, gpu_seconds
+from core.store import code
 from core.store.store import Store
 from core.study.grid import Grid, resolve
 from core.study.setup import Setup
@@ -209,7 +210,12 @@ def origins(sheets: Sequence[Sheet], command: str) -> list[str]:
 
 def _report() -> ModuleType:
     """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
-    it is imported."""
+    it is imported. Raises UserError if it may not go with what was imported before."""
+    if code.changed(code.CORE.rglob("[!.]*.py")):
+        raise UserError(
+            "The code was changed while this command ran, so nothing is drawn; give the same "
+            "command again, which keeps what is trained."
+        )
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
     from core.report import render
 

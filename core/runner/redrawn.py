@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
-import core
 from core.config import methods
 from core.config.scale import SCALES
 from core.errors import UserError
@@ -24,14 +23,14 @@ PAGE_ENDINGS = (".html", ".md", ".csv")
 
 def inputs(store: Store, folders: Iterable[Path], options: Iterable[object]) -> str:
     """The digest of all that a redraw is made from: code, studies, runs, libraries, options. Empty
-    if a file of code has changed since this process began: another may have been loaded."""
+    if a file of code has changed since this process began."""
     project = code.CORE.parent
     # folders of papers and methods may be links, which a search does not follow
     places = [place for folder in folders for place in (folder, *folder.iterdir())]
     paths = set[Path]()
     for folder in (code.CORE, *map(methods.folder, methods.names()), *places):
         paths |= {path for path in folder.rglob("[!.]*") if "__pycache__" not in path.parts}
-    if any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths):
+    if code.changed(paths):
         return ""
     paths |= {project / "README.md", *(project / "docs").glob("*.md")}  # the page links to them
     for name in ("runs", "first"):

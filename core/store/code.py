@@ -7,8 +7,10 @@ import hashlib
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
+import core
 from core.errors import UserError
 
 CORE = Path(__file__).resolve().parents[1]
@@ -24,6 +26,12 @@ def digest() -> str:
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         whole.update(f"{content} {path.relative_to(CORE)}\n".encode())
     return whole.hexdigest()[:16]
+
+
+def changed(paths: Iterable[Path]) -> bool:
+    """Whether one of these files has changed since this process began, which may have loaded
+    another."""
+    return any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths)
 
 
 def current_commit() -> tuple[str, str]:

@@ -51,11 +51,15 @@ def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_
     assert "noise" not in started(*seeds[:-1]) and "noise" in started(*seeds)
 
 
-def test_a_damaged_note_of_another_scale_leaves_a_table_as_it_is(tmp_path, capsys):
+def test_a_damaged_note_of_another_scale_leaves_a_table_as_it_is_and_changed_code_draws_none(
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "mini").write_text("{")
     words = ["show", "table6b", "--scale", "demo", "--results-dir", str(tmp_path)]
     assert run_study.main(words) == 0 and "32" in capsys.readouterr().out
+    monkeypatch.setattr("core.BEGAN", 0.0)  # a pull has changed the code since then
+    assert run_study.main(words) == 2 and capsys.readouterr().err.count("\n") == 1
 
 
 def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk: Desk):
