@@ -29,8 +29,8 @@ from core.config.run import Seed
 from core.config.scale import SCALES
 from core.data.sources import recorded_sources
 from core.report.quantities import Rows, value
-from core.report.render import gathered
-from core.report.verdicts import Judged
+from core.report.results import Loaded
+from core.report.verdicts import Judged, study_result
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup
@@ -69,9 +69,11 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
         raise SystemExit(f"No run of scale {scale} is stored; train some, or give --results-dir.")
     rows = []
     numbers = dict[str, dict[str, float | None]]()
+    loaded: Loaded = {}
     for profile in PROFILES:
         setup = Setup(profile=profile, scale=SCALES[scale], sources=found, seeds=1)
-        for result in gathered([resolve(study, setup) for study in STUDIES], store):
+        for study in STUDIES:
+            result = study_result(resolve(study, setup), store, loaded)
             table = f"{result.study.name} · {profile}"
             for cell in result.cells:
                 if not cell.runs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,28 +29,26 @@ PICTURES = (".png", "-differences.png", ".pdf", "-differences.pdf")
 
 
 def render(
-    grids: Sequence[Grid],
-    store,
+    results: Iterable[Judged],
     results_dir: Path,
     figures_dir: Path,
+    pictures: Pictures,
     small: bool = False,
-    ordered: Pictures | None = None,
+    repeated: Collection[str] = (),
 ) -> tuple[list[str], list[Sheet]]:
-    """Draw studies from the store into results_dir and figures_dir / <scale> / <profile>; a line
-    for each study, and the sheets that were drawn.
+    """Write the texts of these studies into results_dir / <scale> / <profile>, and order their
+    figures; a line for each study, and the sheets of those with a run.
 
-    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. A study without a run is
-    left out. `ordered` takes the figures, and writes them later.
+    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. The files of a study that
+    is `repeated` lie under another profile, and so are removed here.
     """
-    setup = grids[0].setup
-    key = Path(setup.scale.name) / setup.profile
-    tables = results_dir / key
-    folder = figures_dir / key
-    pictures = ordered or Pictures()
-    lines = {}
+    lines = []
     drawn = []
-    for result in gathered(grids, store):
+    for result in results:
         name = result.study.name
+        key = Path(result.setup.scale.name) / result.setup.profile
+        tables = results_dir / key
+        folder = figures_dir / key
         runs = len(result.runs)
         head = f"{name}: {runs - result.missing} of {counted(runs, 'run')}"
         if result.missing:
@@ -58,10 +56,14 @@ def render(
         if result.count("no number"):
             head += f", {result.count('no number')} without a number"
         if not result.begun:
-            lines[name] = "; ".join([head, "nothing to draw yet", *reasons(result)])
+            lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
             continue
         try:
             of_study = sheet(result)
+            if name in repeated:
+                remove(name, tables, folder)
+                drawn.append(of_study)
+                continue
             cells = of_study.cells
             curves = frames.curve_frame(result)
             texts = {".csv": frames.csv_text(cells), ".md": markdown(of_study)}
@@ -85,24 +87,16 @@ def render(
                 clean=functools.partial(remove, name, tables, folder, (*files,)),
             )
             pictures.orders.append(order)
-            lines[name] = f"{head}; {tables / name}.md"
+            lines.append(f"{head}; {tables / name}.md")
             drawn.append(of_study)
         except (OSError, UserError):  # of the folder, and so of every study
             raise
         except Exception as error:
             words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            lines[name] = (
+            lines.append(
                 f"{head}; it cannot be drawn ({words}); correct the study's axes or figure."
             )
-    if ordered is None:
-        pictures.finish()
-        for name, images in pictures.names.items():
-            if name in pictures.faults:
-                fault = pictures.faults[name]
-                lines[name] += f"; its figure cannot be drawn ({fault}); correct the study's figure"
-            elif images:  # the figure as the paper draws it
-                lines[name] += f"; {folder / min(sorted(images, reverse=True), key=len)}"
-    return [*lines.values()], drawn
+    return lines, drawn
 
 
 def remove(
@@ -118,12 +112,6 @@ def remove(
     for path in names:
         if path.name not in (*texts, *images):
             path.unlink(missing_ok=True)
-
-
-def gathered(grids: Sequence[Grid], store) -> list[Judged]:
-    """Studies as they stand in the store; nothing is written."""
-    loaded: dict = {}
-    return [study_result(grid, store, loaded) for grid in grids]
 
 
 def heading(result: Judged) -> str:

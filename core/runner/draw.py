@@ -34,7 +34,9 @@ from core.study.study import Study
 
 if TYPE_CHECKING:  # the report brings scipy
     from core.report.pictures import Pictures
+    from core.report.results import Loaded
     from core.report.sheet import Sheet
+    from core.report.verdicts import Judged
 
 PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
@@ -57,21 +59,44 @@ class StudyDrawer:
         if self.options.all:
             self.redraw(studies, grids[0].setup.scale.name)
             return []
-        sheets = self.render(grids)
-        names = [of_study.study.name for of_study in sheets]
+        report = _report()
+        from core.report.pictures import Pictures
+
+        pictures = Pictures()
+        results = self.judged(grids, {})
+        lines, sheets = report.render(results, self.results, self.figures, pictures, self.small)
+        say(*lines)
+        self.finish(pictures)
+        for order in pictures.orders:
+            if pictures.names[order.name]:
+                say(f"{order.name}: figures in {order.folder}")
         if sheets:
+            names = [of_study.study.name for of_study in sheets]
             say(*origins(sheets, grids[0].setup.command(*names)))
         printed = []
         if self.options.shows:
-            from core.report.sheet import sheet
-            from core.report.verdicts import study_result
-
-            printed = [grid for grid in grids if grid.study.name not in names]
-            sheets += [sheet(study_result(grid, self.store)) for grid in printed]
+            printed = [result for result in results if not result.begun]
+            sheets += map(report.sheet, printed)
         by_name = {study.name: study for study in studies}
         for of_study in sheets:
             self.show(of_study, by_name[of_study.study.name])
-        return printed
+        return [result.grid for result in printed]
+
+    def judged(self, grids: Sequence[Grid], loaded: Loaded) -> list[Judged]:
+        """Studies as they stand in the store; `loaded` keeps runs that several of them read."""
+        return [_report().study_result(grid, self.store, loaded) for grid in grids]
+
+    def finish(self, pictures: Pictures) -> None:
+        """Draw what was ordered, under a bar on a terminal, and say which figures cannot be
+        drawn."""
+        columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
+        console = Console(stderr=True)
+        hidden = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+            task = bar.add_task("", total=None)
+            pictures.finish(lambda done, of: bar.update(task, completed=done, total=of))
+        for study, fault in pictures.faults.items():
+            say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
 
     def show(self, sheet: Sheet, study: Study) -> None:
         """Print a study's table and verdicts, and below the made-up language what English says."""
@@ -121,31 +146,35 @@ class StudyDrawer:
                 setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds)
                 grids[at.name, profile] = [resolve(study, setup) for study in studies]
         sheets = dict[tuple[str, str], list]()
+        loaded: Loaded = {}
         whole = True  # no study failed
         pictures = Pictures()
         for (scale, profile), of_both in grids.items():
             begun = started(of_both, self.store)
-            if begun and only in (None, scale) and self.options.profile in (None, profile):
-                first = sheets.get((scale, PROFILES[0]), [])
-                sheets[scale, profile] = self._render_once(begun, first, pictures)
-                whole = whole and len(sheets[scale, profile]) == len(begun)
-            else:
-                stored = report.gathered(begun, self.store)
-                sheets[scale, profile] = [report.sheet(result) for result in stored if result.begun]
+            results = self.judged(begun, loaded)
             both = Path(scale) / profile
-            report.draw_runs(
-                sheets[scale, profile], self.results / both, self.figures / both, pictures
-            )
-        columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
-        console = Console(stderr=True)
-        hidden = not console.is_terminal
-        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-            task = bar.add_task("", total=None)
-            pictures.finish(lambda done, of: bar.update(task, completed=done, total=of))
+            if only in (None, scale) and self.options.profile in (None, profile):
+                first = {}  # what is drawn under the first profile
+                if self.options.profile is None:
+                    for of_study in sheets.get((scale, PROFILES[0]), ()):
+                        first[of_study.study.name] = of_study.result.grid
+                named = {grid.study.name: grid for grid in begun}
+                repeated = [name for name in named if named[name].repeats(first.get(name))]
+                if repeated:
+                    listed = ", ".join(repeated)
+                    say(f"Profile {profile} has the same runs as {PROFILES[0]} in {listed}.")
+                lines, drawn = report.render(
+                    results, self.results, self.figures, pictures, self.small, repeated
+                )
+                say(*lines)
+                whole = whole and len(drawn) == len(begun)
+            else:
+                drawn = [report.sheet(result) for result in results if result.begun]
+            sheets[scale, profile] = drawn
+            report.draw_runs(drawn, self.results / both, self.figures / both, pictures)
+        self.finish(pictures)
 
         # What is to be said, and the page
-        for study, fault in pictures.faults.items():
-            say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
         drawn = list(itertools.chain(*sheets.values()))
         say(*origins(drawn, "run_study.py STUDY --scale SCALE"))
         if not drawn:
@@ -161,37 +190,6 @@ class StudyDrawer:
         """The digest of all that a redraw is made from."""
         chosen = (self.options.seeds, self.options.profile, self.small)
         return redrawn.inputs(self.store, folders, (self.results, self.figures, *chosen))
-
-    def _render_once(
-        self, grids: Sequence[Grid], first: Sequence[Sheet], pictures: Pictures
-    ) -> list[Sheet]:
-        """Draw the studies whose runs are not those that are drawn already under the `first`
-        profile; the sheets of all."""
-        drawn = {of_study.study.name: of_study.result.grid for of_study in first}
-        same = []
-        if self.options.profile is None:
-            same = [grid for grid in grids if grid.repeats(drawn.get(grid.study.name))]
-        anew = [grid for grid in grids if grid not in same]
-        sheets = self.render(anew, pictures) if anew else []
-        sheets += map(_report().sheet, _report().gathered(same, self.store))
-        names = [grid.study.name for grid in same]
-        for name in names:
-            key = Path(same[0].setup.scale.name) / same[0].setup.profile
-            _report().remove(name, self.results / key, self.figures / key)
-        if names:
-            profile = same[0].setup.profile
-            say(f"Profile {profile} has the same runs as {PROFILES[0]} in {', '.join(names)}.")
-        places = {grid.study.name: place for place, grid in enumerate(grids)}
-        return sorted(sheets, key=lambda of_study: places[of_study.study.name])
-
-    def render(self, grids: Sequence[Grid], pictures: Pictures | None = None) -> list:
-        """Draw tables and figures from what is stored, and say what was drawn; the sheets.
-        `pictures` takes the figures of several calls."""
-        lines, sheets = _report().render(
-            grids, self.store, self.results, self.figures, self.small, pictures
-        )
-        say(*lines)
-        return sheets
 
 
 def origins(sheets: Sequence[Sheet], command: str) -> list[str]:

@@ -18,6 +18,7 @@ from small_study import result, small
 from core.config.scale import DEMO, MINI, PAPER
 from core.errors import shown
 from core.report.page import page_files
+from core.report.pictures import Pictures
 from core.report.render import render, render_index
 from core.report.sheet import sheet
 from core.report.tables import markdown, md, tex
@@ -68,10 +69,12 @@ def page(folder, small=False):
     setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
     drawn = {}
     for setup, studies in ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE])):
-        grids = [resolve(study, setup) for study in studies]
+        results = [study_result(resolve(study, setup), store) for study in studies]
+        pictures = Pictures()
         _, drawn[setup.scale.name, setup.profile] = render(
-            grids, store, folder, folder / "figures", small
+            results, folder, folder / "figures", pictures, small
         )
+        pictures.finish()
     studies = (TABLE, TABLE7, find("esimcse-table11"))
     every = {}
     for setup in setups:

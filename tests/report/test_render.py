@@ -7,7 +7,9 @@ from small_study import result, small, stored
 from core.errors import UserError
 from core.report import frames
 from core.report import render as rendering
+from core.report.pictures import Pictures
 from core.report.render import render
+from core.report.verdicts import study_result
 from core.runner.draw import origins
 from core.study.check import TAKEN_COLUMNS, check_study
 from core.study.grid import resolve
@@ -19,8 +21,12 @@ TABLE7 = find("table7")
 
 
 def draw(studies, store, folder, seeds=3):
-    grids = [resolve(study, made_setup(seeds)) for study in studies]
-    return render(grids, store, folder / "results", folder / "figures")
+    """The lines of a drawing, its sheets, and the faults of its figures."""
+    results = [study_result(resolve(study, made_setup(seeds)), store) for study in studies]
+    pictures = Pictures()
+    lines, sheets = render(results, folder / "results", folder / "figures", pictures)
+    pictures.finish()
+    return lines, sheets, pictures.faults
 
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
@@ -30,7 +36,7 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
         run.source = "published"
     (both,) = (cell for cell in result(TABLE3, store).cells if cell.cell.labels == ("0.85",))
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
-    lines, drawn = draw([TABLE3, TABLE7], store, tmp_path)
+    lines, drawn, _ = draw([TABLE3, TABLE7], store, tmp_path)
     assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
     missing, published = origins(drawn, "train")
     assert missing == "1 run is missing; `train` trains it."
@@ -59,7 +65,7 @@ def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_g
     assert files[0] == files[1]
     assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
     # a single row has no figure
-    _, results = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)
+    _, results, _ = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)
     assert results and not list(figures.iterdir())
 
 
@@ -89,8 +95,8 @@ def test_a_study_that_cannot_be_drawn_is_one_sentence_and_the_others_are_drawn(
     monkeypatch.setattr(rendering, "figures", figures)
     store = filled(TABLE3)
     store.runs |= filled(TABLE7).runs
-    lines, drawn = draw([TABLE3, TABLE7], store, tmp_path)
-    assert "its figure cannot be drawn (KeyError: 'no such label')" in lines[0]
+    _, drawn, faults = draw([TABLE3, TABLE7], store, tmp_path)
+    assert faults == {"mocose-table3": "KeyError: 'no such label'"}
     assert len(drawn) == 2
     assert (tmp_path / "figures/demo/paper/mocose-table7.png").is_file()
     assert (tmp_path / "results/demo/paper/mocose-table7.md").is_file()

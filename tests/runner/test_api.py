@@ -24,7 +24,7 @@ from core.config.scale import DEMO
 from core.data.sources import demo_sources
 from core.errors import UserError
 from core.report.frames import claim_frame, csv_text
-from core.report.render import gathered
+from core.report.verdicts import study_result
 from core.store.store import Store
 from core.study import variants
 from core.study.grid import resolve
@@ -109,7 +109,7 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     assert list(varied["n"]) == [2] * len(table) + [0] * len(table)
     assert set(varied["train.learning_rate"]) == {"1e-3", "3e-3"}
     setup = Setup(profile="paper", scale=DEMO, sources=SOURCES, seeds=2)
-    (found,) = gathered([resolve(STUDY, setup)], results.store)
+    found = study_result(resolve(STUDY, setup), results.store)
     assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found]))
 
 

@@ -29,7 +29,7 @@ def without_drawing() -> None:
 
     module = types.ModuleType("core.report.render")
     module.render = lambda *_: (["drew nothing"], [])
-    module.gathered = lambda *_: []
+    module.study_result = lambda *_: None
     module.draw_runs = lambda *_: None
     module.render_index = lambda *_: []
     module.refuse_foreign = lambda *_: None
