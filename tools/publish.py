@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import functools
 import io
 import itertools
 import json
 import os
+import re
 import signal
 import sys
 import zlib
@@ -47,6 +49,8 @@ from core.store.store import Store
 from core.study.grid import resolve
 from core.study.study import Study
 from tools import readme
+
+CLEAN = re.compile(r"[0-9a-f]{12,40}")  # a commit; `+` behind it says that files differed from it
 
 
 def pack(store: Store, runs: Iterable[str], target: Path, replace: bool = False) -> None:
@@ -147,7 +151,7 @@ def publish(home: Path, results: Path, studies: Sequence[Study], scale: str, rep
                 "nothing is published."
             )
     fresh = [run for run in own if replace or store.scale_of_pack(run) is None]
-    committed = functools.cache(code.is_committed)
+    committed = functools.cache(is_committed)
     unnamed = []
     for run in fresh:
         if not committed(store.load(run).provenance.get("commit"), home):
@@ -162,6 +166,15 @@ def publish(home: Path, results: Path, studies: Sequence[Study], scale: str, rep
     print(f"Published {counted(len(fresh), 'run')} in {published / scale / 'runs.parquet'}.")
     if len(fresh) < len(own):
         print(f"{are(len(own) - len(fresh), 'run')} published already, with the same numbers.")
+
+
+def is_committed(commit: object, repository: Path) -> bool:
+    """Whether the commit that a run names is HEAD or an ancestor in a repository, and no file
+    differed from it."""
+    with contextlib.suppress(UserError):
+        if CLEAN.fullmatch(str(commit)):
+            return code.git(repository, "merge-base", str(commit), "HEAD").startswith(str(commit))
+    return False
 
 
 def check_readme(file: Path, studies: Sequence[Study]) -> None:

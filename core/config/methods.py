@@ -99,11 +99,19 @@ def refuse_settled(owner: str, changes: Iterable[str]) -> None:
                 raise UserError(f"{owner} changes {path}, which {option} settles; leave it out.")
 
 
+_begun: set[str] = set()  # methods whose base is being made
+
+
 @functools.cache  # one class of runs a method
 def _method_of(derived: Derived, name: str) -> Method:
     """The method that a folder of this name states as derived."""
-    _refuse_circle(derived, name)
-    parent = method(derived.base)
+    if name in _begun:
+        raise UserError(f"{name} derives from itself.")
+    _begun.add(name)
+    try:
+        parent = method(derived.base)
+    finally:
+        _begun.remove(name)
     section = derived.section
 
     def check(run: RunConfig) -> None:
@@ -148,23 +156,6 @@ def _method_of(derived: Derived, name: str) -> Method:
     )
 
 
-def _refuse_circle(derived: object, name: str) -> None:
-    """Refuse a method that derives from itself, at once or by way of others. Raises UserError."""
-    bases = [name]
-    while isinstance(derived, Derived):
-        if derived.base in bases:
-            bases.append(derived.base)
-            raise UserError(f"{name} derives from itself ({' from '.join(bases)}).")
-        bases.append(derived.base)
-        derived = None
-        if bases[-1] in _folders():
-            derived = getattr(_settings_of(bases[-1]), "METHOD", None)
-
-
-def _settings_of(name: str) -> ModuleType:
-    return importlib.import_module(f"{PACKAGE}.{name}.settings")
-
-
 def names() -> tuple[str, ...]:
     """Every method's name, in order of the alphabet."""
     return tuple(_folders())
@@ -196,7 +187,7 @@ def method(name: str) -> Method:
     try:
         if not settings.is_file():
             raise UserError("There is no such file; write one, as CONTRIBUTING.md says.")
-        stated: Any = getattr(_settings_of(name), "METHOD", None)
+        stated: Any = getattr(importlib.import_module(f"{PACKAGE}.{name}.settings"), "METHOD", None)
         if stated is None:
             raise UserError("It states no METHOD; write METHOD = derived(…).")
         if isinstance(stated, Derived):

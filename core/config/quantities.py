@@ -78,17 +78,9 @@ class Quantity(NamedTuple):
     derived: Sum | Curve | Singular | Collapse | None = None
 
 
-def _start(scores: Mapping[int, float]) -> float:
-    return next(iter(scores.values()))
-
-
 def _best_after_start(scores: Mapping[int, float]) -> float:
     _, *later = scores.values()
     return max((score for score in later if not math.isnan(score)), default=math.nan)
-
-
-def _last(scores: Mapping[int, float]) -> float:
-    return list(scores.values())[-1]
 
 
 def _late_range(scores: Mapping[int, float]) -> float:
@@ -153,9 +145,9 @@ _ROWS = (
     Quantity("cosine_repetition", COSINE),
     Quantity("cosine_repetition_subword", COSINE),
     # training; a range of scores is the worse the larger it is, and has no worst value
-    Quantity("curve_start", SCORE, 0.0, derived=Curve(_start)),
+    Quantity("curve_start", SCORE, 0.0, derived=Curve(lambda scores: next(iter(scores.values())))),
     Quantity("curve_best_after_start", SCORE, 0.0, derived=Curve(_best_after_start)),
-    Quantity("curve_last", SCORE, 0.0, derived=Curve(_last)),
+    Quantity("curve_last", SCORE, 0.0, derived=Curve(lambda scores: [*scores.values()][-1])),
     Quantity("curve_late_range", SCORE, derived=Curve(_late_range)),
     Quantity("loss", Unit("loss")),
     Quantity("step_seconds", Unit("seconds")),

@@ -116,7 +116,8 @@ def neutral(value: Any) -> Any:
     return dataclasses.field(default=value, metadata={"neutral": value})
 
 
-def _fields_of(typed: type[Typed]) -> dict[str, Field]:
+@functools.cache  # resolving annotations is most of what making a section costs
+def fields_of(typed: Any) -> dict[str, Field]:
     """The fields of a class by their public names. Raises UserError for a type without a test."""
     hints = typing.get_type_hints(typed)
     annotations = typing.get_type_hints(typed, include_extras=True)
@@ -136,10 +137,6 @@ def _fields_of(typed: type[Typed]) -> dict[str, Field]:
         left_out = field.metadata.get("neutral", NEVER)
         fields[public] = Field(field.name, public, place, hint, meaning, tuple(bounds), left_out)
     return fields
-
-
-# resolving annotations is most of what making a section costs
-fields_of: Callable[[Any], dict[str, Field]] = functools.cache(_fields_of)
 
 
 def _checked(field: Field, value: Any) -> Any:

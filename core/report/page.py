@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from core.report import frames, prospects
 from core.report.claims import comparison_words, estimate_words
 from core.report.figures import SCATTERS
 from core.report.sheet import Sheet, statements
-from core.report.tables import grid, markdown_table, marks, md
+from core.report.tables import grid, laid_out, marks, md
 from core.report.words import MARKS, READING, outcome_words
 from core.study.study import Study
 
@@ -78,16 +78,20 @@ def page_files(
             frame = cells[[*names, "metric", "unit", "printed", "printed_runs"]]
             texts[f"printed/{study.name}.csv"] = frames.csv_text(frame)
             note = "As the paper prints it. No run of ours is in this table."
-            table = markdown_table(section["printed"])
+            table = laid_out(section["printed"], md, "pipe")
             texts[f"printed/{study.name}.md"] = f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n"
 
+    scatters = {}  # the figures over all runs
+    for scale, profile in sheets:
+        paths = {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}
+        scatters[f"{SCALE_TITLES[scale]}, profile {profile}"] = _links(paths, folder)
     english = [of_study for of_study in sheets.get(IN_ENGLISH, ()) if of_study.result.begun]
     context: dict[str, object] = {
         "papers": {study.paper: study.source for study in studies},
         "sections": sections,
         "english": english[:1],
         "columns": SCALE_TITLES,
-        "scatters": _scatters(sheets, folder, figures),
+        "scatters": scatters,
         "links": _links({name: PROJECT_HOME / name for name in DOCS}, folder),
         "csv_files": list(files),
     }
@@ -181,17 +185,6 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
         "printed": printed,
         "words": " ".join([study.paper_name, study.name, study.title, study.caption, *axes]),
     }
-
-
-def _scatters(
-    keys: Iterable[tuple[str, str]], folder: Path, figures: Path
-) -> dict[str, dict[str, str]]:
-    """The figures over all runs, by scale and profile."""
-    links = {}
-    for scale, profile in keys:
-        paths = {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}
-        links[f"{SCALE_TITLES[scale]}, profile {profile}"] = _links(paths, folder)
-    return links
 
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:

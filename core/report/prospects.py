@@ -149,7 +149,7 @@ def summary(costs: Sequence[Cost]) -> str:
     return f"up to {max(settled)} seeds, {counted(len(runs), 'run')}, {time} would {ending}"
 
 
-def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float], devices: int) -> list[str]:
+def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float]) -> list[str]:
     """What `--plan` prints: seeds, runs, hours and spread by claim, and of all affordable claims
     together."""
     every = []
@@ -170,7 +170,7 @@ def lines(grids: Iterable[Grid], seconds: Callable[[RunConfig], float], devices:
     return [
         "What settles the printed effects with 80 % power, by the spread of a run over seeds.",
         *listed,
-        f"In all {summary(every)}; {counted(devices, 'GPU')} at once.",
+        f"In all {summary(every)}.",
     ]
 
 

@@ -145,28 +145,21 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
             index = int(metric.quantity.rpartition("_")[2])
             place = min(len(values) - 1, round(index * len(values) / PAPER_WIDTH))
             return values[place] / values[0] if share else values[place]
-    number = _stored_number(rows, metric, aggregate, scale)
-    return np.arctanh(number / 100) if metric.in_z else number
-
-
-def _stored_number(rows: Rows, metric: Metric, aggregate: str, scale: Scale) -> float:
-    """A number that has a row of its own, or the mean over transfer tasks."""
+    # a number that has a row of its own, or the mean over transfer tasks
     column = metric.quantity
     if column == "spearman":
         column = f"spearman_{aggregate}"
     numbers = rows.of(metric.checkpoint, column)
     task = metric.task
-    if task in numbers and task != "avg":
-        return numbers[task]
-    if task == "avg_transfer":
-        return sum(numbers.get(name, np.nan) for name in scale.probes) / len(scale.probes)
+    number = numbers.get(task, np.nan)
     if task == "avg" and not all(name in numbers for name in scale.tests):
-        return np.nan
-    other = np.nan
-    if quantity(metric.quantity).tasks == "geometry" and numbers:
+        number = np.nan
+    elif task not in numbers and task == "avg_transfer":
+        number = sum(numbers.get(name, np.nan) for name in scale.probes) / len(scale.probes)
+    elif task not in numbers and about.tasks == "geometry" and numbers:
         # of the scale's own sentences, which stand for STS-B's
-        other = list(numbers.values())[-1]
-    return numbers.get(task, other)
+        number = list(numbers.values())[-1]
+    return np.arctanh(number / 100) if metric.in_z else number
 
 
 def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:

@@ -149,18 +149,13 @@ def laid_out(table: TextTable, escape, style: str) -> str:
     return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
 
 
-def markdown_table(table: TextTable) -> str:
-    """A table in Markdown."""
-    return laid_out(table, md, "pipe")
-
-
 def markdown(sheet: Sheet) -> str:
     """The whole Markdown page: title, setting, table, marks, claims, footnotes."""
     table = grid(sheet.study, sheet.cells)
     lines = [f"# {md(sheet.title)}", ""]
     for words in filter(None, (sheet.setting, sheet.reading)):
         lines += [md(words), ""]
-    lines += [markdown_table(table), "", *_items(*marks(table), *sheet.notes)]
+    lines += [laid_out(table, md, "pipe"), "", *_items(*marks(table), *sheet.notes)]
     if sheet.paper_notes:
         lines += ["", sheet.paper_notes[0], "", *_items(*sheet.paper_notes[1:])]
     if len(sheet.claims):

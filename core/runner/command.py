@@ -223,7 +223,7 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     if setup.scale.name == PAPER.name:
         from core.report import prospects
 
-        say(*prospects.lines(grids, gpu_seconds, training.options.gpus or 1))
+        say(*prospects.lines(grids, gpu_seconds))
     elif not training.options.all:
         from core.report.verdicts import judgeable
 

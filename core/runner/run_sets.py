@@ -70,14 +70,8 @@ class RunSet(NamedTuple):
         cells = defaultdict[tuple[str, str], list[str]](list)  # by study and seeds
         for name, of_cell in seeds.items():
             study, _, cell = name.partition(" ")
-            of_cell.sort()
-            named = f"seeds {' and '.join(map(str, of_cell))}"
-            if len(of_cell) == 1:
-                named = f"seed {of_cell[0]}"
-            elif len(of_cell) > 2 and of_cell[-1] - of_cell[0] == len(of_cell) - 1:
-                named = f"seeds {of_cell[0]} to {of_cell[-1]}"
-            cells[study, named].append(cell)
-        parts = [f"{of} of {study} {', '.join(names)}" for (study, of), names in cells.items()]
+            cells[study, ", ".join(map(str, sorted(of_cell)))].append(cell)
+        parts = [f"seed {of} of {study} {', '.join(names)}" for (study, of), names in cells.items()]
         size = f"{counted(len(self.runs), 'run')}, about {spoken(self.wall)}"
         return f"{size}: {'; '.join(parts)}. May settle {', '.join(self.claims)}."
 

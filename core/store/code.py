@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import re
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +13,6 @@ from core.errors import UserError
 
 CORE = Path(__file__).resolve().parents[1]
 OF_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
-CLEAN = re.compile(r"[0-9a-f]{12,40}")  # a commit; `+` behind it says that files differed from it
 
 
 def digest() -> str:
@@ -38,8 +35,8 @@ def current_commit() -> tuple[str, str]:
     """The commit of the code, with `+` if files differ from it or are not in it, and an empty text;
     or `unknown`, and why."""
     try:
-        place = _git(CORE, "rev-parse", "--show-prefix").strip()
-        lines = _git(CORE, "status", "--porcelain=v2", "--branch", "--", ".").splitlines()
+        place = git(CORE, "rev-parse", "--show-prefix").strip()
+        lines = git(CORE, "status", "--porcelain=v2", "--branch", "--", ".").splitlines()
     except UserError as error:
         return "unknown", str(error)
     if place != "core/":
@@ -51,16 +48,7 @@ def current_commit() -> tuple[str, str]:
     return f"{commit}+", ""
 
 
-def is_committed(commit: object, repository: Path) -> bool:
-    """Whether the commit that a run names is HEAD or an ancestor in a repository, and no file
-    differed from it."""
-    with contextlib.suppress(UserError):
-        if CLEAN.fullmatch(str(commit)):
-            return _git(repository, "merge-base", str(commit), "HEAD").startswith(str(commit))
-    return False
-
-
-def _git(folder: Path, *words: str) -> str:
+def git(folder: Path, *words: str) -> str:
     """What a command of git prints. Raises UserError with git's reason, such as that there is no
     repository."""
     # A hook of git names its own repository to all that it starts. A lock would stop a commit of

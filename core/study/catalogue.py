@@ -58,10 +58,8 @@ class Catalogue:
             of_paper = stem == "--init--" and name.startswith(f"{folder}-")
             if of_paper or name in (folder, stem, f"{folder}-{stem}"):
                 raise UserError(sentence)
-        unread = "".join(f" A file cannot be read: {other}" for other in self.faults.values())
         hint = nearest(name.lower(), [*studies, *self.groups], "see --list.", cutoff=0.5)
-        joint = f".{unread} Or" if unread else ";"
-        raise UserError(f"There is no study {name[:80]!r}{joint} {hint}")
+        raise UserError(f"There is no study {name[:80]!r}; {hint}")
 
     def check(self, study: Study) -> None:
         """Refuse a study of which some cell makes no run. Raises UserError with the file and line,

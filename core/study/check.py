@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from core.config import methods
 from core.config.methods import PROFILES, refuse_settled
 from core.config.quantities import in_points
 from core.config.result import TASKS, unit
@@ -90,10 +89,9 @@ def _check_distinct(study: Study) -> None:
 
 
 def _check_known(study: Study) -> None:
-    """Refuse axes, methods, profiles and tasks that are not there."""
+    """Refuse axes, profiles and tasks that are not there."""
     figure = study.figure or FigureSpec()
     laid_out = [study.rows, study.columns, figure.x, figure.series, study.tasks and "task"]
-    used = [cell.method or study.method for cell in study.cells]
     profiles = [*study.by_profile]
     metrics = [study.metric]
     for cell in study.cells:
@@ -103,7 +101,6 @@ def _check_known(study: Study) -> None:
         metrics += [contrast.metric or study.metric for contrast in claim.contrasts()]
     tasks = [re.sub(" (train|dev)$", "", metric.task) for metric in metrics]
     _check_names("axis", filter(None, laid_out), [axis.name for axis in study.axes])
-    _check_names("method", used, methods.names())
     _check_names("profile", profiles, PROFILES)
     _check_names("task", tasks, (*TASKS, *sorted(SETS)))
 

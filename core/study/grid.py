@@ -135,7 +135,7 @@ def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> G
     named = study.named(cell, setup.profile)
     base = None
     metric = study.metric_of(cell)
-    unavailable = _without_sources(cell, setup) or _without_scores(paper, metric, setup)
+    unavailable = _without_score(cell, paper, metric, setup)
     if unavailable is None:
         base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
         kept = {path: value for path, value in named.items() if path in UNSCALED}
@@ -173,18 +173,14 @@ def chosen_values(run: RunConfig, settings: Mapping[str, str]) -> dict[str, obje
     return {path: parsed(run, path, text) for path, text in settings.items() if reads(run, path)}
 
 
-def _without_sources(cell: Cell, setup: Setup) -> Reason | None:
-    """Why a cell has no run anywhere, or no encoder here."""
+def _without_score(cell: Cell, run: RunConfig, metric: Metric, setup: Setup) -> Reason | None:
+    """Why a cell has no run anywhere, no encoder here, or runs that leave no number here; `run` is
+    in the papers' units."""
     if cell.copied:
         return Reason("copied", "the paper copied it from elsewhere")
     if setup.sources.encoder_for(cell.encoder) is None:
         words = f"scale {setup.scale.name} has no encoder in the place of {cell.encoder}"
         return Reason("no encoder", words)
-    return None
-
-
-def _without_scores(run: RunConfig, metric: Metric, setup: Setup) -> Reason | None:
-    """Why the runs of a cell leave no number here; `run` is in the papers' units."""
     if run.columns > setup.sources.corpus_columns:
         return Reason("no columns", needs_columns(run.columns))
     transfer = run.eval.transfer

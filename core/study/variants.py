@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -60,15 +60,22 @@ def varied(
                 cell = replace(cell, published=None, published_runs=())
             cells.append(replace(cell, labels=cell.labels + place, settings=stated))
         claims += [_claim_at(claim, place) for claim in study.claims]
-    footnotes = (*study.footnotes, *_unchanged(words, runs))
-    study = replace(study, cells=tuple(cells), footnotes=footnotes)
+    footnotes = [*study.footnotes]
+    for path in words:
+        names = ["/".join(labels) for labels, run in runs.items() if not reads(run, path)]
+        if names:
+            footnotes.append(f"No field {path}, and so unchanged: {', '.join(names)}.")
+    study = replace(study, cells=tuple(cells), footnotes=tuple(footnotes))
     return _with_axes(study, axes, claims) if axes else study
 
 
 def _with_axes(study: Study, axes: Sequence[Axis], claims: Sequence[Claim]) -> Study:
     """The study whose cells and claims have a label along each of these axes behind their own."""
     paths = [axis.name for axis in axes]
-    texts = [f"{axis.name}={','.join(map(_enclosed, axis.labels))}" for axis in axes]
+    texts = []
+    for axis in axes:  # a value with commas in parentheses, as `--vary` takes it
+        values = [f"({value})" if "," in value else value for value in axis.labels]
+        texts.append(f"{axis.name}={','.join(values)}")
     any_value = (None,) * len(axes)
     return replace(
         study,
@@ -112,11 +119,6 @@ def _given(
     return {path: words}
 
 
-def _enclosed(value: str) -> str:
-    """A value of several parts in parentheses, as `--vary` takes it."""
-    return f"({value})" if "," in value else value
-
-
 def _varies(study: Study, path: str) -> bool:
     """Whether some cell changes this field, a field in it, or its whole section."""
     section = path.partition(".")[0]
@@ -127,14 +129,6 @@ def _varies(study: Study, path: str) -> bool:
             if any(field == path or field.startswith(f"{path}.") for field in changes):
                 return True
     return False
-
-
-def _unchanged(paths: Iterable[str], runs: RunsByLabels) -> Iterator[str]:
-    """A footnote for each field that some cells lack, with their labels."""
-    for path in paths:
-        names = ["/".join(labels) for labels, run in runs.items() if not reads(run, path)]
-        if names:
-            yield f"No field {path}, and so unchanged: {', '.join(names)}."
 
 
 def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:

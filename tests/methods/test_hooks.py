@@ -23,8 +23,7 @@ from core.encoder.packing import in_parts, pack, padded, token_matrix
 from core.errors import UserError
 from core.evaluation import encoding
 from core.evaluation.metrics import aggregates
-from core.methods.contrastive import Contrastive, TrainingText
-from core.methods.simcse.model import Draw
+from core.methods.contrastive import Contrastive
 from core.store.store import Store
 from core.training import job
 
@@ -56,33 +55,21 @@ def trained(monkeypatch, tmp_path, config, **places):
     return small_runs.run(config, execution)
 
 
-OLD = """import numpy as np
+SHORTENED = """import numpy as np
 from core.methods.losses import info_nce
 from core.methods.simcse.model import Views
 
 
 class Model(Views):
     @staticmethod
-    def views(tokens, {name}):
-        kept = [t for t in tokens[1:-1] if {draw}.random() < 0.8]
+    def views(tokens, draw):
+        kept = [t for t in tokens[1:-1] if draw.rng.random() < 0.8]
         return tokens, np.array([tokens[0], *kept, tokens[-1]])
 
     def contrast(self, first, second):
         return info_nce(first, second, None, temperature=self.config.loss.temperature)
 """
 PLAIN = 'from core.config.methods import derived\n\nMETHOD = derived("simcse", title="Plain")\n'
-
-
-def test_views_that_draw_from_rng_draw_what_draw_rng_does(added):
-    added.write("older", PLAIN, OLD.format(name="rng", draw="rng"))
-    added.write("newer", PLAIN, OLD.format(name="draw", draw="draw.rng"))
-    older, newer = (
-        methods.model(name).Model.views(
-            np.arange(20), Draw(random.Random(3), None, TrainingText(None), 0)
-        )
-        for name in ("older", "newer")
-    )
-    assert len(older[1]) < 20 and np.array_equal(older[1], newer[1])
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +218,7 @@ def test_a_padded_batch_in_parts_is_the_batch(tmp_path):
 
 def test_changed_defaults_hold_under_every_profile(added):
     changed = PLAIN.replace('"Plain"', '"Plain", changes={"data.drop_last": True, "train.batch_size": 32}')  # fmt: skip
-    model = OLD.format(name="draw", draw="draw")
+    model = SHORTENED
     added.write("changed", changed, model)
     for profile in methods.PROFILES:
         run = base("changed", profile)

@@ -121,12 +121,8 @@ def test_the_papers_claims_have_a_cost_with_its_source():
     average = costs_of("mocose-table1")["T1.1"]
     assert average.seeds == 27 and len(average.runs) == 54
     assert set(fills.runs.values()) == {3600.0}
-    text = lines([resolve(find("esimcse-table6"), AT)], lambda _: 3600.0, 4)
-    assert (
-        "80 % power" in text[0]
-        and text[-1].startswith("In all up to 60 seeds, ")
-        and "4 GPUs" in text[-1]
-    )
+    text = lines([resolve(find("esimcse-table6"), AT)], lambda _: 3600.0)
+    assert "80 % power" in text[0] and text[-1].startswith("In all up to 60 seeds, ")
 
 
 def by_hand(stored, others, claims, seeds=5, draws=4000):

@@ -91,7 +91,7 @@ def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     short = resolve(desk, *BOTH, "--resolve", "--plan", "--budget", "30s").stdout
     assert "The shortest step left takes" in short and "mocose-one" not in short
     assert first.startswith("9 runs, about") and not desk.started()
-    assert "seeds 0 to 2 of mocose-one b, c, d" in first
+    assert "seed 0, 1, 2 of mocose-one b, c, d" in first
     # d is better than b: of another study
     assert {"K3", "K4", "L1"} == set(re.findall(r"[KL]\d", first))
     assert "5 claims are undecided; more runs may settle 5." in plan

@@ -8,6 +8,7 @@ from places import ROOT
 
 from core.store import code
 from core.store.published import Pack
+from tools.publish import CLEAN, is_committed
 
 
 def test_a_clean_commit_of_the_repository_is_believed_and_no_other(desk):
@@ -18,13 +19,13 @@ def test_a_clean_commit_of_the_repository_is_believed_and_no_other(desk):
     second = desk.git("rev-parse", "HEAD").strip()
     for commit in (first, second):
         for named in (commit, commit[:12]):
-            assert code.is_committed(named, home)
-        assert not code.is_committed(f"{commit[:12]}+", home)
-        assert not code.is_committed(commit, desk.folder / "data")  # no repository
+            assert is_committed(named, home)
+        assert not is_committed(f"{commit[:12]}+", home)
+        assert not is_committed(commit, desk.folder / "data")  # no repository
     for named in ("unknown", "0" * 12, None):
-        assert not code.is_committed(named, home)
+        assert not is_committed(named, home)
     desk.git("reset", "-q", "--hard", first)
-    assert not code.is_committed(second, home)  # no ancestor
+    assert not is_committed(second, home)  # no ancestor
 
 
 def test_a_copy_within_another_repository_and_one_without_a_repository_have_no_commit(
@@ -71,6 +72,6 @@ def test_published_runs_name_a_clean_commit_but_for_those_of_the_list(scale):
     published = ROOT / "results" / "published"
     footers = Pack(published / scale / "runs.parquet").footers
     commits = {run: json.loads(footer["provenance"])["commit"] for run, footer in footers.items()}
-    unnamed = {run for run, commit in commits.items() if not code.CLEAN.fullmatch(commit)}
+    unnamed = {run for run, commit in commits.items() if not CLEAN.fullmatch(commit)}
     listed = set((published / "archive" / "runs_without_commit.txt").read_text().split())
     assert unnamed == (listed if scale == "mini" else set())

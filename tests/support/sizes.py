@@ -30,8 +30,11 @@ def size(folder: Path) -> Size:
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         lengths.append(text.count("\n"))
-        read = tokenize.generate_tokens(io.StringIO(text).readline)
-        tokens += sum(token.type in WORDS for token in read)
+        inside = 0  # f-strings, which are one word; Python 3.12 and later read their parts
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            kind = tokenize.tok_name[token.type]
+            inside += (kind == "FSTRING_START") - (kind == "FSTRING_END")
+            tokens += not inside and (token.type in WORDS or kind == "FSTRING_END")
         for node in ast.parse(text).body:
             for name in stated(node):
                 homes[name].add(path)

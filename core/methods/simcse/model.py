@@ -30,8 +30,7 @@ from core.methods.losses import in_float32, info_nce
 class Draw:
     """What `views` may use beside the tokens of a sentence.
 
-    rng: draw what is random from it alone. config: the run's configuration. `draw.random()` and
-    other names of `rng` work, too.
+    rng: draw what is random from it alone. config: the run's configuration.
     """
 
     def __init__(self, rng: Random, config: Any, text: TrainingText, index: int):
@@ -54,9 +53,6 @@ class Draw:
     def tokens(self, words: Sequence[str]) -> np.ndarray:
         """Token ids of these words, special tokens included, cut at data.max_length."""
         return tokenise(self.tokenizer, [" ".join(words)], self.config.data.max_length)[0]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.rng, name)
 
 
 class Views(Contrastive, ABC):
