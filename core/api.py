@@ -40,7 +40,7 @@ from core.report.score_table import read_scores
 from core.report.sheet import sheet
 from core.report.terminal import Table
 from core.runner.best_scale import best_scale, stored_setup
-from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
+from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun, believed
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.variants import varied
@@ -98,7 +98,9 @@ class Results:
                 for footer in footers:
                     rows[footer["run_id"]] = _run_row(footer, "published", scores)
         for run in self._each(own=True):
-            rows[run.run_id] = _run_row(run.footer, "own", _averages(run.table, run.run_id))
+            with contextlib.suppress(CorruptRun), believed(run.run_id):
+                scores = _averages(run.table, run.run_id)
+                rows[run.run_id] = _run_row(run.footer, run.source, scores)
         kept = []
         for row in rows.values():
             if row.pop("numerics") == NUMERICS and row["scale"] in wanted:
@@ -228,10 +230,9 @@ class Results:
     def _each(self, own: bool = False) -> Iterator[StoredRun]:
         """Every run that can be believed, or your own alone; damaged runs, those of another version
         of the code, and those that went meanwhile, are left out."""
-        for run in self.store.runs():
+        for run in self.store.own_runs() if own else self.store.runs():
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
-                if not own or self.store.has(run):
-                    yield self.store.load(run)
+                yield self.store.load(run)
 
 
 def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
@@ -280,9 +281,7 @@ def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], 
 
 def _curve(run: StoredRun) -> pd.DataFrame:
     rows = run.rows[run.rows["checkpoint"] == "curve"].set_index("step")
-    dev = rows[rows["task"] == "dev"]
-    fields = json.loads(run.footer["config"])["run"]
-    dev = dev[dev["metric"] == f"spearman_{fields['sts']['aggregate']}"]["value"]
+    dev = rows[(rows["task"] == "dev") & (rows["metric"] == f"spearman_{run.aggregate}")]["value"]
     loss = rows[(rows["task"] == "train") & (rows["metric"] == "loss")]["value"]
     return pd.DataFrame({"dev": dev, "loss": loss}).rename_axis("step").reset_index()
 

@@ -20,7 +20,7 @@ from core.data.text import READERS_VERSION, measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError, say
 from core.store.cache import kept
-from core.store.records import StoredRun
+from core.store.records import StoredRun, believed
 from core.store.store import FIRST_DIGESTS, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
@@ -222,7 +222,7 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
         if not left or store.scale_of_pack(run) not in (None, *left):
             continue  # hundreds of runs that need not be read
         # a damaged or foreign file says nothing about sources
-        with contextlib.suppress(UserError, KeyError):
+        with contextlib.suppress(UserError), believed(run):
             stored = store.load(run)
             scale = stored.config.scale
             sources = _sources_of(stored)

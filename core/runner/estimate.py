@@ -18,6 +18,7 @@ from core.errors import UserError, counted
 from core.runner import devices
 from core.runner.cli import Options
 from core.runner.plan import PlannedRun, checks, cost
+from core.store.records import believed
 from core.store.store import Store
 
 TABLE = Path(__file__).with_name("rates.csv")  # bf16, batches of 64 sentences
@@ -67,7 +68,7 @@ def expectation(options: Options, scale: Scale, store: Store) -> Expectation:
     factors = []
     # ids are hashes: a fair sample
     for identity in [] if elsewhere else store.own_runs()[:ENOUGH]:
-        with contextlib.suppress(UserError):  # a damaged file
+        with contextlib.suppress(UserError), believed(identity):  # a damaged or foreign file
             run = store.load(identity)
             about = run.provenance
             same = wanted == (run.config.scale, run.status, about.get("host"), about.get("threads"))

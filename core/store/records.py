@@ -75,6 +75,7 @@ class StoredRun:
     `core.config.result.Row`, `footer` is that of its file."""
 
     run_id: str
+    aggregate: str  # of its scores the one that counts
     status: Status
     table: pa.Table
     provenance: dict[str, object]
@@ -199,7 +200,8 @@ def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: o
     runs)."""
     with believed(where, source):
         identity = text_id(footer["config"])
-        numerics = json.loads(footer["config"])["numerics"]
+        document = json.loads(footer["config"])
+        numerics = document["numerics"]
         if numerics != NUMERICS:
             raise OtherVersion(
                 f"{where} was written by another version of the code (NUMERICS {numerics}, here "
@@ -212,6 +214,7 @@ def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: o
             raise TypeError("its provenance is no object")
         return StoredRun(
             run_id=identity,
+            aggregate=document["run"]["sts"]["aggregate"],
             status=cast(Status, footer["status"]),
             table=table,
             provenance=provenance,

@@ -18,13 +18,14 @@ from resolved import config_at
 import studies
 from core import api
 from core.api import load
-from core.config.identity import run_id
+from core.config.identity import run_id, text_id
 from core.config.result import Row
-from core.config.scale import DEMO
-from core.data.sources import demo_sources
+from core.config.scale import DEMO, MINI
+from core.data.sources import demo_sources, recorded_sources
 from core.errors import UserError
 from core.report.frames import claim_frame, csv_text
 from core.report.verdicts import study_result
+from core.store.records import RUN_SCHEMA, read_file, to_bytes
 from core.store.store import Store
 from core.study import variants
 from core.study.grid import resolve
@@ -97,6 +98,21 @@ def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):
         path = min((home / "results" / kind).glob("*.parquet"))
         path.write_bytes(path.read_bytes()[:-20])
         assert path.stem not in set(getattr(load(), kind)()["run"])
+
+
+@pytest.mark.parametrize(
+    "config, about",
+    [({"run": {}}, {}), ({"run": 5}, {}), ({"else": 1}, {"seconds": {"a": "b"}, "encoders": 3})],
+)
+def test_runs_of_another_program_are_passed_over(home, config, about):
+    """They have a seal and an id."""
+    store = Store(home / "results", None)
+    table, footer, _ = read_file(store.path("runs", store.own_runs()[0]), RUN_SCHEMA)
+    text = json.dumps(json.loads(footer["config"]) | config)
+    footer |= {"config": text, "run_id": text_id(text), "provenance": json.dumps(about)}
+    store.path("runs", text_id(text)).write_bytes(to_bytes(table, footer))
+    assert load().runs()["run"].nunique() == 2 * len(STUDY.cells)
+    assert len(load().curves()) and recorded_sources(MINI, store) is None
 
 
 def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
