@@ -44,7 +44,7 @@ ENCODER_FILES = (
     "sentencepiece.bpe.model",
 )
 LOADING = "core.evaluation.encoding"  # the module that loads an encoder as a run does
-LOADING_VERSION = 2  # raised when loading learns to see another mistake
+LOADING_VERSION = 3  # raised when loading learns to see another mistake
 COPY = "copy the encoder's own files there again"
 CAPITAL = re.compile("^[A-Z]", re.MULTILINE)
 

@@ -23,7 +23,7 @@ from core.data.text import (
     sentence,
     text_digest,
 )
-from core.errors import UserError
+from core.errors import UserError, counted
 
 Pair = tuple[str, str, float]
 FETCH_AGAIN = "fetch SentEval's data again"
@@ -110,8 +110,8 @@ def senteval_root(path: Path) -> Path:
     if len(roots) == 1:
         return roots.popitem()[1]
     raise UserError(
-        f"{path} holds SentEval's data {len(roots)} times; give the one folder with STS/ and SICK/ "
-        "in it, or use --scale demo, which needs none."
+        f"{path} has {counted(len(roots), 'folder')} of SentEval data; give the one with STS/ and "
+        "SICK/ in it, or use --scale demo, which needs none."
     )
 
 

@@ -27,40 +27,68 @@ EPSILONS = ("layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps")
 RELATIVE = ("relative_attention", "relative_attention_num_buckets", "rope_parameters")
 # in the name of a rate that drops no token
 OTHER_RATES = ("classif", "pooler", "head", "summary")
+ANOTHER = "give another encoder"
 SAME_VECTOR = 1e-3  # of the largest number: rounding of float32 is a thousandth of it
 
 
 @torch.no_grad()
-def encoder_over(model: Any, hidden_dropout: float, attention_dropout: float) -> Encoder:
-    """The encoder over a loaded model's parameters, by the fast path where there is one.
+def encoder_over(
+    model: Any, hidden_dropout: float, attention_dropout: float, trains: bool = True
+) -> Encoder:
+    """The encoder over a loaded model's parameters, by the fast path where there is one; unless a
+    run `trains` it, also one that transformers alone can compute.
 
-    Raises UserError unless it gives two sentences the vectors that transformers gives them, in
-    training if nothing is dropped, and a sentence's last token counts in its first one's vector.
+    Raises UserError unless it gives two sentences the vectors that transformers gives each by
+    itself, in training if nothing is dropped, and a sentence's last token counts in its first one's
+    vector.
     """
     kind = model.config.model_type
     tokens = [np.arange(2, 11) % model.config.vocab_size, np.arange(5, 11)]
     batch = pack(tokens, model.device)
-    ids = torch.zeros(batch.mask.shape, dtype=torch.int64, device=model.device)
-    ids[batch.mask] = batch.ids
-    with refusing(f"A {kind} encoder cannot be trained here", "give another encoder"):
-        make = Encoder if kind in OWN_FORWARD else AnyEncoder
-        encoder = make(model, hidden_dropout, attention_dropout)
-        model.eval()
-        theirs = model(input_ids=ids, attention_mask=batch.mask.long()).last_hidden_state[:, 0]
-        ours = encoder.train(not (hidden_dropout or attention_dropout))(batch)
-        batch.ids[8] = batch.ids[0]
-        moved = encoder(batch)
-    encoder.train()
-    if not float((ours - theirs).abs().max()) <= SAME_VECTOR * float(theirs.abs().max()):
-        raise UserError(
-            f"A {kind} encoder has other vectors here than in transformers; give another encoder."
-        )
-    if torch.equal(moved[0], ours[0]):
-        raise UserError(
-            f"In this {kind} model the first token sees no later ones, as in a decoder; give a "
-            "bidirectional encoder."
-        )
-    return encoder
+    whole = WholeEncoder(model.eval())
+    with refusing(f"A {kind} model is no encoder", ANOTHER):
+        theirs = whole(batch)
+    try:
+        with refusing(f"A {kind} encoder cannot be trained here", ANOTHER):
+            make = Encoder if kind in OWN_FORWARD else AnyEncoder
+            encoder = make(model, hidden_dropout, attention_dropout)
+            ours = encoder.train(not (hidden_dropout or attention_dropout))(batch)
+            if not float((ours - theirs).abs().max()) <= SAME_VECTOR * float(theirs.abs().max()):
+                raise ValueError("it has other vectors than in transformers")
+            batch.ids[8] = batch.ids[0]
+            if torch.equal(encoder(batch)[0], ours[0]):
+                raise ValueError("its first token sees no later ones, as in a decoder")
+    except UserError:
+        if trains:
+            raise
+        return whole
+    return encoder.train()
+
+
+class WholeEncoder(Encoder):
+    """An encoder that transformers computes from token ids: it can be scored, and not trained.
+    Sentences of one length go together, since padding moves some models' vectors."""
+
+    def __init__(self, model: Any):
+        nn.Module.__init__(self)
+        self.model = model
+        self.pretrained_pooler = [_pooler(model)]
+
+    def forward(self, packed: Packed) -> Tensor:
+        return self.layers(packed)[-1][packed.first]
+
+    def layers(self, packed: Packed) -> list[Tensor]:
+        outputs: list[Tensor] = []
+        for length in packed.lengths.unique().tolist():
+            chosen = packed.mask[packed.row, packed.slot] & (packed.lengths[packed.row] == length)
+            ids = packed.ids[chosen].view(-1, length)
+            output = self.model(input_ids=ids, output_hidden_states=True, return_dict=True)
+            states = [*output.hidden_states[:-1], output.last_hidden_state]  # (n, length, hidden)
+            if not outputs:
+                outputs = [state.new_zeros(len(chosen), state.shape[2]) for state in states]
+            for rows, state in zip(outputs, states, strict=True):
+                rows[chosen] = state.flatten(0, 1)
+        return outputs
 
 
 class Entered(nn.Module):
@@ -143,8 +171,8 @@ class AnyEncoder(Encoder):
         config = _with_dropout(model.config, hidden_dropout, attention_dropout)
         rebuilt = type(model)(config).to(model.dtype)
         rebuilt.load_state_dict(model.state_dict(), assign=True)
-        pooler = getattr(rebuilt, "pooler", None)
-        if pooler is not None:
+        self.pretrained_pooler: list[nn.Linear | None] = [_pooler(rebuilt)]
+        if getattr(rebuilt, "pooler", None) is not None:
             rebuilt.pooler = None
         root, table = _word_table(rebuilt)
         self.embeddings = AnyEmbeddings(getattr(rebuilt, root), table)
@@ -157,10 +185,15 @@ class AnyEncoder(Encoder):
         relative = any(getattr(config, name, None) for name in RELATIVE)
         self.shuffles_positions = self.embeddings.has_positions and not relative
         self.mask_token: int | None = None
-        dense = getattr(pooler, "dense", pooler)
-        if not isinstance(dense, nn.Linear) or dense.out_features != self.hidden:
-            dense = None
-        self.pretrained_pooler: list[nn.Linear | None] = [dense]
+
+
+def _pooler(model: Any) -> nn.Linear | None:
+    """The layer behind [CLS] of a loaded model that has one as wide as its vectors."""
+    pooler = getattr(model, "pooler", None)
+    dense = getattr(pooler, "dense", pooler)
+    if isinstance(dense, nn.Linear) and dense.out_features == model.config.hidden_size:
+        return dense
+    return None
 
 
 def _with_dropout(config: Any, hidden_dropout: float, attention_dropout: float) -> Any:

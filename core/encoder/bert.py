@@ -230,6 +230,10 @@ class Encoder(nn.Module):
         """[CLS] of the last layer, (B, hidden)."""
         return self.stack(self.embeddings(packed), packed)
 
+    def layers(self, packed: Packed) -> list[Tensor]:
+        """The embeddings and what each layer makes of them, (T, hidden) each."""
+        return self.stack.every(self.embeddings(packed), packed)
+
     def every(self, packed: Packed) -> Tensor:
         """All tokens of the last layer, (T, hidden)."""
-        return self.stack.every(self.embeddings(packed), packed)[-1]
+        return self.layers(packed)[-1]

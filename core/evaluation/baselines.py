@@ -53,7 +53,7 @@ class Untrained(Contrastive):
         """[CLS], (B, hidden), or the means, (B, layers x hidden)."""
         if not self.early:
             return self.encoder(batch)
-        layers = self.encoder.stack.every(self.encoder.embeddings(batch), batch)  # (T, hidden) each
+        layers = self.encoder.layers(batch)  # (T, hidden) each
         tokens = torch.cat([layers[i] + layers[-1] for i in self.early], dim=1) / 2
         return mean_of(tokens, batch, batch.mask[batch.row, batch.slot])
 

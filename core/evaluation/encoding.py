@@ -4,7 +4,6 @@ neither uses a network or runs code of the folder."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import sys
@@ -61,9 +60,10 @@ def load_checkpoint(
     allow_pickle: bool = False,
     hidden_dropout: float = 0.0,
     attention_dropout: float = 0.0,
+    trains: bool = True,
 ) -> LoadedEncoder:
     """The encoder in this folder as a run trains it, in float32, with these rates of dropout and
-    every weight that `pooling` needs.
+    every weight that `pooling` needs; unless a run `trains` it, any that transformers loads.
 
     Raises UserError for decoders, for pickled weights unless allowed (a pickle can run code), and
     for weights that the checkpoint lacks: `transformers` would fill those with random numbers.
@@ -113,7 +113,7 @@ def load_checkpoint(
             f"{folder} has a tokenizer that sets no [CLS] before a sentence; save it with its "
             "post-processor, or take --pooling mean."
         )
-    encoder = encoder_over(model.to(device), hidden_dropout, attention_dropout)
+    encoder = encoder_over(model.to(device), hidden_dropout, attention_dropout, trains)
     encoder.mask_token = tokenizer.mask_token_id
     if pooling == "pooler" and (info["missing_keys"] or encoder.pretrained_pooler[0] is None):
         raise UserError(f"{folder} has no trained pooler; take --pooling cls or mean.")
@@ -196,11 +196,6 @@ def sentence_vectors(
     return vectors
 
 
-def installed() -> bool:
-    """Whether sentence-transformers is installed, which reads its own folders."""
-    return importlib.util.find_spec("sentence_transformers") is not None
-
-
 def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTransformer:
     """All modules of a folder, read by sentence-transformers. Raises UserError."""
     kind = json_object(folder / "config_sentence_transformers.json").get(
@@ -212,7 +207,7 @@ def load_modules(folder: Path, *, device: str, allow_pickle: bool) -> SentenceTr
     with refusing(f"sentence-transformers cannot load {folder}", hint):
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         encoder = load_checkpoint(
-            folder / listed[0]["path"], pooling="mean", allow_pickle=allow_pickle
+            folder / listed[0]["path"], pooling="mean", allow_pickle=allow_pickle, trains=False
         )
         from sentence_transformers import SentenceTransformer  # an extra
 

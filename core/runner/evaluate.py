@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def _encode_and_pooling(
         elif not options.pooling and not stated_by:
             note = ". Choose another with --pooling."
         pooling: Any = options.pooling or encoding.stated_pooling(folder)
-        checkpoint = encoding.load_checkpoint(folder, pooling=pooling, **here)
+        checkpoint = encoding.load_checkpoint(folder, pooling=pooling, trains=False, **here)
         dropped = ", ".join([*checkpoint.heads(), *unfollowed(folder, checkpoint.max_length)])
         if dropped:
             say(f"Not used: {dropped[:200]}.")
@@ -119,7 +120,7 @@ def _encode_and_pooling(
             raise UserError(
                 f"{folder} is a part of {stated_by}, which states a pooling; give that, or {alone}."
             )
-        if not encoding.installed():
+        if find_spec("sentence_transformers") is None:
             raise UserError(
                 f"{folder} has modules.json, which sentence-transformers reads; install the extra "
                 f"[evaluate] (requirements-evaluate.txt), or {alone}."

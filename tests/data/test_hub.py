@@ -298,7 +298,7 @@ def test_a_bad_archive_leaves_nothing(tmp_path):
     archive.parent.mkdir()
     for name, message in (
         ("../outside", "cannot be unpacked"),
-        ("fine", "holds no SentEval data"),
+        ("fine", "0 folders of SentEval data"),
         (None, "cannot be unpacked"),
     ):
         archive.write_bytes(b"no archive at all")

@@ -58,7 +58,7 @@ def test_data_that_lies_there_twice_is_refused(tmp_path):
     (tmp_path / "downstream").symlink_to(tmp_path / "senteval")  # one folder by two names
     assert senteval_root(tmp_path) == tmp_path / "senteval"
     shutil.copytree(tmp_path / "senteval", tmp_path / "SentEval")
-    with pytest.raises(UserError, match="2 times"):
+    with pytest.raises(UserError, match="2 folders"):
         senteval_root(tmp_path)
 
 

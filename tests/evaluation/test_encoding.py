@@ -10,7 +10,7 @@ import tiny_checkpoint
 import torch
 from extras import DATA, minilm, minilm_dir, senteval
 from safetensors.torch import load_file
-from transformers import DebertaV2Config, DebertaV2ForMaskedLM
+from transformers import AutoConfig, AutoModel, DebertaV2Config, DebertaV2ForMaskedLM
 
 from core.data.sts import load_sick, load_sts
 from core.encoder import streams
@@ -94,6 +94,34 @@ def test_cls_needs_no_pooler_and_an_encoder_of_any_kind_is_scored(tmp_path):
     DebertaV2ForMaskedLM(config).save_pretrained(tmp_path)
     tiny_checkpoint.tokenizer_files(tmp_path)
     compared(load_checkpoint(tmp_path, pooling="mean"), sentences(4), "mean")
+
+
+# from which no run can train, with settings of their own
+SCORED = {
+    "fnet": {},
+    "longformer": {"attention_window": [8, 8], "pad_token_id": 1},
+    "luke": {"entity_vocab_size": 5, "entity_emb_size": 8, "pad_token_id": 1},
+    "mobilebert": dict.fromkeys(
+        ("embedding_size", "intra_bottleneck_size", "true_hidden_size"), tiny_checkpoint.HIDDEN
+    ),
+    "nystromformer": {"num_landmarks": 64, "segment_means_seq_len": 64, "conv_kernel_size": 3},
+    "squeezebert": {"embedding_size": tiny_checkpoint.HIDDEN, "q_groups": 1},
+    "yoso": {},
+}
+
+
+@pytest.mark.parametrize("kind", SCORED)
+def test_what_transformers_loads_is_scored_without_padding(kind, tmp_path):
+    sizes = {**tiny_checkpoint.SIZES, "max_position_embeddings": 22, "pad_token_id": 0}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(kind, **{**sizes, **SCORED[kind]})
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    tiny_checkpoint.tokenizer_files(tmp_path, pad=config.pad_token_id)
+    with pytest.raises(UserError, match="cannot be trained"):
+        load_checkpoint(tmp_path)
+    for pooling in ("cls", "first_last_avg"):
+        checkpoint = load_checkpoint(tmp_path, pooling=pooling, trains=False)
+        compared(checkpoint, sentences(9), pooling)
 
 
 def test_pickles_only_when_allowed(tmp_path, folder):

@@ -20,7 +20,6 @@ from core.data.encoders import unused
 from core.data.sts import StsSet
 from core.encoder.tokens import tokenise, unknown_tokens
 from core.errors import UserError
-from core.evaluation import encoding
 from core.evaluation.encoding import load_checkpoint
 from core.runner import evaluate as command
 
@@ -74,7 +73,7 @@ def evaluated(capsys, monkeypatch):
 def test_without_the_library_a_folder_with_modules_is_refused_unless_a_pooling_is_given(
     tmp_path, evaluated, monkeypatch
 ):
-    monkeypatch.setattr(encoding, "installed", lambda: False)
+    monkeypatch.setattr("core.runner.evaluate.find_spec", lambda name: None)
     plain = tiny_checkpoint.bert(tmp_path / "plain")
     folder = sentence_transformer(tmp_path / "own")
     assert "Pooling cls. Choose another" in evaluated(plain)[1]
@@ -315,7 +314,7 @@ def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_scored(
     for arguments, sentence in (
         ("", "required: MODEL"),
         ("{model}", "Give --data-dir with SentEval's data"),
-        ("{model} --data-dir {empty}", "holds no SentEval data"),
+        ("{model} --data-dir {empty}", "0 folders of SentEval data"),
         ("{empty} --scale demo", "no config.json"),
         ("{empty}/none --scale demo", "none"),
         ("{model} --pooling max", "invalid choice"),

@@ -195,6 +195,7 @@ def test_what_evaluate_needs_of_a_folder(tmp_path):
         load_checkpoint(bare, pooling="pooler")
     with pytest.raises(UserError):
         load_checkpoint(tiny_checkpoint.gpt2(tmp_path / "gpt2"), pooling="mean")
+    load_checkpoint(tmp_path / "gpt2", pooling="mean", trains=False)
 
 
 def test_the_shipped_encoders_are_known_as_they_load(capsys):
