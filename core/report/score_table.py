@@ -6,14 +6,14 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from core.config.section import decimal, whole_number
+from core.config.section import decimal
 from core.errors import UserError, counted, refusing, shown
 from core.store.files import regular
 
@@ -51,72 +51,66 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         with refusing(f"{scores} is no CSV table", "mend that line", csv.Error):
             lines = [(reader.line_num, line) for line in reader if any(line)]
-        return _scores(lines, f"{scores}, line ")
-    with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
-        frame = pd.DataFrame(scores)
-        texts = frame.astype(str).fillna("").to_numpy().tolist()
-    return _scores(enumerate([list(map(str, frame.columns)), *texts]), "The table, row ")
-
-
-def _scores(numbered: Iterable[tuple[int, Sequence[str]]], place: str) -> Scores:
-    """The scores by row. Raises UserError unless each row has one finite number for each seed and
-    set, there are two rows and seeds, and all may be in one unit."""
-    lines = iter(numbered)
-    _, header = next(lines, (0, []))
-    names = [one_line(name).lower() for name in header]
-    if sorted(names) not in (sorted(COLUMNS), sorted((*COLUMNS, SET))):
-        columns = shown(",".join(header))
-        raise UserError(f"{place.rpartition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
-    table: dict[str, dict[int | str, dict[str, float]]] = {}
-    seeds: dict[int | str, None] = {}
-    sets: dict[str, None] = {}
-    for number, line in lines:
-        where = f"{place}{number}"
-        if len(line) != len(names):
-            raise UserError(f"{where} has {len(line)} fields and not {len(names)}; {LAYOUT}.")
-        fields = dict(zip(names, map(one_line, line), strict=True))
-        row, text, of = fields["row"], fields["score"], fields.get(SET, "")
-        whole = whole_number(fields["seed"])
-        seed = fields["seed"] if whole is None else whole
-        if not row or seed == "":
-            raise UserError(f"{where} names no row or no seed; write it.")
-        score = decimal(text)
-        if score is None or abs(score) > LARGEST:
-            raise UserError(
-                f"{where} has {shown(text) or 'nothing'!r} as its score; give a number with a "
-                f"decimal point, up to {LARGEST:g}."
-            )
-        of_seed = table.setdefault(row, {}).setdefault(seed, {})
-        if of in of_seed:
-            raise UserError(
-                f"{where} gives row {shown(row)!r} under seed {seed} a second score; leave one of "
-                "them out."
-            )
-        of_seed[of] = score
-        seeds[seed] = None
-        sets[of] = None
-    for row, by_seed in table.items():
-        for seed in seeds:
-            if len(by_seed.get(seed, ())) < len(sets):
+        names = lines.pop(0)[1] if lines else []
+        for number, line in lines:
+            if len(line) != len(names):
                 raise UserError(
-                    f"Row {shown(row)!r} lacks a score under seed {seed}; give every row the same "
-                    "seeds and sets."
+                    f"{scores}, line {number} has {len(line)} fields and not {len(names)}; {LAYOUT}."
                 )
-    if len(table) < 2 or len(seeds) < 2:
+        index = [number for number, _ in lines]
+        frame = pd.DataFrame([line for _, line in lines], index=index, columns=names)
+        return _scores(frame, f"{scores}, line")
+    with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
+        frame = pd.DataFrame(scores).astype(str).fillna("")
+    return _scores(frame.set_axis(range(1, len(frame) + 1)), "The table, row")
+
+
+def _scores(frame: pd.DataFrame, place: str) -> Scores:
+    """The scores by row, of texts by line. Raises UserError unless each row has one finite number
+    for each seed and set, there are two rows and seeds, and all may be in one unit."""
+    columns = shown(",".join(map(str, frame)))
+    frame = frame.rename(columns=lambda name: one_line(str(name)).lower()).map(one_line)
+    if sorted(frame) not in (sorted(COLUMNS), sorted((*COLUMNS, SET))):
+        raise UserError(f"{place.partition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
+    if SET not in frame:
+        frame[SET] = ""
+    frame["seed"] = frame["seed"].str.replace("^0+(?=[0-9])", "", regex=True)  # 01 is 1
+    numbers = frame["score"].map(decimal).astype(float)
+    wrong = {
+        "names no row or no seed; write it": (frame[["row", "seed"]] == "").any(axis=1),
+        f"has no score up to {LARGEST:g}; give a number with a decimal point": ~(
+            numbers.abs() <= LARGEST
+        ),
+        "gives a row a second score under one seed; leave one of them out": frame.duplicated(
+            ["row", "seed", SET]
+        ),
+    }
+    for words, lines in wrong.items():
+        for number in frame.index[lines]:
+            raise UserError(f"{place} {number} {words}.")
+    sets = frame[SET].nunique()
+    by_seed = numbers.groupby([frame["row"], frame["seed"]])
+    order = {"index": frame["row"].unique(), "columns": frame["seed"].unique()}
+    counts = by_seed.size().unstack().reindex(**order)
+    lacking = (counts != sets).stack()
+    for row, seed in lacking.index[lacking]:
+        raise UserError(
+            f"Row {shown(row)!r} lacks a score under seed {seed}; give every row the same seeds and "
+            "sets."
+        )
+    if min(counts.shape) < 2:
         raise UserError("There are fewer than 2 rows or 2 seeds; give more, to compare them.")
-    rows = {}
-    for row, by_seed in table.items():
-        rows[row] = np.array([np.mean(list(by_seed[seed].values())) for seed in seeds])
-    sizes = {row: float(np.median(np.abs(values))) for row, values in rows.items()}
-    largest = max(sizes, key=sizes.__getitem__)
-    smallest = min(sizes, key=sizes.__getitem__)
+    rows = by_seed.mean().unstack().reindex(**order)
+    sizes = rows.abs().median(axis=1)
+    largest = sizes.idxmax()
+    smallest = sizes.idxmin()
     if sizes[smallest] and sizes[largest] >= MOST_APART * sizes[smallest]:
         raise UserError(
             f"The scores of {shown(largest)} are {sizes[largest] / sizes[smallest]:.0f} times those "
             f"of {shown(smallest)}; give all rows in one unit."
         )
-    scores = len(rows) * len(seeds) * len(sets)
-    words = f"Read as: {counted(len(rows), 'row')}, {counted(len(seeds), 'seed')}"
-    if len(sets) > 1:
-        words += f", {counted(len(sets), 'set')} of which the mean counts"
-    return Scores(rows, f"{words}, {counted(scores, 'score')}")
+    words = f"Read as: {counted(len(rows), 'row')}, {counted(rows.shape[1], 'seed')}"
+    if sets > 1:
+        words += f", {counted(sets, 'set')} of which the mean counts"
+    scores = dict(zip(rows.index, rows.to_numpy(), strict=True))
+    return Scores(scores, f"{words}, {counted(len(frame), 'score')}")
