@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from core.config.run import RunConfig
-from core.config.section import Section, Typed, fields_of
+from core.config.section import Section, Typed, fields_of, frozen
 from core.config.vary import over, value_at, vary
 from core.errors import UserError, fault, nearest
 
@@ -38,7 +38,7 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
 UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Method(Typed):
     """A method: its name in sentences, and its base configuration under the profile `paper`, in the
     papers' units. `repaired` is what that profile changes in it, and `released` what that one

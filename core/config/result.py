@@ -59,11 +59,11 @@ training step.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Literal, NamedTuple
 
 from core.config.quantities import known_quantity, quantity
-from core.config.section import Bound, Typed, one_of
+from core.config.section import Bound, Typed, frozen, one_of
 
 Status = Literal["ok", "collapsed", "diverged"]
 CHECKPOINTS = (  # time: of step_seconds
@@ -73,7 +73,7 @@ CHECKPOINTS = (  # time: of step_seconds
 TASKS = ("avg", "dev", "avg_transfer", "train", "edits")  # beside the sets and tasks of a scale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Metric(Typed):
     """The number that an entry of a table is, out of a run's rows (listed at the head of this
     module).
@@ -127,7 +127,7 @@ class PairBlock(NamedTuple):
     words_b: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Result:
     """A finished run, before it is stored. `provenance`: versions, device, seconds, names, …"""
 

@@ -9,10 +9,9 @@ method alone, so no field does nothing. Places, workers and logs belong to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least, neutral
+from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least, frozen, neutral
 from core.errors import UserError
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
@@ -20,7 +19,7 @@ PAPER_HIDDEN = 768
 Switch = Literal["on", "off"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Data(Section):
     """Training text, and how it is read."""
 
@@ -39,7 +38,7 @@ class Data(Section):
     columns: Annotated[int, "columns of the training text", at_least(1)] = neutral(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Encoder(Section):
     """The pretrained encoder."""
 
@@ -49,7 +48,7 @@ class Encoder(Section):
     attention: Annotated[Literal["eager"], "a name in the ids of runs"] = "eager"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Loss(Section):
     """InfoNCE on cosines (MoCoSE eq. 3, ESimCSE's momentum contrast)."""
 
@@ -61,7 +60,7 @@ class Loss(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Train(Section):
     """Optimisation: AdamW, linear decay to zero, clipping (D30, D31, D34).
 
@@ -85,7 +84,7 @@ class Train(Section):
     precision: Annotated[Literal["fp32", "tf32", "fp16", "bf16"], "arithmetic (D34, D71)"] = "fp32"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Evaluation(Section):
     """What is scored, when and on what. `transfer` costs minutes on real data (MoCoSE, Table 2)."""
 
@@ -107,7 +106,7 @@ class Evaluation(Section):
     in_paths = "eval"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Selection(Section):
     """Which checkpoint is reported (D40, D41)."""
 
@@ -127,7 +126,7 @@ class Selection(Section):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class STS(Section):
     """How the subsets of one test set become one Spearman: over all pairs, or a mean of subsets
     (D80)."""
@@ -137,7 +136,7 @@ class STS(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Seed(Section):
     """D35: `model` seeds heads and queue; `data` seeds order, dropout and augmentation."""
 
@@ -145,7 +144,7 @@ class Seed(Section):
     data: Annotated[int, "seed of order, dropout and augmentation (D35)", at_least(0)] = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Measure:
     """What a method's sections are scaled by, as ratios to the paper's, and the paper's steps."""
 
@@ -155,7 +154,7 @@ class Measure:
     hub_models: bool  # whether models that rewrite text are fetched
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunConfig(Section):
     """One run: a cell of a study under one seed. Each method has a class with its sections."""
 
@@ -261,7 +260,7 @@ MODELS: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextView(Section):
     """How the text of a view is rewritten (Table 5, D26 - D28), as by nlpaug: typos is its
     SpellingAug, contextual_… its ContextualWordEmbsAug, each of 1 to 10 words; continuation, its

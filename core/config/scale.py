@@ -10,11 +10,12 @@ the encoder's own masked-word head rewrites text.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from core.config.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
+from core.config.section import frozen
 from core.config.vary import vary
 from core.errors import UserError
 
@@ -36,7 +37,7 @@ class EncoderSource(NamedTuple):
     folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sources:
     """What a scale is made of on this machine: digests, counts, names as labels, and places. A
     place is None for what is shipped with the project, or was not fetched."""
@@ -88,7 +89,7 @@ class Sources:
         return replace(self, encoders=tuple(by_name.values()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scale:
     """How large a run is at this scale, and on which sets it is scored."""
 

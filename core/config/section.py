@@ -29,6 +29,17 @@ SCALARS = (bool, int, float, str, type(None))  # checked once a value
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
+Frozen = typing.TypeVar("Frozen")
+
+
+@typing.dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,)
+)
+def frozen(kind: type[Frozen]) -> type[Frozen]:
+    """The class as a dataclass whose fields are given by name, and never change."""
+    return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(kind)
+
+
 class Bound(typing.NamedTuple):
     """What a value must be beside its type: `Annotated[int, "steps of the run", at_least(1)]`."""
 
@@ -116,8 +127,7 @@ def neutral(value: Any) -> Any:
     return dataclasses.field(default=value, metadata={"neutral": value})
 
 
-@functools.cache  # resolving annotations is most of what making a section costs
-def fields_of(typed: Any) -> dict[str, Field]:
+def _fields_of(typed: type[Typed]) -> dict[str, Field]:
     """The fields of a class by their public names. Raises UserError for a type without a test."""
     hints = typing.get_type_hints(typed)
     annotations = typing.get_type_hints(typed, include_extras=True)
@@ -137,6 +147,10 @@ def fields_of(typed: Any) -> dict[str, Field]:
         left_out = field.metadata.get("neutral", NEVER)
         fields[public] = Field(field.name, public, place, hint, meaning, tuple(bounds), left_out)
     return fields
+
+
+# resolving annotations is most of what making a section costs
+fields_of: Callable[[Any], dict[str, Field]] = functools.cache(_fields_of)
 
 
 def _checked(field: Field, value: Any) -> Any:

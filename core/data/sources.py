@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core.config.run import PAPER_HIDDEN
 from core.config.scale import SCALES, EncoderSource, Scale, Sources
+from core.config.section import frozen
 from core.data.encoders import DEMO_ENCODER, DEMO_ENCODER_DIGEST, SHIPPED, encoder_in
 from core.data.own_data import own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
@@ -45,7 +46,7 @@ NOT_FETCHED = Sources(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Execution:
     """Places and resources of runs. Where `sources` has no place, runs read what the project
     ships."""

@@ -8,11 +8,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
+from core.config.section import frozen
 from core.errors import UserError
 from core.report.drawing import drawing, image
 from core.store.files import write_changed
@@ -22,7 +22,7 @@ MOST_PROCESSES = 8
 PARENT_POLL = 1.0  # seconds between looks whether the command is still there
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Order:
     """Figures to draw into a folder: what `draw` makes of the `frames`. `clean` gets the names of the
     files when they are written."""

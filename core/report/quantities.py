@@ -149,16 +149,16 @@ def _stored_or_derived(rows: Rows, metric: Metric, aggregate: str, scale: Scale)
     column = metric.quantity
     if column == "spearman":
         column = f"spearman_{aggregate}"
-    numbers = rows.of(metric.checkpoint, column)
+    stored = rows.of(metric.checkpoint, column)
     task = metric.task
-    number = numbers.get(task, np.nan)
-    if task == "avg" and not all(name in numbers for name in scale.tests):
+    number = stored.get(task, np.nan)
+    if task == "avg" and not all(name in stored for name in scale.tests):
         number = np.nan
-    elif task not in numbers and task == "avg_transfer":
-        number = sum(numbers.get(name, np.nan) for name in scale.probes) / len(scale.probes)
-    elif task not in numbers and about.tasks == "geometry" and numbers:
+    elif task not in stored and task == "avg_transfer":
+        number = sum(stored.get(name, np.nan) for name in scale.probes) / len(scale.probes)
+    elif task not in stored and about.tasks == "geometry" and stored:
         # of the scale's own sentences, which stand for STS-B's
-        number = list(numbers.values())[-1]
+        number = list(stored.values())[-1]
     return np.arctanh(number / 100) if metric.in_z else number
 
 

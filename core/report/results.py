@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from core.config.scale import Scale
+from core.config.section import frozen
 from core.errors import UserError
 from core.report.quantities import Rows, counted, value, worst_of
 from core.report.statistics import Estimate, Labels, over_seeds
@@ -20,7 +21,7 @@ from core.study.study import SIMCSE, Cell, Metric, Study
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunResult:
     """One run of a cell. `value` is what it counts for, in means and verdicts alike; None: nothing
     to count.
@@ -51,7 +52,7 @@ class RunResult:
 Loaded = dict[str, RunResult]  # by run id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CellResult:
     """One entry of a table over its seeds."""
 

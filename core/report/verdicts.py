@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from core.config.result import unit
+from core.config.section import frozen
 from core.report.comparability import (
     Check,
     Learns,
@@ -49,7 +50,7 @@ UNIT = "depends on the unit: points and Fisher's z have other signs"
 AS_PRINTED = "as printed, no difference above the margin"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """The outcome for a claim, and the readings of its contrasts.
 

@@ -9,12 +9,12 @@ import socket
 import stat
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import joblib
 
 from core.config.scale import SCALES
+from core.config.section import frozen
 from core.errors import UserError, refusing
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -130,7 +130,7 @@ def cache_folder() -> Path:
     return folder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Resources:
     """How many runs a command trains at once, on which device. `slots` are those of this machine,
     for all commands, in the order in which they are tried, such as GPU-….0 or cpu.0, each with its

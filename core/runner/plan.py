@@ -7,11 +7,12 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from core.config.method_code import is_code_of
 from core.config.run import RunConfig
 from core.config.scale import SCALES
+from core.config.section import frozen
 from core.errors import UserError, are, counted, nearest, say
 from core.store.store import Store
 from core.study.grid import Grid, GridCell
@@ -27,7 +28,7 @@ SCORING_SHARE = 0.25
 PROBES = {"demo": 2_000, "mini": 250_000, "paper": 5_000}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlannedRun:
     """A run and the cells that need it, as `study label/label`, first study first."""
 

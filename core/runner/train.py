@@ -17,6 +17,7 @@ from typing import Any
 
 from core.config.run import RunConfig
 from core.config.scale import Sources
+from core.config.section import frozen
 from core.data import hub
 from core.data.sources import Execution, first_digests, provenance
 from core.errors import UserError, are, counted, say
@@ -46,7 +47,7 @@ WARM = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Surroundings:
     """What a command works with. `home` has what is published, and `own` gets the user's `results`
     and `figures`. Children of a process that has loaded `warm` call the functions `job` and

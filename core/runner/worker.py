@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from io import TextIOWrapper
 from multiprocessing.connection import Connection, wait
@@ -33,6 +33,7 @@ from typing import Any, Literal, NamedTuple
 from core.config.identity import from_canonical_json, run_id
 from core.config.result import Result
 from core.config.run import RunConfig
+from core.config.section import frozen
 from core.data.sources import Execution
 from core.errors import UserError
 from core.runner import devices
@@ -48,7 +49,7 @@ LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another exp
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunOrder:
     """What all runs of a command have in common. `job` (module:function) trains a run in a process
     that has imported `warm`; `provenance` is recorded with each result."""

@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import Annotated, Literal
 
 from core.config.result import Metric
-from core.config.section import ABOVE_0, Typed
+from core.config.section import ABOVE_0, Typed, frozen
 from core.errors import UserError
 
 # a cell by its labels along the axes; None stands for every label: the mean over those cells
@@ -95,7 +95,7 @@ class Joined(Typed):
 Predicate = Contrast | Joined
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Claim(Typed):
     """A checkable sentence of a paper.
 

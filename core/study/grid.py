@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from core.config.identity import run_id
@@ -16,6 +16,7 @@ from core.config.quantities import quantity
 from core.config.result import Metric
 from core.config.run import OWN_ENCODER, RunConfig, Seed, needs_columns
 from core.config.scale import Scale, at_scale, run_evaluation_digest
+from core.config.section import frozen
 from core.config.vary import parsed, reads, vary
 from core.errors import UserError, shown
 from core.study.claim import Claim
@@ -24,7 +25,7 @@ from core.study.setup import Setup
 from core.study.study import Cell, Study
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GridCell:
     """A cell with its runs in the order of their seeds, or why it has none.
 
@@ -61,7 +62,7 @@ class GridCell:
         return run_id(self.config(seed))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Grid:
     """A study at a setup, with the scale's own tasks."""
 

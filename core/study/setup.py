@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from core.config.run import RunConfig
 from core.config.scale import Scale, Sources
+from core.config.section import frozen
 from core.errors import UserError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Setup:
     """A profile at a scale, on these sources, under seeds 0 … seeds-1 of each cell or more.
 

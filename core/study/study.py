@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ from core.config.methods import profile_changes
 from core.config.result import Metric
 from core.config.run import RunConfig
 from core.config.scale import Scale
-from core.config.section import Typed, fields_of, one_of
+from core.config.section import Typed, fields_of, frozen, one_of
 from core.config.vary import over, vary
 from core.errors import UserError
 from core.study.axes import ENCODERS, OF_METRIC, Axis, Row, by_labels, joined
@@ -46,7 +46,7 @@ LONGEST_SUFFIX = 120
 FOOTNOTE = re.compile("^ *- ", re.MULTILINE)  # how each begins
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Paper(Typed):
     """A paper: `key` is what its studies say, `name` what tables say; papers come by `order`."""
 
@@ -59,7 +59,7 @@ class Paper(Typed):
     code: str = ""  # to its code
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cell(Row):
     """One entry of a table: its labels along the axes, what they stand for together, and what the
     paper printed.
@@ -78,7 +78,7 @@ class Cell(Row):
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FigureSpec(Typed):
     """How the study is drawn; axes are named by Axis.name.
 
@@ -101,7 +101,7 @@ class FigureSpec(Typed):
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Study(Typed):
     """One table: axes, base, cells, and how it is laid out. `study` makes it of what a file states.
 

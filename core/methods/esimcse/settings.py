@@ -3,17 +3,16 @@ paper's sentence; what the paper leaves unsaid is a guess, and the same in all t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from core.config.methods import Method
 from core.config.run import Measure, RunConfig, Switch, scaled_count
-from core.config.section import Bound, Section, at_least
+from core.config.section import Bound, Section, at_least, frozen
 from core.errors import UserError
 from core.methods.simcse.settings import SHARED, check_two_views
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MomentumQueue(Section):
     """ESimCSE's queue of momentum-encoder vectors, empty at the start, oldest first (D70)."""
 
@@ -26,7 +25,7 @@ class MomentumQueue(Section):
     in_paths = "queue"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Repetition(Section):
     """ESimCSE's repetition: view 2 writes some tokens (or words) twice
     (studies/reference/methods.md). `stopword` and `mask` write a random stop-word, or one mask
@@ -73,7 +72,7 @@ class Repetition(Section):
         return min(cap, length, max(2, share)) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Momentum(Section):
     """ESimCSE's momentum encoder: theta_m <- lambda * theta_m + (1 - lambda) * theta_e."""
 
@@ -97,7 +96,7 @@ class Momentum(Section):
     ] = "after_forward"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ESimCSERun(RunConfig):
     """One run of ESimCSE; without its queue and momentum encoder, repetition alone (Table 6)."""
 

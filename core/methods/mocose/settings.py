@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from core.config import run as common
 from core.config.methods import Method
 from core.config.run import Measure, RunConfig, Switch, TextView, scaled_count
-from core.config.section import SHARE, Bound, Section, at_least, neutral
+from core.config.section import SHARE, Bound, Section, at_least, frozen, neutral
 from core.config.vary import value_at
 from core.errors import UserError
 
@@ -19,7 +19,7 @@ DEPTH = Bound("one of 0 to 3 (D12)", lambda value: 0 <= value <= 3)
 DECAY = Bound("between 0 and 1", lambda value: 0 <= value <= 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Heads(Section):
     """MoCoSE's pooler, projection and predictor (studies/reference/methods.md)."""
 
@@ -44,7 +44,7 @@ class Heads(Section):
             raise UserError("heads.predictor_hidden needs 2 predictor layers; leave it none.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NegativeQueue(Section):
     """MoCoSE's queue of past keys, newest first (D17). Only the slide deck has other `negatives`
     than the entries. `clusters` counts centres, not sentences, so no scale changes it."""
@@ -83,7 +83,7 @@ class NegativeQueue(Section):
             raise UserError("queue.clusters goes with queue.negatives=kmeans; set both or neither.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Target(Section):
     """MoCoSE's target branch."""
 
@@ -100,7 +100,7 @@ class Target(Section):
             raise UserError("target.freeze_projection=false needs target.stop_gradient=false.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EMA(Section):
     """Decay eta of MoCoSE's target branch: target <- eta * target + (1 - eta) * online."""
 
@@ -129,7 +129,7 @@ class EMA(Section):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FGSM(Section):
     """x' = x + epsilon * sign(gradient) on the looked-up word embeddings (D18 - D20)."""
 
@@ -156,7 +156,7 @@ class FGSM(Section):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Augmentation(Section):
     """MoCoSE's augmentations of embeddings (studies/reference/methods.md); the two views draw
     separately."""
@@ -234,7 +234,7 @@ def wrapping(start: float) -> dict[str, object]:
     return {**rising(start, 1.0), "ema.schedule": "released_cosine", "ema.total_updates": 15_000}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MoCoSERun(RunConfig):
     """One run of MoCoSE."""
 

@@ -3,7 +3,6 @@ own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.config.methods import Method
@@ -19,6 +18,7 @@ from core.config.run import (
     Selection,
     Train,
 )
+from core.config.section import frozen
 from core.errors import UserError
 
 
@@ -39,7 +39,7 @@ def check_two_views(run: RunConfig) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SimCSERun(RunConfig):
     """One run of SimCSE."""
 

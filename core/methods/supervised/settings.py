@@ -1,13 +1,12 @@
 """Supervised SimCSE's runs: triples of a sentence, its positive and its hard negative. No torch."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import ABOVE_0, Section
+from core.config.section import ABOVE_0, Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hard(Section):
     """The hard negatives, the third column of the training text."""
 

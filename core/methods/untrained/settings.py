@@ -3,16 +3,17 @@ owe to its start. No torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from core.config.methods import Method
 from core.config.run import Measure, RunConfig
+from core.config.section import frozen
 from core.methods.simcse.settings import METHOD as SIMCSE
 from core.methods.simcse.settings import SHARED, check_two_views
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UntrainedRun(RunConfig):
     """One run of no steps."""
 
