@@ -37,10 +37,10 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
 
 FRAME = """from dataclasses import dataclass
 from core.config.methods import derived
-from core.config.section import Section
+from core.config.section import Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class {section}(Section):
     {field}
 
@@ -86,7 +86,7 @@ def test_a_section_that_is_not_frozen_is_one_sentence(added, settings):
 
 def test_settings_without_a_method_or_file_are_one_sentence(added):
     folder = added(EXAMPLES / "barlow", "less", settings=("METHOD =", "METHODS ="))
-    with pytest.raises(UserError, match="less/settings.py, line 17: It states no METHOD"):
+    with pytest.raises(UserError, match="less/settings.py, line 16: It states no METHOD"):
         methods.method("less")
     (folder / "settings.py").unlink()
     with pytest.raises(UserError, match="less/settings.py, line 1: There is no such file"):

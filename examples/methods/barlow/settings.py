@@ -1,13 +1,12 @@
 """Barlow Twins (Zbontar et al. 2021): the views' cross-correlation is to be the identity."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import Section
+from core.config.section import Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Barlow(Section):
     """Weight of the correlations of different dimensions."""
 

@@ -1,17 +1,16 @@
 """SimCSE beside a kept model, which lies in the folder `teacher` beside this file."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import Section
+from core.config.section import Section, frozen
 from core.data.encoders import encoder_digest
 
 FOLDER = Path(__file__).with_name("teacher")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Teacher(Section):
     """A folder that --keep-models left. Its content is a part of the run's id."""
 

@@ -1,13 +1,12 @@
 """SimCSE beside a frozen teacher (RankCSE, Liu et al. 2023; its list-wise distillation)."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import ABOVE_0, Section
+from core.config.section import ABOVE_0, Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ranks(Section):
     """How the teacher's order of the other sentences is followed."""
 

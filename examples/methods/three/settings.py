@@ -1,13 +1,12 @@
 """Three views: SimCSE's two, and the sentence with some of its words left out as a third."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import SHARE, Section
+from core.config.section import SHARE, Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Three(Section):
     """The third view."""
 

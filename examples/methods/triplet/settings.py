@@ -1,13 +1,12 @@
 """Triplets (Schroff et al. 2015): a positive is to be nearer than a hard negative by a margin."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import ABOVE_0, Section
+from core.config.section import ABOVE_0, Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Triplet(Section):
     """The margin."""
 

@@ -1,13 +1,12 @@
 """VICReg (Bardes et al. 2022): near views, dimensions that vary and do not correlate."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from core.config.methods import derived
-from core.config.section import Section
+from core.config.section import Section, frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class VICReg(Section):
     """The covariance term has weight 1."""
 
