@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from core.report.results import CellResult, StudyResult, in_metric
-from core.report.statistics import Estimate, Labels, over_seeds, scatter_by_seed
+from core.report.statistics import Estimate, over_seeds, scatter_by_seed
+from core.study.axes import Labels
 from core.study.claim import Contrast, Predicate, truth
 from core.study.study import Metric
 

@@ -12,7 +12,8 @@ from core.config.scale import Scale
 from core.config.section import frozen
 from core.errors import UserError
 from core.report.quantities import Rows, counted, value, worst_of
-from core.report.statistics import Estimate, Labels, over_seeds
+from core.report.statistics import Estimate, over_seeds
+from core.study.axes import Labels
 from core.study.grid import Grid, GridCell, resolve
 from core.study.reason import Reason
 from core.study.setup import Setup

@@ -76,16 +76,17 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
         frame[SET] = ""
     frame["seed"] = frame["seed"].str.replace("^0+(?=[0-9])", "", regex=True)  # 01 is 1
     numbers = frame["score"].map(decimal).astype(float)
-    wrong = {
-        "names no row or no seed; write it": (frame[["row", "seed"]] == "").any(axis=1),
-        f"has no score up to {LARGEST:g}; give a number with a decimal point": ~(
-            numbers.abs() <= LARGEST
+    unnamed = (frame[["row", "seed"]] == "").any(axis=1)
+    again = frame.duplicated(["row", "seed", SET])
+    wrong = (
+        (unnamed, "names no row or no seed; write it"),
+        (
+            ~(numbers.abs() <= LARGEST),
+            f"has no score up to {LARGEST:g}; give a number with a decimal point",
         ),
-        "gives a row a second score under one seed; leave one of them out": frame.duplicated(
-            ["row", "seed", SET]
-        ),
-    }
-    for words, lines in wrong.items():
+        (again, "gives a row a second score under one seed; leave one of them out"),
+    )
+    for lines, words in wrong:
         for number in frame.index[lines]:
             raise UserError(f"{place} {number} {words}.")
     sets = frame[SET].nunique()

@@ -25,6 +25,7 @@ import numpy as np
 # scipy.stats takes two seconds
 from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
 
+from core.study.axes import Labels
 from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, greater
 
 ALPHA = 0.05  # of studies that may have a wrong verdict
@@ -39,7 +40,6 @@ GRID = np.linspace(-9.0, 9.0, 3601)
 Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
 CODED: tuple[Settled, ...] = get_args(Settled)  # by code
 JUDGED = CODED[1:]
-Labels = tuple[str, ...]
 # one-sided p of a contrast: against "not above zero", and against "not below zero"; 1: no test
 Tails = tuple[np.ndarray, np.ndarray]
 

@@ -15,6 +15,7 @@ from core.report.frames import by_name
 from core.report.numbers import LAST_BIT, number, places, significance
 from core.report.sheet import Sheet
 from core.report.words import READING, with_encoder
+from core.study.axes import Labels
 from core.study.study import Study
 
 OURS = "ours"
@@ -75,7 +76,7 @@ def grid(
     elif columns is None:
         groups.append(study.axes[0])
 
-    by_labels: dict[tuple[str, ...], dict] = {}
+    by_labels: dict[Labels, dict] = {}
     for row in by_name(study, cells).to_dict("records"):
         labels = tuple(row[axis.name] for axis in (*groups, columns) if axis is not None)
         by_labels.setdefault(labels, row)

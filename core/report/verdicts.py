@@ -33,14 +33,14 @@ from core.report.results import CellResult, Loaded, StudyResult, gather, load_ru
 from core.report.statistics import (
     NOT_TESTED,
     Estimate,
-    Labels,
     alpha_at,
     comparisons,
     decide,
     leaves,
     over_seeds,
 )
-from core.study.claim import ROUNDING, Claim, Contrast, Predicate, truth
+from core.study.axes import Labels
+from core.study.claim import ROUNDING, Claim, Contrast, Pattern, Predicate, truth
 from core.study.grid import Grid, unmeasured
 from core.study.reason import Reason, in_words
 from core.study.study import Study
@@ -146,9 +146,9 @@ class Judged(StudyResult):
         return self.by_value or (self,)
 
     @cached_property
-    def differences(self) -> dict[tuple[str | None, ...], Difference]:
+    def differences(self) -> dict[Pattern, Difference]:
         """The difference of each cell to the one that it is compared with."""
-        differences: dict[tuple[str | None, ...], Difference] = {}
+        differences: dict[Pattern, Difference] = {}
         for part in self.by_value:
             differences |= part.differences
         if differences:
@@ -193,7 +193,7 @@ def judge(result: StudyResult) -> Judged:
     return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
 
 
-def base_pattern(study: Study) -> tuple[str | None, ...]:
+def base_pattern(study: Study) -> Pattern:
     """Labels of the cell that the others are compared with, a None for a cell's own label; empty
     without one."""
     if study.figure is not None and study.figure.base:

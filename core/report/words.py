@@ -14,6 +14,7 @@ from core.errors import counted, shown
 from core.report.contrasts import Points
 from core.report.results import StudyResult
 from core.report.verdicts import Judged, Outcome
+from core.study.axes import Labels
 from core.study.grid import values
 
 # of every verdict, and of where an undecided claim points; beside the word: never colour alone, and
@@ -83,10 +84,10 @@ def title(result: StudyResult) -> str:
     return words
 
 
-def trained_rates(result: StudyResult) -> dict[tuple[str, ...], tuple[str, float]]:
+def trained_rates(result: StudyResult) -> dict[Labels, tuple[str, float]]:
     """By the labels of a cell, the label that states its learning rate, and the rate at which the
     cell is trained, where the scale changed it."""
-    rates: dict[tuple[str, ...], tuple[str, float]] = {}
+    rates: dict[Labels, tuple[str, float]] = {}
     if result.setup is None:
         return rates
     for entry in result.cells:

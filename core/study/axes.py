@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from core.config.section import Typed, one_of
 from core.errors import UserError
 
+Labels = tuple[str, ...]  # of a cell, one along each axis
 # the papers'; a scale's own stands for bert-base
 ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
 OF_METRIC = ("task", "quantity", "checkpoint", "title")  # fields of a row that are a metric's
@@ -45,7 +46,7 @@ class Axis(Typed):
 
     name: str
     title: str
-    labels: Mapping[str, Row] | tuple[str, ...]
+    labels: Mapping[str, Row] | Labels
 
 
 def joined(
@@ -78,8 +79,8 @@ def joined(
 
 
 def by_labels(
-    name: str, printed: Any, axes: Sequence[Axis], every: bool, labels: tuple[str, ...] = ()
-) -> dict[tuple[str, ...], Any]:
+    name: str, printed: Any, axes: Sequence[Axis], every: bool, labels: Labels = ()
+) -> dict[Labels, Any]:
     """What is printed by the labels of a cell: stated by label, axis within axis, or as a tuple in
     the order of the labels. `every`: each label must be there. Raises UserError for anything else;
     None stands for all that is below it."""
@@ -94,7 +95,7 @@ def by_labels(
             f"{name} is {repr(printed)[:80]} along {axis.name}; give a number or None for each of "
             f"its labels: {', '.join(axis.labels)}."
         )
-    numbers: dict[tuple[str, ...], Any] = {}
+    numbers: dict[Labels, Any] = {}
     for label, part in printed.items():
         numbers |= by_labels(name, part, further, every, (*labels, label))
     return numbers

@@ -13,11 +13,12 @@ from core.config.result import TASKS, unit
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
-from core.study.claim import POINT, Claim, Contrast, Labels
+from core.study.axes import Labels
+from core.study.claim import POINT, Claim, Contrast, Pattern
 from core.study.study import Cell, FigureSpec, Study
 
 # a run under each profile, by the cell's labels
-RunsOfCells = dict[tuple[str, ...], list[RunConfig]]
+RunsOfCells = dict[Labels, list[RunConfig]]
 SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
 # of a study's CSV files, beside its axes
 TAKEN_COLUMNS = frozenset(
@@ -50,7 +51,7 @@ def check_study(study: Study) -> None:
     # two runs at one place of the table; several numbers of one run may share a place
     laid_out = (study.rows, study.columns)
     places = [place for place, axis in enumerate(study.axes) if axis.name in laid_out] or [0]
-    table: dict[tuple[str, ...], Cell] = {}
+    table: dict[Labels, Cell] = {}
     for cell in study.cells:
         other = table.setdefault(tuple(cell.labels[place] for place in places), cell)
         if _run_of(other) != _run_of(cell):
@@ -114,7 +115,7 @@ def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None
 
 def _check_references(study: Study) -> None:
     """Refuse labels of the reference, the figure or a claim that are no cell which is run."""
-    named: list[tuple[str, Labels | None]] = [("reference", study.reference)]
+    named: list[tuple[str, Pattern | None]] = [("reference", study.reference)]
     if study.figure is not None:
         named.append(("figure", study.figure.base))
         for label in (*study.figure.against, *study.figure.against.values()):
@@ -178,6 +179,6 @@ def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOf
         )
 
 
-def _in_words(labels: Labels) -> str:
+def _in_words(labels: Pattern) -> str:
     """A cell in words: its labels, `any` where every label is meant."""
     return "/".join("any" if label is None else label for label in labels)

@@ -18,7 +18,7 @@ from core.config.section import ABOVE_0, Typed, frozen
 from core.errors import UserError
 
 # a cell by its labels along the axes; None stands for every label: the mean over those cells
-Labels = tuple[str | None, ...]
+Pattern = tuple[str | None, ...]
 ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
 POINT = 1.0  # the margin of a claim that states none, in scores x 100
 COLLAPSED = Metric(
@@ -32,7 +32,7 @@ class Term(Typed):
     """A cell in a contrast, with its weight."""
 
     weight: float
-    cell: Labels
+    cell: Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,39 +128,39 @@ class Claim(Typed):
             return self.predicate.contrasts()
         return self.predicate.contrasts() + self.untrained.contrasts()
 
-    def cells(self) -> tuple[Labels, ...]:
+    def cells(self) -> tuple[Pattern, ...]:
         """The labels of its cells, in order."""
-        cells: list[Labels] = []
+        cells: list[Pattern] = []
         for contrast in self.contrasts():
             cells += [term.cell for term in contrast.terms]
         return tuple(cells)
 
 
 def weighted(
-    cells: Sequence[Labels | str], weights: Sequence[float], above: float = 0.0
+    cells: Sequence[Pattern | str], weights: Sequence[float], above: float = 0.0
 ) -> Contrast:
     """The sum of the cells, each times its weight, is greater than `above`."""
     terms = zip(weights, cells, strict=True)
     return Contrast(tuple(Term(weight, labels_of(cell)) for weight, cell in terms), above)
 
 
-def greater(a: Labels | str, b: Labels | str, by: float = 0.0) -> Contrast:
+def greater(a: Pattern | str, b: Pattern | str, by: float = 0.0) -> Contrast:
     """a > b + by. With a negative `by`: a is not worse than b by that margin."""
     return weighted([a, b], [1, -1], by)
 
 
-def above(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
+def above(a: Pattern | str, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
     return replace(weighted([a], [1], value), metric=metric)
 
 
-def below(a: Labels | str, value: float, metric: Metric | None = None) -> Contrast:
+def below(a: Pattern | str, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
     return replace(weighted([a], [-1], -value), metric=metric)
 
 
 def mean_above(
-    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
+    cells: Sequence[Pattern | str], others: Sequence[Pattern | str], by: float = 0.0
 ) -> Contrast:
     """The mean of `cells` is greater than the mean of `others` + by."""
     weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
@@ -168,7 +168,7 @@ def mean_above(
 
 
 def mean_scatters_more(
-    cells: Sequence[Labels | str], others: Sequence[Labels | str], by: float = 0.0
+    cells: Sequence[Pattern | str], others: Sequence[Pattern | str], by: float = 0.0
 ) -> Contrast:
     """The mean scatter of `cells` over seeds exceeds that of `others` by more than `by`, in the
     mean absolute deviation from the median (Brown and Forsythe)."""
@@ -202,7 +202,7 @@ def some_of(needed: int, parts: Sequence[Predicate]) -> Joined:
 
 
 def each_above(
-    cells: Sequence[Labels | str], others: Iterable[Labels | str], by: float = 0.0
+    cells: Sequence[Pattern | str], others: Iterable[Pattern | str], by: float = 0.0
 ) -> Predicate:
     """Each of the cells is greater than each of the others + by; the cells themselves among the
     others are passed over."""
@@ -211,12 +211,12 @@ def each_above(
     return all_of(*(greater(cell, other, by) for cell, other in product(cells, others)))
 
 
-def best(a: Labels | str, others: Iterable[Labels | str], by: float = 0.0) -> Predicate:
+def best(a: Pattern | str, others: Iterable[Pattern | str], by: float = 0.0) -> Predicate:
     """a is greater than each of the others; a itself among them is passed over."""
     return each_above([a], others, by)
 
 
-def _both_ways(cells: Iterable[Labels | str], by: float) -> list[Contrast]:
+def _both_ways(cells: Iterable[Pattern | str], by: float) -> list[Contrast]:
     """Of each two cells, that the first is greater than the second, and the other way round."""
     contrasts = []
     for a, b in combinations(cells, 2):
@@ -224,7 +224,7 @@ def _both_ways(cells: Iterable[Labels | str], by: float) -> list[Contrast]:
     return contrasts
 
 
-def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
+def within(cells: Iterable[Pattern | str], margin: float) -> Predicate:
     """No two cells differ by `margin` or more: no effect that matters."""
     if margin <= 0:
         raise UserError(f"No cells lie within {margin:g} of each other; give a margin above 0.")
@@ -232,14 +232,16 @@ def within(cells: Iterable[Labels | str], margin: float) -> Predicate:
     return all_of(*contrasts, pairs=len(contrasts) // 2)
 
 
-def differ(cells: Iterable[Labels | str], by: float = 0.0) -> Predicate:
+def differ(cells: Iterable[Pattern | str], by: float = 0.0) -> Predicate:
     """Some two of the cells differ by more than `by`, in either direction; give the claim a
     margin."""
     contrasts = _both_ways(cells, by)
     return Joined(tuple(contrasts), 1, pairs=len(contrasts) // 2)
 
 
-def between(a: Labels | str, others: Sequence[Labels | str], low: float, high: float) -> Predicate:
+def between(
+    a: Pattern | str, others: Sequence[Pattern | str], low: float, high: float
+) -> Predicate:
     """a exceeds each of the others by more than `low` and by less than `high`."""
     sides = []
     for other in others:
@@ -247,12 +249,12 @@ def between(a: Labels | str, others: Sequence[Labels | str], low: float, high: f
     return all_of(*sides, pairs=len(others))
 
 
-def gains(a: Labels | str, b: Labels | str, printed: float, margin: float) -> Predicate:
+def gains(a: Pattern | str, b: Pattern | str, printed: float, margin: float) -> Predicate:
     """a exceeds b by the printed gain, to within the margin."""
     return between(a, [b], printed - margin, printed + margin)
 
 
-def collapsed(a: Labels | str, checkpoint: str = "last") -> Contrast:
+def collapsed(a: Pattern | str, checkpoint: str = "last") -> Contrast:
     """More than half of a's runs have collapsed vectors at a checkpoint: a mean cosine above 0.95
     or an effective rank below 2.
 
@@ -263,7 +265,7 @@ def collapsed(a: Labels | str, checkpoint: str = "last") -> Contrast:
     return replace(above(a, HALF, replace(COLLAPSED, checkpoint=checkpoint)), of="share")
 
 
-def sound(a: Labels | str) -> Contrast:
+def sound(a: Pattern | str) -> Contrast:
     """Fewer than half of a's runs have collapsed vectors at the last checkpoint."""
     return replace(below(a, HALF, COLLAPSED), of="share")
 
@@ -292,13 +294,13 @@ def truth(predicate: Predicate, of: Callable[[Contrast], bool | None]) -> bool |
     return None
 
 
-def matches(wanted: Labels, labels: Labels) -> bool:
+def matches(wanted: Pattern, labels: Pattern) -> bool:
     """Whether a cell has these labels, None matching any."""
     return len(wanted) == len(labels) and all(
         want in (None, have) for want, have in zip(wanted, labels, strict=False)
     )
 
 
-def labels_of(cell: Labels | str) -> Labels:
+def labels_of(cell: Pattern | str) -> Pattern:
     """The labels of a cell; a bare label is a cell of one axis."""
     return (cell,) if isinstance(cell, str) else tuple(cell)

@@ -22,8 +22,8 @@ from core.config.scale import Scale
 from core.config.section import Typed, fields_of, frozen, one_of
 from core.config.vary import over, vary
 from core.errors import UserError
-from core.study.axes import ENCODERS, OF_METRIC, Axis, Row, by_labels, joined
-from core.study.claim import Claim, Contrast, Labels, labels_of, matches
+from core.study.axes import ENCODERS, OF_METRIC, Axis, Labels, Row, by_labels, joined
+from core.study.claim import Claim, Contrast, Pattern, labels_of, matches
 
 __all__ = [
     "AVERAGE",
@@ -71,7 +71,7 @@ class Cell(Row):
     give its fields.
     """
 
-    labels: tuple[str, ...]
+    labels: Labels
     published: float | None = None
     published_runs: tuple[float, ...] = ()
     encoder: Annotated[str, "one of the papers'", one_of(ENCODERS)] = ENCODERS[0]
@@ -96,7 +96,7 @@ class FigureSpec(Typed):
     kind: Literal["cells", "curve", "spectrum", "along"] = "cells"
     x: str | None = None
     series: str | None = None
-    base: tuple[str | None, ...] | None = None
+    base: Pattern | None = None
     against: Mapping[str, str] = field(default_factory=dict)
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
@@ -124,8 +124,8 @@ class Study(Typed):
     cells: tuple[Cell, ...]
     metric: Metric = AVERAGE
     figure: FigureSpec | None
-    reference: Labels | None = None
-    must_learn: tuple[Labels, ...] = ()
+    reference: Pattern | None = None
+    must_learn: tuple[Pattern, ...] = ()
     claims: tuple[Claim, ...] = ()
     tasks: Literal["tests", "probes"] | None = None
     least_seeds: int = 1
@@ -156,7 +156,7 @@ class Study(Typed):
         """The axis of that name."""
         return next(axis for axis in self.axes if axis.name == name)
 
-    def matching(self, labels: Labels) -> tuple[Cell, ...]:
+    def matching(self, labels: Pattern) -> tuple[Cell, ...]:
         """The cells with these labels, None matching any; empty if there are none."""
         if None not in labels:
             return tuple(cell for cell in self.cells if cell.labels == labels)
@@ -164,7 +164,7 @@ class Study(Typed):
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:
         """The cells of these contrasts, in table order, available or not."""
-        wanted: set[tuple[str, ...]] = set()
+        wanted: set[Labels] = set()
         for contrast in contrasts:
             for term in contrast.terms:
                 wanted.update(cell.labels for cell in self.matching(term.cell))
@@ -190,7 +190,7 @@ class Study(Typed):
         place = self.axes.index(axis)
 
         # The paper's cells where they are, else a cell made from the first of its row.
-        rows: dict[tuple[str, ...], dict[str, Cell]] = {}
+        rows: dict[Labels, dict[str, Cell]] = {}
         for cell in self.cells:
             others = (*cell.labels[:place], *cell.labels[place + 1 :])
             rows.setdefault(others, {})[cell.labels[place]] = cell
@@ -261,12 +261,12 @@ def study(
     rows: Axis | str | None = None,
     columns: Axis | str | None = None,
     axes: tuple[Axis, ...] = (),
-    without: Collection[Labels] = (),
+    without: Collection[Pattern] = (),
     cell: Callable[..., Row] | None = None,
     printed: object = None,
     printed_runs: object = None,
     metric: Metric = AVERAGE,
-    reference: Labels | str | None = None,
+    reference: Pattern | str | None = None,
     caption: str,
     claims: Iterable[Claim] = (),
     footnotes: str = "",

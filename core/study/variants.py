@@ -11,6 +11,7 @@ from core.config.methods import SETTLED
 from core.config.run import RunConfig
 from core.config.vary import parsed, reads, vary, written
 from core.errors import UserError
+from core.study.axes import Labels
 from core.study.claim import Claim, Contrast, Term, changed
 from core.study.grid import chosen_values, resolve
 from core.study.setup import Setup
@@ -18,7 +19,7 @@ from core.study.study import Axis, FigureSpec, Study, short
 
 BETWEEN = re.compile(r",(?![^(]*\))")  # a comma between values: of none in parentheses
 # a run of each cell that can be run, by the cell's labels
-RunsByLabels = Mapping[tuple[str, ...], RunConfig]
+RunsByLabels = Mapping[Labels, RunConfig]
 
 
 def varied(
@@ -38,7 +39,7 @@ def varied(
             f"{study.name} has no cell for scale {setup.scale.name}; choose another --scale."
         )
     runs = {cell.cell.labels: cell.config(0) for cell in available}
-    words: dict[str, tuple[str, ...]] = {}  # values by field
+    words: dict[str, Labels] = {}  # values by field
     for text in settings:
         words |= _given(study, runs, words, text, [text.partition("=")[2]])
     for text in fields:
@@ -92,7 +93,7 @@ def _with_axes(study: Study, axes: Sequence[Axis], claims: Sequence[Claim]) -> S
 
 def _given(
     study: Study, runs: RunsByLabels, before: Collection[str], text: str, values: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, Labels]:
     """The values, each once, of the field in `FIELD=…`. Raises UserError for a field that no run
     reads, that the study varies, or that is among those given `before`."""
     path = text.partition("=")[0].strip()
@@ -131,7 +132,7 @@ def _varies(study: Study, path: str) -> bool:
     return False
 
 
-def _claim_at(claim: Claim, place: tuple[str, ...]) -> Claim:
+def _claim_at(claim: Claim, place: Labels) -> Claim:
     """A claim at one place of the grid."""
 
     def at(contrast: Contrast) -> Contrast:

@@ -77,10 +77,12 @@ def test_settings_that_no_run_could_honour_are_one_sentence_with_their_line(adde
         methods.method("wrong")
 
 
-@pytest.mark.parametrize("settings", [("frozen=True, ", ""), ("@dataclass(", "@dict(")])
+@pytest.mark.parametrize(
+    "settings", [("@frozen", "@__import__('dataclasses').dataclass"), ("@frozen", "@dict")]
+)
 def test_a_section_that_is_not_frozen_is_one_sentence(added, settings):
     added(EXAMPLES / "barlow", "thawed", settings=settings)
-    with pytest.raises(UserError, match="core/methods/thawed/settings.py, line 1[0-9]: "):
+    with pytest.raises(UserError, match="core/methods/thawed/settings.py, line [0-9]+: "):
         methods.method("thawed")
 
 

@@ -167,18 +167,16 @@ def model_of(name, tmp_path):
     return methods.model(name).Model(config, encoder, torch.device("cpu")), tokenizer
 
 
-def test_clean_is_the_pass_without_dropout_and_moves_nothing_of_the_stream(tmp_path):
+def test_a_pass_in_evaluation_has_no_dropout_and_moves_nothing_of_the_stream(tmp_path):
     model, tokenizer = model_of("simcse", tmp_path)
     batch = pack(
         [np.array(ids) for ids in tokenizer(["a house .", "the river is old ."]).input_ids]
     )
     model.train()
     before = int(model.dropping.position)
-    clean = model.clean(batch)
+    clean = model.eval().pooled(batch)
     assert int(model.dropping.position) == before and clean.requires_grad
-    assert not torch.allclose(model.pooled(batch), clean, atol=1e-3)
-    model.eval()
-    assert torch.equal(model.pooled(batch), clean)
+    assert not torch.allclose(model.train().pooled(batch), clean, atol=1e-3)
 
 
 def test_poolings_are_those_of_transformers(tmp_path):

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from random import Random
 from typing import Any
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from core.encoder.bert import Encoder
-from core.encoder.dropout import Dropout, dropping
+from core.encoder.dropout import dropping
 from core.encoder.layers import new_linear
 from core.encoder.packing import Packed, in_parts
 from core.encoder.pooling import Encoded
@@ -70,7 +69,6 @@ class Views(Contrastive, ABC):
         self.head: nn.Module = nn.Identity()
         # the views of the step that is computed, as `contrast` gets them
         self.pooled_views: tuple[Tensor, ...] = ()
-        self._half = False  # whether the step's products are in bf16 on a CPU
         if config.eval.head != "never":
             linear = self.linear("heads", encoder.hidden, encoder.hidden)
             self.head = nn.Sequential(OrderedDict(linear=linear, tanh=nn.Tanh()))
@@ -112,32 +110,9 @@ class Views(Contrastive, ABC):
         """A new Linear with weights of the random stream of this name."""
         return new_linear(inputs, outputs, torch_stream(self.config.seed.model, name))
 
-    def clean(self, batch: Packed) -> Tensor:
-        """What `pooled` gives of a batch without dropout, (B, dim) in float32. Gradients pass; stop
-        them with `detach`."""
-        with self._without_dropout(), self._as_the_step_computes():
-            return in_float32(self.pooled(batch))
-
-    @contextmanager
-    def _without_dropout(self) -> Iterator[None]:
-        modules = [m for m in self.modules() if isinstance(m, (Dropout, nn.Dropout))]
-        modes = [module.training for module in modules]
-        for module in modules:
-            module.training = False
-        try:
-            yield
-        finally:
-            for module, mode in zip(modules, modes, strict=True):
-                module.training = mode
-
-    def _as_the_step_computes(self) -> torch.autocast:
-        """The arithmetic of the step's own pass; `contrast` and `extra` are called in float32."""
-        return torch.autocast("cpu", torch.bfloat16, enabled=self._half, cache_enabled=False)
-
     def loss(self, views: Packed) -> Tensor:
         """The loss of one step. `views` holds the first views of a batch, then its second views,
         and so on."""
-        self._half = torch.is_autocast_enabled("cpu")
         whole = self.pooled(views)
         if len(whole) != views.batch:
             raise UserError(f"pooled gave {len(whole)} rows for {views.batch} sentences.")
@@ -148,7 +123,6 @@ class Views(Contrastive, ABC):
             for name, term in self.extra(views).items():
                 loss = loss + term
                 self.terms.add(name, term)
-        self._half = False
         self.pooled_views = ()
         return loss
 
