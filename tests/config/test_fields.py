@@ -36,14 +36,11 @@ def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_
             before = config_at(at, study, cell, seed)
             slower = config_at(at, own, slow, seed)
             assert run_id(config_at(at, own, usual, seed)) == run_id(before)
-            assert slower == vary(before, {"train.learning_rate": 3e-4}) and run_id(
-                slower
-            ) != run_id(before)
+            assert slower == vary(before, {"train.learning_rate": 3e-4})
+            assert run_id(slower) != run_id(before)
         assert (usual.published, slow.published) == (cell.published, None)
-    assert (
-        own.name == "mocose-table9@by-train.learning_rate=3e-4,1e-3"
-        and own.title == "Table 9 by train.learning_rate"
-    )
+    assert own.name == "mocose-table9@by-train.learning_rate=3e-4,1e-3"
+    assert own.title == "Table 9 by train.learning_rate"
 
 
 def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
@@ -61,10 +58,8 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
         "1e-3/0.2",
     ]
     for place in places:
-        assert len(place.cells) == len(study.cells) and place.reference == (
-            *study.reference,
-            *place.cells[0].labels[1:],
-        )
+        assert len(place.cells) == len(study.cells)
+        assert place.reference == (*study.reference, *place.cells[0].labels[1:])
         assert [claim.key for claim in place.claims] == [
             f"{claim.key} ({values(place)})" for claim in study.claims
         ]
@@ -80,10 +75,8 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
 def test_cells_without_the_field_keep_their_run_and_are_named():
     own = varied("esimcse-table6", "momentum.lambda=0.99,0.999")
     runs = {cell.labels: run_id(config_at(made_setup(), own, cell, 0)) for cell in own.cells}
-    assert (
-        runs["unsup-SimCSE", "0.99"] == runs["unsup-SimCSE", "0.999"]
-        and runs["ESimCSE", "0.99"] != runs["ESimCSE", "0.999"]
-    )
+    assert runs["unsup-SimCSE", "0.99"] == runs["unsup-SimCSE", "0.999"]
+    assert runs["ESimCSE", "0.99"] != runs["ESimCSE", "0.999"]
     assert own.footnotes[-1].startswith("No field momentum.lambda, and so unchanged: ")
 
 
@@ -113,10 +106,8 @@ def test_one_value_is_one_name_and_one_column_however_it_is_written():
     assert parts[0].name == "mocose-table3@by-queue.slice=(0-64,384-512),0-128"
     assert parts[0].name != parts[1].name
     own = varied("mocose-table3", "loss.temperature=1e-1,0.1,.2,.10,2E-1")
-    assert (
-        own.axes[-1].labels == ("0.1", "0.2")
-        and own.name == "mocose-table3@by-loss.temperature=0.1,0.2"
-    )
+    assert own.axes[-1].labels == ("0.1", "0.2")
+    assert own.name == "mocose-table3@by-loss.temperature=0.1,0.2"
     for number in (0.1, 1e-4, 3e-5, 1e30, 1000.0, 5e-324, 0.1 + 0.2, -2.5):
         assert float(written(number)) == number
     assert [written(value) for value in (-0.0, 0.85, 3e-5, 1e-3, 64, True, None)] == [
@@ -167,15 +158,12 @@ def test_every_field_of_every_run_is_listed_and_nothing_else():
 
 def test_a_section_is_printed_with_type_default_deviation_and_meaning(capsys):
     out = printed(capsys, "--fields", "loss")
-    assert (
-        "loss.in_batch_negatives" in out
-        and "are negatives, too (D1).\n" in out
-        and "queue." not in out
-    )
+    assert "loss.in_batch_negatives" in out
+    assert "are negatives, too (D1).\n" in out
+    assert "queue." not in out
     assert re.search(r"Default: true \([^)]*esimcse[^)]*\); false / true / true \(mocose\)\.", out)
-    assert "Settled by --seeds." in printed(
-        capsys, "--fields", "seed"
-    ) and "momentum.lambda " in printed(capsys, "--fields")
+    assert "Settled by --seeds." in printed(capsys, "--fields", "seed")
+    assert "momentum.lambda " in printed(capsys, "--fields")
 
 
 @pytest.mark.parametrize(

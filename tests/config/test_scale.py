@@ -122,9 +122,8 @@ def test_text_models_by_scale_and_what_is_not_available():
     for scale in SCALES:
         assert at(scale, TYPOS)[1] is None and at(scale, TYPOS)[0].text == TYPOS
         run, reason = at(scale, SUBSTITUTED)
-        assert reason is None and run.text.model == (
-            "roberta-base" if scale == "paper" else "encoder"
-        )
+        assert reason is None
+        assert run.text.model == ("roberta-base" if scale == "paper" else "encoder")
         assert at(scale, continued)[0].text == continued
     assert (
         at("paper", SUBSTITUTED, head=False)[1]
@@ -182,10 +181,8 @@ def test_the_profile_reaches_a_section_that_a_cell_brings_in():
             one.paper_config(one.cells[0], profile) for profile in ("released", "paper")
         )
         assert (released.text.kind, released.text.detokenize) == (kind, detokenize)
-        assert (
-            released.text.model == paper.text.model
-            and paper.text == vary(base("mocose", "paper"), changes).text
-        )
+        assert released.text.model == paper.text.model
+        assert paper.text == vary(base("mocose", "paper"), changes).text
         in_base = printed(base=changes, cells=(Cell(labels=("a",), changes={}),))
         assert in_base.paper_config(in_base.cells[0], "released").text == released.text
 

@@ -172,14 +172,10 @@ def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
     assert all(re.fullmatch(f"{mine},{encoder}", name) for name in names[1:3])
     assert re.fullmatch(rf"{mine},pairs=news\+dev~[0-9a-f]{{8}},{encoder}", names[-1])
     out = capsys.readouterr().out
-    assert (
-        "Training text mine.txt: 16384 sentences." in out
-        and "Training text mine.txt: 16385 sentences." in out
-    )
-    assert (
-        f"Test set news: 3 pairs of {pairs}." in out
-        and f"Development set: 3 pairs of {pairs}." in out
-    )
+    assert "Training text mine.txt: 16384 sentences." in out
+    assert "Training text mine.txt: 16385 sentences." in out
+    assert f"Test set news: 3 pairs of {pairs}." in out
+    assert f"Development set: 3 pairs of {pairs}." in out
     assert planned(desk, "--text", str(again))[1] == made[2][1]
     # another encoder, and one that stands for another of the papers'
     name, runs = planned(desk, "--text", str(text))
@@ -211,18 +207,15 @@ def test_a_real_run_is_scored_on_one_s_own_pairs(tmp_path, monkeypatch):
         config, {"train.steps": 3, "train.batch_size": 8, "eval.every": 1, "data.max_length": 12}
     )
     execution = Execution(
-        results_dir=str(tmp_path),
-        cache_dir=str(tmp_path / "cache"),
-        sources=found,
+        results_dir=str(tmp_path), cache_dir=str(tmp_path / "cache"), sources=found
     )
     result = job.run(config, execution, lambda message: None)
     assert {block.task: len(block.gold) for block in result.pairs} == {"news": 3, "dev": 4}
     values = {
         (row.checkpoint, row.task): row.value for row in result.rows if row.metric == "spearman_all"
     }
-    assert values["selected", "avg"] == values["selected", "news"] and np.isfinite(
-        values["selected", "dev"]
-    )
+    assert values["selected", "avg"] == values["selected", "news"]
+    assert np.isfinite(values["selected", "dev"])
     assert not any(task.startswith("STS") for _, task in values)
     written(pairs[1][1], "w1 w2\tW1 w2\t1\nw3\tW3\t2\n")  # one sentence twice, for this tokenizer
     digest = local_sources(found, tmp_path / "cache").evaluation_digest
@@ -410,9 +403,8 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
     found = inputs.sources(options, PAPER, [], desk.store)
     assert found.encoder.digest == sources.NO_DIGEST and found.corpus_rows == 16_384
     assert found.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NO_DIGEST)
-    assert sources.own_data(found, ()).startswith(
-        "text=mine.txt~"
-    ) and "pairs=news~" in sources.own_data(found, ())
+    assert sources.own_data(found, ()).startswith("text=mine.txt~")
+    assert "pairs=news~" in sources.own_data(found, ())
     alone = cli.parse(
         [
             "mocose-table3",

@@ -79,19 +79,10 @@ def test_all_sets_and_tasks_with_published_counts(made):
     read = load_transfer(made)
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}
-    assert (
-        tasks["MRPC"]["train"].first[0] == "first 0 said w0"
-        and tasks["MRPC"]["train"].second[1] == "second 1 said w1"
-    )
-    assert tasks["SST-2"]["dev"].labels[:3] == (0, 1, 0) and tasks["TREC"]["train"].labels[:7] == (
-        0,
-        1,
-        2,
-        3,
-        4,
-        5,
-        0,
-    )
+    assert tasks["MRPC"]["train"].first[0] == "first 0 said w0"
+    assert tasks["MRPC"]["train"].second[1] == "second 1 said w1"
+    assert tasks["SST-2"]["dev"].labels[:3] == (0, 1, 0)
+    assert tasks["TREC"]["train"].labels[:7] == (0, 1, 2, 3, 4, 5, 0)
     assert tasks["MR"]["train"].labels[5330:5332] == (1, 0)
 
 
@@ -108,10 +99,8 @@ def test_unscored_lines_are_left_out_quotes_are_literal_and_a_blank_end_is_none(
     sets = load_sts(root)
     place = sets["STS16"].subset.index("headlines")
     assert sets["STS16"].a[place] == '" he said' and sets["STS16"].b[place] == 'it is "so'
-    assert (
-        sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0"
-        and len(sets["STS-B dev"]) == 1500
-    )
+    assert sets["STS16"].a[place + 1] == "STS16 headlines a 1 w1 w0 w0"
+    assert len(sets["STS-B dev"]) == 1500
 
 
 def line(number: int, text: bytes):
@@ -194,16 +183,12 @@ def test_real_data():
     read = load_transfer(DATA)
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}
-    assert (
-        tasks["TREC"]["test"].first[0] == "How far is it from Denver to Aspen ?"
-        and tasks["TREC"]["test"].labels[0] == 5
-    )
+    assert tasks["TREC"]["test"].first[0] == "How far is it from Denver to Aspen ?"
+    assert tasks["TREC"]["test"].labels[0] == 5
     # ISO-8859-1
     assert any("\xe0" <= letter for text in tasks["TREC"]["train"].first for letter in text)
-    assert (
-        tasks["MRPC"]["test"].first[0].startswith("PCCW's chief operating officer")
-        and tasks["MRPC"]["test"].labels[0] == 1
-    )
+    assert tasks["MRPC"]["test"].first[0].startswith("PCCW's chief operating officer")
+    assert tasks["MRPC"]["test"].labels[0] == 1
     assert len(tasks["MRPC"]["train"].second) == 4076 and sum(tasks["MRPC"]["train"].labels) == 2753
     # its empty line
     assert sum(tasks["CR"]["train"].labels) == 2407 and tasks["CR"]["train"].first.count(".") >= 1

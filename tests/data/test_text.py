@@ -113,10 +113,8 @@ def test_table_is_built_once_and_rebuilt_when_damaged_or_changed(tmp_path):
     content = path.read_bytes()
     # a sound file of other ids
     np.savez(path, ids=np.arange(10, dtype=np.int32), offsets=np.array([0, 3, 5, 10]))
-    assert (
-        cached_table(tmp_path, ["key", 1], build)[2].tolist() == [0, 1, 2, 3, 4]
-        and tokenizer.calls == 2
-    )
+    assert cached_table(tmp_path, ["key", 1], build)[2].tolist() == [0, 1, 2, 3, 4]
+    assert tokenizer.calls == 2
     for _ in range(100):
         broken = bytearray(content)
         broken[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
@@ -142,10 +140,8 @@ def test_the_training_text_is_the_pinned_one():
 
 def test_the_graded_pairs_and_the_labelled_sentences_are_the_pinned_ones():
     sets = load_demo()
-    assert sets_digest(sets) == sources.DEMO_EVALUATION_DIGEST and list(sets) == [
-        *DEMO.tests,
-        DEMO.dev,
-    ]
+    assert sets_digest(sets) == sources.DEMO_EVALUATION_DIGEST
+    assert list(sets) == [*DEMO.tests, DEMO.dev]
     assert probes_digest(sets_digest(sets), load_probes()) == sources.DEMO_TRANSFER_DIGEST
 
 

@@ -342,9 +342,7 @@ def test_both_passes_of_fgsm_have_equal_masks(monkeypatch):
     """The gradient of the step before the words move is that of FGSM's own pass."""
     monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
     model = mocose(
-        AnyEncoder(model_of("modernbert"), 0.3, 0.3),
-        fgsm__gradient="current",
-        fgsm__epsilon=1e-30,
+        AnyEncoder(model_of("modernbert"), 0.3, 0.3), fgsm__gradient="current", fgsm__epsilon=1e-30
     ).train()
     seen = []
     contrast = model._contrast

@@ -85,9 +85,8 @@ def test_a_mask_and_a_naive_loop_agree(count, rate):
     mask = drawn(made, count, rate=rate)
     assert start == 3 and int(made.position) == 3 + -(-count // 4)
     naive = torch.tensor(naive_mask(made.key, start, count, rate))
-    assert torch.equal(mask > 0, naive) and torch.equal(
-        mask[naive], torch.full((int(naive.sum()),), scale(rate))
-    )
+    assert torch.equal(mask > 0, naive)
+    assert torch.equal(mask[naive], torch.full((int(naive.sum()),), scale(rate)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -110,10 +109,8 @@ def test_another_device_has_torchs_own_dropout():
         torch.manual_seed(7)
         dropped = given(x)
         torch.manual_seed(7)
-        assert (
-            torch.allclose(dropped, torch.nn.functional.dropout(x, 0.3), atol=1e-6)
-            and int((dropped == 0).sum()) > 400
-        )
+        assert torch.allclose(dropped, torch.nn.functional.dropout(x, 0.3), atol=1e-6)
+        assert int((dropped == 0).sum()) > 400
     assert torch.equal(layer.eval()(x), x)
 
 
@@ -167,18 +164,16 @@ def test_the_mask_multiplies_the_gradient_too(dtype):
     mask = drawn(stream(), 6, 50, rate=0.4).to(torch.float64) * 1.0
     mask[mask > 0] = scale(0.4)
     near = {torch.float64: 1e-15, torch.float32: 1e-6, torch.bfloat16: 1e-2}[dtype]
-    assert torch.allclose(out.double(), x.double() * mask, rtol=near) and torch.equal(
-        out == 0, mask == 0
-    )
+    assert torch.allclose(out.double(), x.double() * mask, rtol=near)
+    assert torch.equal(out == 0, mask == 0)
     assert torch.allclose(x.grad.double(), towards.double() * mask, rtol=near)
     x.grad = None
     layer.streams = (stream(),)
     total = layer.added(x, y)
     total.backward(towards)
     assert torch.allclose(total.double(), x.double() + y.double() * mask, rtol=near, atol=near)
-    assert torch.equal(x.grad, towards) and torch.allclose(
-        y.grad.double(), towards.double() * mask, rtol=near
-    )
+    assert torch.equal(x.grad, towards)
+    assert torch.allclose(y.grad.double(), towards.double() * mask, rtol=near)
 
 
 @pytest.mark.parametrize(

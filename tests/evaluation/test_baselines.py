@@ -53,10 +53,8 @@ def test_baselines_are_of_the_encoder_s_own_cls(scorer):
         == pytest.approx(100 * np.corrcoef(order, [2, 0, 1])[0, 1])
     )
     spectrum = [rows["untrained", "dev", f"singular_value_{i}"] for i in range(tiny.HIDDEN)]
-    assert (
-        spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4)
-        and max(spectrum[4:]) < 1e-4 * spectrum[0]
-    )
+    assert spectrum[:4] == pytest.approx(np.linalg.svd(cls, compute_uv=False), rel=1e-4)
+    assert max(spectrum[4:]) < 1e-4 * spectrum[0]
     wanted = np.mean([unit[i] @ unit[j] for i in range(4) for j in range(4) if i != j])
     assert rows["untrained", "dev", "mean_cosine"] == pytest.approx(wanted, abs=1e-6)
 
@@ -111,9 +109,8 @@ def test_whitening_is_fitted_on_the_set_s_own_sentences_as_often_as_they_occur()
     flat = (draw.standard_normal((300, 3)) @ draw.standard_normal((3, 8)) + 5).astype(np.float32)
     # directions without variance are left out, and what is not finite is passed on
     white = baselines.whitened(flat, flat)
-    assert white.shape == (300, 3) and np.cov(white, rowvar=False, bias=True) == pytest.approx(
-        np.eye(3), abs=1e-6
-    )
+    assert white.shape == (300, 3)
+    assert np.cov(white, rowvar=False, bias=True) == pytest.approx(np.eye(3), abs=1e-6)
     flat[7, 2] = np.inf
     assert np.isnan(baselines.whitened(flat, flat)).all()
 
@@ -153,11 +150,8 @@ def test_vectors_do_not_depend_on_the_number_of_threads(scorer, monkeypatch):
         assert np.array_equal(scorer.vectors(model, TEXTS), alone) and torch.get_num_threads() == 3
         assert seen == {(True, 1), (False, 1)}
         monkeypatch.setattr(baselines.Untrained, "draws_when_scored", True)
-        assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6) and seen == {
-            (True, 1),
-            (False, 1),
-            (True, 3),
-        }
+        assert scorer.vectors(model, TEXTS) == pytest.approx(alone, abs=1e-6)
+        assert seen == {(True, 1), (False, 1), (True, 3)}
     finally:
         torch.set_num_threads(before)
 

@@ -20,13 +20,7 @@ from core.encoder.packing import pack
 from core.encoder.vectors import cosines
 from core.evaluation import edits, metrics
 from core.evaluation.baselines import Untrained
-from core.evaluation.edits import (
-    EDITS,
-    SENTENCES,
-    edit_rows,
-    edited_copies,
-    edited_sentences,
-)
+from core.evaluation.edits import EDITS, SENTENCES, edit_rows, edited_copies, edited_sentences
 from core.evaluation.metrics import WORD_GAP, length_rows, like_length_excess
 from core.evaluation.scoring import evaluate
 
@@ -66,13 +60,11 @@ def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     encode, asked = encoder()
     first, second = sets.values()
     found = evaluate(sets, encode, [first, second])
-    assert len(asked) == 1 and sorted(asked[0]) == sorted(
-        {text for s in (first, second) for text in (*s.a, *s.b)}
-    )
+    assert len(asked) == 1
+    assert sorted(asked[0]) == sorted({text for s in (first, second) for text in (*s.a, *s.b)})
     blocks = [block for block in found.pairs if block.task == "A"]
-    assert [block.subset for block in blocks] == ["p", "q"] and [
-        len(block.cosine) for block in blocks
-    ] == [600, 90]
+    assert [block.subset for block in blocks] == ["p", "q"]
+    assert [len(block.cosine) for block in blocks] == [600, 90]
     cosine, gold = (
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("cosine", "gold")
     )
@@ -103,11 +95,9 @@ def test_a_broken_embedding_gives_nan_and_never_zero(sets):
     encode, _ = encoder(broken={sets["B"].a[0]})
     sets["C"] = StsSet("C", ("C",) * 3, ("u", "v", "w"), ("x", "y", "z"), np.array([1.0, 2.0, 4.0]))
     found = evaluate(sets, encode)
-    assert (
-        math.isnan(found.scores["B"]["all"])
-        and math.isfinite(found.scores["C"]["all"])
-        and math.isnan(found.average(("B", "C")))
-    )
+    assert math.isnan(found.scores["B"]["all"])
+    assert math.isfinite(found.scores["C"]["all"])
+    assert math.isnan(found.average(("B", "C")))
     (block,) = (block for block in found.pairs if block.task == "B")
     assert np.isnan(block.cosine).any() and not (np.asarray(block.cosine) == 0).any()
     collapsed = evaluate(sets, lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
@@ -146,9 +136,8 @@ def test_each_group_s_spearman_is_that_of_a_plain_loop():
                 ):
                     gold.append(g)
                     cosine.append(c)
-        assert 10 <= len(gold) and row.value == pytest.approx(
-            100 * spearmanr(cosine, gold).statistic
-        )
+        assert 10 <= len(gold)
+        assert row.value == pytest.approx(100 * spearmanr(cosine, gold).statistic)
 
 
 def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both():
@@ -179,9 +168,8 @@ def test_there_is_no_number_without_both_groups_and_something_to_compare():
         return [row.metric.rpartition("_")[2] for row in length_rows([block], "selected", "D", 1)]
 
     assert metrics_of(gold, cosine, gaps) == ["le3", "gt3", "excess"]
-    assert metrics_of(gold, cosine, few_like) == ["gt3"] and metrics_of(
-        gold, cosine, few_others
-    ) == ["le3"]
+    assert metrics_of(gold, cosine, few_like) == ["gt3"]
+    assert metrics_of(gold, cosine, few_others) == ["le3"]
     assert (
         metrics_of(np.full(20, 2.0), cosine, gaps) == metrics_of(gold, np.full(20, 0.3), gaps) == []
     )
@@ -202,10 +190,8 @@ def test_sentences_are_the_first_distinct_long_ones():
     other = "g h i j k l"
     assert edited_sentences(pairs([six, "a b c d e", other], ["short", six, six])) == [six, other]
     chosen = edited_sentences(load_demo()["DEV"])
-    assert (
-        len(chosen) == len(set(chosen)) == SENTENCES
-        and min(len(text.split()) for text in chosen) >= 6
-    )
+    assert len(chosen) == len(set(chosen)) == SENTENCES
+    assert min(len(text.split()) for text in chosen) >= 6
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -217,10 +203,8 @@ def test_each_edit_is_one_edit(seed):
     shorter = edits.with_copies(words, 0, stream)
     assert len(shorter) == 5 and shorter == [w for w in words if w in shorter]
     twice = edits.with_copies(words, 2, stream)
-    assert (
-        sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2]
-        and sorted(set(twice), key=twice.index) == words
-    )
+    assert sorted(Counter(twice).values()) == [1, 1, 1, 1, 1, 2]
+    assert sorted(set(twice), key=twice.index) == words
     assert twice == sorted(twice)  # the copy stands beside its word
 
 
@@ -256,9 +240,8 @@ def test_means_are_those_of_single_sentences(tokenizer):
             for i in range(count)
         ]
         assert row.value == pytest.approx(float(torch.stack(found).mean()), abs=1e-5)
-    assert rows[0].value == pytest.approx(1.0, abs=1e-6) and all(
-        row.value < 0.9999 for row in rows[1:]
-    )
+    assert rows[0].value == pytest.approx(1.0, abs=1e-6)
+    assert all(row.value < 0.9999 for row in rows[1:])
     assert edit_rows(model, pairs(a[:1], ["short"]), tokenizer, torch.device("cpu"), 3) == []
     long = [" ".join(["w1"] * 60), " ".join(["w2"] * 60)]
     assert np.diff(edited_copies(long, tokenizer, 20).offsets).max() == 20  # they fit the encoder

@@ -78,16 +78,14 @@ def test_without_the_library_a_folder_with_modules_is_refused_unless_a_pooling_i
     folder = sentence_transformer(tmp_path / "own")
     assert "Pooling cls. Choose another" in evaluated(plain)[1]
     status, told = evaluated(folder)
+    assert status == 2
     assert (
-        status == 2
-        and "has modules.json, which sentence-transformers reads; install the extra [evaluate]"
-        in told
+        "has modules.json, which sentence-transformers reads; install the extra [evaluate]" in told
     )
     status, told = evaluated(folder, "--pooling", "mean")
+    assert status == 0
     assert (
-        status == 0
-        and f"Pooling mean. What {folder} says of modules, prompts and similarity is not used."
-        in told
+        f"Pooling mean. What {folder} says of modules, prompts and similarity is not used." in told
     )
     with_json(folder, "run.json")  # a kept model
     assert evaluated(folder)[0] == 0 and "Pooling mean.\n" in evaluated(folder)[1]
@@ -98,10 +96,8 @@ def test_the_encoder_beside_a_pooling_is_not_scored_by_another_in_silence(tmp_pa
     whole = sentence_transformer(tmp_path / "whole")
     part = tiny_checkpoint.bert(whole / "0_Transformer")
     status, told = evaluated(part)
-    assert (
-        status == 2
-        and f"{part} is a part of {whole}, which states a pooling; give that, or" in told
-    )
+    assert status == 2
+    assert f"{part} is a part of {whole}, which states a pooling; give that, or" in told
     status, told = evaluated(part, "--pooling", "mean")
     assert status == 0 and f"What {whole} says" in told
 
@@ -160,10 +156,8 @@ def test_what_a_folder_says_is_followed_or_told(tmp_path, evaluated):
     # sentence-transformers#2441: another similarity; mteb#3641: prompts without a default
     config = {"similarity_fn_name": "dot", "prompts": {"query": "find: ", "document": ""}}
     status, told = evaluated(sentence_transformer(tmp_path / "dot", config=config))
-    assert (
-        status == 0
-        and "with prompt none; the folder names the similarity dot and prompts: query." in told
-    )
+    assert status == 0
+    assert "with prompt none; the folder names the similarity dot and prompts: query." in told
     told = evaluated(
         sentence_transformer(tmp_path / "query", config=config | {"default_prompt_name": "query"})
     )[1]
@@ -187,9 +181,9 @@ def test_what_a_folder_says_is_followed_or_told(tmp_path, evaluated):
         folder = sentence_transformer(tmp_path / "list")
         (folder / "modules.json").write_text(content)
         status, told = evaluated(folder)
-        assert (
-            status == 2 and "sentence-transformers cannot load" in told and "Traceback" not in told
-        )
+        assert status == 2
+        assert "sentence-transformers cannot load" in told
+        assert "Traceback" not in told
 
 
 def renamed(folder):
@@ -220,9 +214,8 @@ def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path,
     ):
         (tmp_path / "sentence_bert_config.json").write_text(json.dumps(settings))
         named = [f"{setting} of sentence_bert_config.json" for setting in named]
-        assert unused(encoder)[2:] == named and all(
-            name in evaluated(tmp_path, "--pooling", "mean")[1] for name in named
-        )
+        assert unused(encoder)[2:] == named
+        assert all(name in evaluated(tmp_path, "--pooling", "mean")[1] for name in named)
     status, told = evaluated(renamed(tmp_path))
     assert status == 2 and "has weights that do not fit its config.json" in told
 
@@ -260,15 +253,12 @@ def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
     table = tmp_path / "scores.csv"
     table.write_text("model,pooling,task,metric,value,pairs\n")  # the command's own is replaced
     lines, rows = scored(capsys, table, model, "--pooling", "mean", "--data-dir", tmp_path)
-    assert lines[0].startswith(f"Read {model}: bert, 2 layers x 16") and lines[0].endswith(
-        "cut at 20 tokens."
-    )
+    assert lines[0].startswith(f"Read {model}: bert, 2 layers x 16")
+    assert lines[0].endswith("cut at 20 tokens.")
     assert [line[:10].strip() for line in lines[4:12]] == [*STS_TESTS, "STS-B dev"]
-    assert (
-        lines[4].split()[1] == "3108"
-        and lines[12].startswith("average")
-        and "7 tests, without STS-B dev" in lines[12]
-    )
+    assert lines[4].split()[1] == "3108"
+    assert lines[12].startswith("average")
+    assert "7 tests, without STS-B dev" in lines[12]
     assert len(rows) == 3 * 9 + 6 and rows["SICK-R", "spearman_all"]["pairs"] == "4927"
     assert rows["STS12", "spearman_wmean"]["pooling"] == "mean"
     mean = sum(float(rows[name, "spearman_all"]["value"]) for name in STS_TESTS) / 7
@@ -283,10 +273,8 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     dev.write_text(own.read_text())
     pairs = ("--pairs", own, "--pairs", f"dev={dev}")
     lines, rows = scored(capsys, tmp_path / "scores.csv", model, "--pooling", "mean", *pairs)
-    assert (
-        lines[2] == "Read 1 test set and dev, 24 pairs."
-        and "of the 1 test, without dev" in lines[6]
-    )
+    assert lines[2] == "Read 1 test set and dev, 24 pairs."
+    assert "of the 1 test, without dev" in lines[6]
     assert lines[4].split()[:2] == ["mine", "12"] and lines[4].split()[2] == lines[6].split()[1]
     assert {task for task, _ in rows} == {"mine", "dev", "avg"}
     lines, rows = scored(capsys, tmp_path / "both.csv", model, "--scale", "demo", *pairs)

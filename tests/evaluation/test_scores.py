@@ -38,9 +38,8 @@ def test_aggregates():
         100 * spearmanr(cosine[part], gold[part]).statistic for part in (slice(30), slice(30, None))
     )
     assert found["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
-    assert found["mean"] == pytest.approx((x + y) / 2) and found["wmean"] == pytest.approx(
-        0.3 * x + 0.7 * y
-    )
+    assert found["mean"] == pytest.approx((x + y) / 2)
+    assert found["wmean"] == pytest.approx(0.3 * x + 0.7 * y)
     cosine[:30] = 0.5  # a subset without score leaves no mean
     found = metrics.aggregates(pairs, cosine)
     assert math.isfinite(found["all"]) and math.isnan(found["mean"]) and math.isnan(found["wmean"])
@@ -50,9 +49,8 @@ def test_cosines():
     x = draw.normal(size=(20, 5)).astype(np.float32)
     y = draw.normal(size=(20, 5)).astype(np.float32)
     found = cosines(x, y)
-    assert found.dtype == np.float32 and cosines(x * 1e20, y).tolist() == pytest.approx(
-        found.tolist()
-    )
+    assert found.dtype == np.float32
+    assert cosines(x * 1e20, y).tolist() == pytest.approx(found.tolist())
     assert found.tolist() == pytest.approx(
         [u @ v / math.sqrt((u @ u) * (v @ v)) for u, v in zip(x, y, strict=True)], abs=1e-6
     )
@@ -65,13 +63,11 @@ def test_what_has_no_number_is_nan():
     x = np.array([[0.0, 0.0], [np.inf, 1.0], [np.nan, 1.0], [1.0, 0.0]])
     assert np.isnan(cosines(x, np.ones((4, 2)))).tolist() == [True, True, True, False]
     for zero in (np.array([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 0.0]])):
-        assert math.isnan(metrics.uniformity(zero, "global")) and math.isnan(
-            metrics.mean_cosine(zero)
-        )
+        assert math.isnan(metrics.uniformity(zero, "global"))
+        assert math.isnan(metrics.mean_cosine(zero))
     few = np.ones((63, 3))  # no full batch
-    assert math.isnan(metrics.uniformity(few, "batched64")) and math.isnan(
-        metrics.alignment(few, few, "batched64")
-    )
+    assert math.isnan(metrics.uniformity(few, "batched64"))
+    assert math.isnan(metrics.alignment(few, few, "batched64"))
     assert math.isnan(metrics.alignment(few[:0], few[:0], "global"))
 
 
@@ -129,12 +125,8 @@ def test_directions_are_those_of_pairs_and_of_the_singular_values():
     squares = np.linalg.svd(unit - unit.mean(0), compute_uv=False) ** 2
     p = squares / squares.sum()
     cosine, rank = metrics.direction_rows(some, "last", 5)
-    assert cosine[:4] == ("last", "dev", "mean_cosine", 5) and rank[:4] == (
-        "last",
-        "dev",
-        "effective_rank",
-        5,
-    )
+    assert cosine[:4] == ("last", "dev", "mean_cosine", 5)
+    assert rank[:4] == ("last", "dev", "effective_rank", 5)
     assert cosine.value == pytest.approx(
         np.mean([u @ v for i, u in enumerate(unit) for v in unit[:i]]), abs=1e-12
     )

@@ -108,11 +108,9 @@ def test_every_distinct_sentence_is_encoded_once_and_the_average_is_plain(monkey
         return np.array([[int(s[1:]) % 2, 1.0] for s in sentences])
 
     found = transfer_accuracies(tasks, encode)
-    assert (
-        asked == [sorted(words)]
-        and list(found) == ["A", "B", "avg_transfer"]
-        and found["A"] == (100.0, 100.0)
-    )
+    assert asked == [sorted(words)]
+    assert list(found) == ["A", "B", "avg_transfer"]
+    assert found["A"] == (100.0, 100.0)
     assert found["avg_transfer"] == pytest.approx(np.mean([found["A"], found["B"]], axis=0))
     nowhere = transfer_accuracies(tasks, lambda s: np.full((len(s), 2), np.nan))
     assert math.isnan(nowhere["A"].test) and math.isnan(nowhere["avg_transfer"].dev)

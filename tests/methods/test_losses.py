@@ -42,14 +42,11 @@ def test_the_loss_of_a_step_is_in_float32_with_bf16_too(method, half, monkeypatc
             loss = model.loss(*tiny.views(config, tiny.sentences(4, seed)))
         loss.backward()
         model.after_update()
-    assert len(compared) >= 2 and any(
-        negatives is not None for _, _, negatives, _, _ in compared
-    ) == (method != "simcse")
+    assert len(compared) >= 2
+    assert any(negatives is not None for _, _, negatives, _, _ in compared) == (method != "simcse")
     for query, key, negatives, settings, loss in compared:
-        assert (
-            query.dtype == (torch.bfloat16 if half and method == "mocose" else torch.float32)
-            and loss.dtype == torch.float32
-        )
+        assert query.dtype == (torch.bfloat16 if half and method == "mocose" else torch.float32)
+        assert loss.dtype == torch.float32
         exact = [
             part if part is None else part.detach().double() for part in (query, key, negatives)
         ]

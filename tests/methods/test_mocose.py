@@ -121,9 +121,8 @@ def test_lloyd_steps_against_a_loop(k, steps):
 def test_few_or_no_entries_are_left_as_they_are():
     config = NegativeQueue(size=40, init_size=1, negatives="kmeans", clusters=5)
     few, more, none = (torch.randn(n, 6, generator=stream()) for n in (5, 6, 0))
-    assert torch.equal(summarised(config, few, stream()), few) and summarised(
-        config, more, stream()
-    ).shape == (5, 6)
+    assert torch.equal(summarised(config, few, stream()), few)
+    assert summarised(config, more, stream()).shape == (5, 6)
     assert all(
         summarised(NegativeQueue(negatives=kind), none, stream()).shape == (0, 6)
         for kind in ("entries", "mean")
@@ -238,18 +237,15 @@ def test_the_stale_gradient_in_one_view_is_what_is_compared():
     assert found["view_cosine"] == pytest.approx(
         cosines(cls(model, words), cls(model, perturbed)).mean(), abs=1e-6
     )
-    assert found["view_cosine"] < 0.9999 and found["view_cosine_plain"] == pytest.approx(
-        1.0, abs=1e-6
-    )
+    assert found["view_cosine"] < 0.9999
+    assert found["view_cosine_plain"] == pytest.approx(1.0, abs=1e-6)
     relative = (perturbed - words).norm(dim=1) / words.norm(dim=1)
     assert found["view_input_difference"] == pytest.approx(float(relative.mean()), rel=1e-5)
     alike = trained(
         fgsm__gradient="stale_online", fgsm__views="both_same", fgsm__epsilon=0.05
     ).diagnostics(BATCH)
-    assert (
-        alike["view_cosine"] == pytest.approx(1.0, abs=1e-6)
-        and alike["view_input_difference"] == 0.0
-    )
+    assert alike["view_cosine"] == pytest.approx(1.0, abs=1e-6)
+    assert alike["view_input_difference"] == 0.0
 
 
 def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
@@ -265,9 +261,8 @@ def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
         return model._contrast(BATCH, keys, negatives, change / 0.05, None)[0].item()
 
     step = 1e-4 * sign
-    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0} and loss(step) > loss(0 * step) > loss(
-        -step
-    )
+    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0}
+    assert loss(step) > loss(0 * step) > loss(-step)
     worse = [
         loss(1e-4 * torch.randn(sign.shape, generator=torch.Generator().manual_seed(seed)).sign())
         for seed in range(5)

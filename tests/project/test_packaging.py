@@ -97,11 +97,9 @@ def test_the_readme_is_as_rendered():
     published = ROOT / "results" / "published"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert filled(readme, published, times(published)) == readme
-    assert (
-        "<!-- results " in readme
-        and len(readme.splitlines()) <= 100
-        and len(readme.encode()) <= 7_000
-    )
+    assert "<!-- results " in readme
+    assert len(readme.splitlines()) <= 100
+    assert len(readme.encode()) <= 7_000
 
 
 def test_all_documentation_together_is_short():

@@ -116,10 +116,7 @@ def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_ar
             ), path
             assert folder not in ("core/config", "core/study", "studies") or tops(
                 path
-            ) <= STANDARD | {
-                "core",
-                "studies",
-            }, path
+            ) <= STANDARD | {"core", "studies"}, path
             assert folder != "core/report" or tops(path) <= STANDARD | {"core"} | READING, path
             assert (
                 folder == "core/training"

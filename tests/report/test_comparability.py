@@ -24,13 +24,7 @@ from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
 from core.report.run_lengths import initial_share, lag, length, too_few_steps, turnover
 from core.report.statistics import over_seeds
-from core.report.verdicts import (
-    judge,
-    judgeable,
-    reasons,
-    study_result,
-    why_unmarked,
-)
+from core.report.verdicts import judge, judgeable, reasons, study_result, why_unmarked
 from core.report.words import CUT, caution, of_runs
 from core.study.check import check_study
 from core.study.claim import Claim, collapsed, greater
@@ -65,13 +59,7 @@ def study(**fields):
         Cell(labels=(name,), changes=one, method=method) for name, (one, method) in rows.items()
     )
     axes = (Axis(name="size", title="Cell", labels=tuple(rows)),)
-    made = {
-        "axes": axes,
-        "cells": cells,
-        "base": CONSTANT,
-        "figure": None,
-        "claims": claims,
-    }
+    made = {"axes": axes, "cells": cells, "base": CONSTANT, "figure": None, "claims": claims}
     return small(**made | fields)
 
 
@@ -118,9 +106,8 @@ def test_shares_of_the_run_and_the_lag_by_hand():
     paper = vary(base("mocose", "repaired"), {"queue.size": 500, **CONSTANT})
     run = at_scale(paper, short, SOURCES)
     assert turnover(run) == 8 / 200  # 500 entries are seven batches of 64 and a part of the eighth
-    assert initial_share(run) == pytest.approx(0.9**100) and run.memory == pytest.approx(
-        10 + 500 / 64
-    )
+    assert initial_share(run) == pytest.approx(0.9**100)
+    assert run.memory == pytest.approx(10 + 500 / 64)
     assert lag(run, paper) == pytest.approx(1e-3 / 3e-5)
     assert length(run, paper) == pytest.approx(200 * 64 / 1e6 * 1e-3 / 3e-5)
     slower = vary(run, {"ema.start": 0.99, "train.learning_rate": 3e-5})
@@ -135,9 +122,8 @@ def test_shares_of_the_run_and_the_lag_by_hand():
     }
     run = at_scale(vary(base("mocose", "repaired"), rising), short, SOURCES)
     etas = [0.95 - 0.2 * (math.cos(math.pi * step / 200) + 1) / 2 for step in range(1, 101)]
-    assert initial_share(run) == pytest.approx(math.prod(etas)) and run.memory == pytest.approx(
-        20 + 512 / 64
-    )
+    assert initial_share(run) == pytest.approx(math.prod(etas))
+    assert run.memory == pytest.approx(20 + 512 / 64)
 
 
 def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queue():
@@ -264,9 +250,8 @@ def test_without_simcse_or_the_reference_the_command_is_named():
     assert "C" not in no_verdict(bare)
     empty = filled(study())
     assert "a has no run: `run_study.py mocose-small --scale mini` trains it." in of_runs(empty)
-    assert {verdict.outcome for verdict in empty.verdicts} == {"not run"} and not why_unmarked(
-        empty
-    )
+    assert {verdict.outcome for verdict in empty.verdicts} == {"not run"}
+    assert not why_unmarked(empty)
 
 
 def test_stored_runs_without_a_score_before_training_are_not_to_be_trained():

@@ -118,11 +118,7 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_sh
     assert points(axes, "D") == pytest.approx([10.0])
     assert points(axes, "o") == pytest.approx([0.05, 5.0, 1.0], abs=1e-3)  # ours, paper's
     ours = {"ours, significant, 95 % interval", "ours, not significant, 95 % interval"}
-    assert labels_of(axes) == {
-        "one seed",
-        "paper",
-        *ours,
-    }  # nothing of d, which has no run
+    assert labels_of(axes) == {"one seed", "paper", *ours}  # nothing of d, which has no run
     assert len(points(axes, "|")) == 10
     marked = [line for line in axes.get_lines() if line.get_marker() == "D"]
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}

@@ -51,9 +51,9 @@ def test_cells_csv_has_one_row_a_cell_and_its_numbers_agree():
     gone = back[back["status"] == "missing"].iloc[0]
     assert (gone["n"], gone["printed"], gone["values"]) == (0, 45.8, "- - -")
     whole = back[back["status"] == "ok"]
-    assert (
-        len(whole) == 19 and (whole["n"] == 3).all() and set(whole["reference"]) == {"quarter/512"}
-    )
+    assert len(whole) == 19
+    assert (whole["n"] == 3).all()
+    assert set(whole["reference"]) == {"quarter/512"}
     assert (whole["mean"] == whole["mean"].round(4)).all()
     base = whole[(whole["initial_fill"] == "quarter") & (whole["queue_size"] == 512)].iloc[0]
     for ours, value, reference in (("paired", "mean", base["mean"]), ("printed", "printed", 77.3)):
@@ -142,9 +142,8 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
             [f"{name}difference" if name else "mean", f"{name}ci95_low", f"{name}ci95_high"]
         ]
         interval = stats.t.interval(0.95, cells.count(axis=1)[shown] - 1, mean, error)
-        assert len(ours) >= 4 and ours.to_numpy().T == pytest.approx(
-            np.array([mean, *interval]), abs=1e-4
-        )
+        assert len(ours) >= 4
+        assert ours.to_numpy().T == pytest.approx(np.array([mean, *interval]), abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@a"])

@@ -73,10 +73,8 @@ def test_differences_of_numbers_are_means_over_the_sets_that_have_both():
         *((place, task, "like_length_excess", 0, number) for place, task, number in numbers)
     )
     excess = [value(frame, "like_length_excess", task) for task in ("avg", FIRST, THIRD)]
-    assert (
-        excess == [0.125, 0.25, None]
-        and value(frame, "like_length_excess", "avg", "untrained") == 0.375
-    )
+    assert excess == [0.125, 0.25, None]
+    assert value(frame, "like_length_excess", "avg", "untrained") == 0.375
     assert [value(frame, "like_length_excess_learnt", task) for task in ("avg", SECOND)] == [
         -0.25
     ] * 2
@@ -123,19 +121,16 @@ def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
     of = Metric(task="dev", title="", quantity=quantity)
     assert worst_of(of, []) == worst_of(of, [55.0]) == worst
     assert counted("diverged", 55.0, of, worst) == counted("collapsed", None, of, worst) == worst
-    assert (
-        counted("collapsed", 0.7, of, worst) == counted("ok", 0.7, of, worst) == 0.7
-        and counted("ok", None, of, worst) is None
-    )
+    assert counted("collapsed", 0.7, of, worst) == counted("ok", 0.7, of, worst) == 0.7
+    assert counted("ok", None, of, worst) is None
     lowest = {"spearman_all": -3.0, "accuracy_test": -3.0}.get(
         quantity, worst
     )  # 1 is the end of the other scales
     assert worst_of(of, [55.0, -3.0]) == lowest
     # of collapse itself a diverged run says neither
     of = Metric(task="dev", title="", quantity="collapsed")
-    assert (
-        counted("diverged", None, of, None) == 0.5 and counted("collapsed", None, of, None) == 1.0
-    )
+    assert counted("diverged", None, of, None) == 0.5
+    assert counted("collapsed", None, of, None) == 1.0
 
 
 def test_every_number_that_runs_leave_stands_in_the_table(tmp_path):

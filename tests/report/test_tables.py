@@ -79,14 +79,11 @@ def test_a_run_without_a_number_is_done_and_neither_0_nor_the_best():
     assert [cell.status for cell in one.cells] == ["no number", "partial"]
     assert (one.missing, one.count("no number")) == (1, 3)
     frame = cell_frame(one)
-    assert list(frame["status"]) == ["no number", "partial"] and list(frame["values"]) == [
-        "- -",
-        "- -",
-    ]
+    assert list(frame["status"]) == ["no number", "partial"]
+    assert list(frame["values"]) == ["- -", "- -"]
     assert frame["mean"].isna().all() and not frame["n"].any()
-    assert laid_out(one).rows[0][1:] == ["no number", "no number"] and "no number" in terminal(
-        sheet(one)
-    )
+    assert laid_out(one).rows[0][1:] == ["no number", "no number"]
+    assert "no number" in terminal(sheet(one))
 
 
 def test_a_failed_run_stands_above_no_other_run_of_its_table():
@@ -94,10 +91,8 @@ def test_a_failed_run_stands_above_no_other_run_of_its_table():
     below, diverged = result(
         small(), stored(small(), a=[-40.0, 10.0], b=[(0.0, "diverged"), -3.0]), seeds=2
     ).cells
-    assert list(diverged.by_seed.values()) == [-40.0, -3.0] and list(below.by_seed.values()) == [
-        -40.0,
-        10.0,
-    ]
+    assert list(diverged.by_seed.values()) == [-40.0, -3.0]
+    assert list(below.by_seed.values()) == [-40.0, 10.0]
     varied = variants.varied(small(), made_setup(1), (), ("train.learning_rate=3e-5,1e-3",))
     at = made_setup(1)
     store = FakeStore()

@@ -19,11 +19,7 @@ from core.study.claim import Claim, greater
 from core.study.grid import resolve
 
 AT = made_setup(5, scale=MINI)
-K1 = Claim(
-    key="K1",
-    text="b is better than a.",
-    predicate=greater(("b",), ("a",)),
-)
+K1 = Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)))
 STUDY = small(claims=(K1,))
 RATES = ("2e-5", "3e-5", "6e-5")  # the second is the scale's
 

@@ -58,11 +58,9 @@ def test_text_is_appended_and_nothing_else_changed(xlnet):
     assert torch.equal(torch.random.get_rng_state(), before)
     for text, more in zip(TEXTS, found, strict=True):
         added = more[len(text) :].split()
-        assert (
-            more.startswith(text)
-            and len(added) <= APPENDED
-            and set(added) <= set(tiny_checkpoint.WORDS)
-        )
+        assert more.startswith(text)
+        assert len(added) <= APPENDED
+        assert set(added) <= set(tiny_checkpoint.WORDS)
     assert found[2] == TEXTS[2] and all(len(found[i]) > len(TEXTS[i]) for i in (0, 1, 3, 4))
     assert found == continued(model, tokenizer, TEXTS, 1) != continued(model, tokenizer, TEXTS, 2)
 

@@ -72,28 +72,21 @@ def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):
     assert set(runs["source"]) == {"own", "published"}
     one = runs.iloc[0]
     stored = results.store.load(one["run"])
-    assert (
-        run_id(stored.config) == one["run"]
-        and one["train.batch_size"] == stored.config.train.batch_size
-    )
+    assert run_id(stored.config) == one["run"]
+    assert one["train.batch_size"] == stored.config.train.batch_size
     scores = results.scores()
     curves = results.curves()
     pairs = results.pairs()
     mine = scores[scores["run"] == one["run"]].query("checkpoint == 'selected' and task == 'avg'")
     assert one["score"] in set(mine["value"]) and list(scores.columns[:2]) == ["run", "checkpoint"]
-    assert set(curves["run"]) == set(runs["run"]) and list(curves.columns) == [
-        "run",
-        "step",
-        "dev",
-        "loss",
-    ]
+    assert set(curves["run"]) == set(runs["run"])
+    assert list(curves.columns) == ["run", "step", "dev", "loss"]
     numbers = curves[curves["run"] == one["run"]].fillna(-1).values[:, 1:].tolist()
     assert numbers == [[0, 40.0, -1], [2, 50.0, 1.5]]
     assert set(pairs["run"]) == set(runs.loc[runs["source"] == "own", "run"])
     assert {"gold", "cosine"} <= set(pairs.columns)
-    assert len(load(published=False).runs()) == len(STUDY.cells) and not len(
-        results.runs(scale="mini")
-    )
+    assert len(load(published=False).runs()) == len(STUDY.cells)
+    assert not len(results.runs(scale="mini"))
     for kind in ("runs", "pairs"):
         path = min((home / "results" / kind).glob("*.parquet"))
         path.write_bytes(path.read_bytes()[:-20])

@@ -98,10 +98,8 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     other = ("--results-dir", str(desk.folder / "other"))
     assert desk.do("mocose-one", "--jobs", "3", *CELLS, *other, **KNOWN).returncode == 0
     refused = desk.do("publish", "mocose-one", *other, **KNOWN)
-    assert (
-        refused.returncode == 2
-        and "are on other data than yours (encoder=encoder~" in refused.stderr
-    )
+    assert refused.returncode == 2
+    assert "are on other data than yours (encoder=encoder~" in refused.stderr
     assert before == (pack.read_bytes(), (table / "mocose-one.csv").read_bytes())
 
 
@@ -112,10 +110,8 @@ def test_runs_of_code_that_no_commit_has_are_not_published(desk: Desk):
     published = desk.results / "published"
     runs = desk.store.runs()
     assert refused.returncode == 2 and len(runs) == 2 and not published.exists()
-    assert (
-        all(run in refused.stderr for run in runs)
-        and "has the code that made these runs" in refused.stderr
-    )
+    assert all(run in refused.stderr for run in runs)
+    assert "has the code that made these runs" in refused.stderr
     commit = desk.commit()
     (desk.folder / "home" / "core" / "api.py").write_text("later = True\n")
     desk.git("commit", "-qam", "later")

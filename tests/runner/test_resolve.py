@@ -66,9 +66,8 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     desk, done = alone
     assert done.returncode == 0, done.stdout + done.stderr
     assert outcomes(desk) == TRUTH
-    assert max(Counter(desk.started()).values()) == 1 and len(desk.started()) == len(
-        desk.store.runs()
-    )
+    assert max(Counter(desk.started()).values()) == 1
+    assert len(desk.started()) == len(desk.store.runs())
     seeds = Counter(desk.store.load(identity).config.queue.size for identity in desk.store.runs())
     # K4 compares the last two
     assert seeds[128] <= 8 and seeds[256] <= 8 and seeds[384] == seeds[512] == 60
@@ -81,11 +80,9 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
 def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
     desk = Desk(tmp_path)
     done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
-    assert (
-        done.returncode == 0
-        and "The shortest step left takes" in done.stdout
-        and not desk.started()
-    )
+    assert done.returncode == 0
+    assert "The shortest step left takes" in done.stdout
+    assert not desk.started()
     plan = resolve(desk, *BOTH, "--resolve", "--plan").stdout
     first = plan.splitlines()[1]
     short = resolve(desk, *BOTH, "--resolve", "--plan", "--budget", "30s").stdout
@@ -154,9 +151,7 @@ def test_a_failed_run_takes_its_claims_out(prospects):
     assert not any("one a" in name for later in sets for run in later.runs for name in run.cells)
 
 
-def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_nothing(
-    prospects,
-):
+def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_nothing(prospects):
     named = replace(
         ONE, reference=("d",), claims=tuple(replace(one, gate="learns") for one in ONE.claims)
     )
@@ -167,19 +162,16 @@ def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_no
         with words():
             checks, sets, planned = prospects(store, named)
         bar = {run for run, its in planned.items() if its.config.method == "simcse"}
-        assert len(bar) == 3 and all(
-            bar <= check.runs for each in checks.values() for check in each
-        )
-        assert set(checks) == {"K1", "K2", "K3", "K4"} and bar <= {
-            run.run_id for run in sets[0].runs
-        }
+        assert len(bar) == 3
+        assert all(bar <= check.runs for each in checks.values() for check in each)
+        assert set(checks) == {"K1", "K2", "K3", "K4"}
+        assert bar <= {run.run_id for run in sets[0].runs}
     add_simcse(store, setup(3), 66.0, 67.0, 68.0, untrained=52.0)
     assert not prospects(store, named)[0]
     add_simcse(store, setup(3), 53.0, 54.0, 55.0, untrained=52.0)
     checks, _, planned = prospects(store, named)
-    assert set(checks) == {"K1", "K2", "K3", "K4"} and not any(
-        run.config.method == "simcse" for run in planned.values()
-    )
+    assert set(checks) == {"K1", "K2", "K3", "K4"}
+    assert not any(run.config.method == "simcse" for run in planned.values())
 
 
 # Which set is the best: each run takes a second.

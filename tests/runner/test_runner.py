@@ -192,9 +192,8 @@ def test_a_redo_that_fails_is_not_forgotten(desk):
     fill(desk, runs)
     desk.behave(**{runs[1].run_id: "raise"})
     out = desk.do(*SIX, "--force").stdout
-    assert (
-        len(desk.started()) == 6 and "Of 1 run an older result is stored, which tables show." in out
-    )
+    assert len(desk.started()) == 6
+    assert "Of 1 run an older result is stored, which tables show." in out
     (again,) = [line for line in out.splitlines() if " run_study.py " in line]
     assert " --force " in again
     assert f"failed  {runs[1].run_id}" in desk.do(*SIX, "--plan").stdout

@@ -43,10 +43,8 @@ def test_jobs_and_threads_fill_the_cores(machine, monkeypatch):
         # a run has as many threads alone as beside others
         for wanted in (None, *range(1, jobs + 1)):
             assert resources("mini", "auto", wanted).threads == threads
-        assert (
-            resources("mini", "auto", None).jobs == jobs
-            and resources("demo", "auto", None).jobs == 8
-        )
+        assert resources("mini", "auto", None).jobs == jobs
+        assert resources("demo", "auto", None).jobs == 8
     chosen = resources("mini", "cpu", 3)
     assert (chosen.jobs, chosen.threads) == (3, 2)
     with pytest.raises(UserError, match="No GPU is visible"):

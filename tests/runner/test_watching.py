@@ -106,11 +106,9 @@ def test_a_file_has_a_line_for_each_run_whatever_says_that_it_is_a_terminal():
     shown = subprocess.run(
         words, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert (
-        shown.stdout.count("\n") == 1
-        and "60.00, 1.0 s" in shown.stdout
-        and "\x1b" not in shown.stdout
-    )
+    assert shown.stdout.count("\n") == 1
+    assert "60.00, 1.0 s" in shown.stdout
+    assert "\x1b" not in shown.stdout
 
 
 @pytest.mark.parametrize("terminal", ["xterm", "dumb"])

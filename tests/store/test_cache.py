@@ -42,15 +42,10 @@ def json_of(content: bytes) -> dict:
 
 def test_a_value_is_made_once_by_key(tmp_path):
     notes: list[str] = []
-    assert [got(tmp_path, notes) for _ in range(3)] == [
-        (MADE, 1),
-        (MADE, 0),
-        (MADE, 0),
-    ] and not notes
-    assert (
-        kept(tmp_path, ["key", 2], lambda: "other") == "other"
-        and kept(tmp_path, ["key", 1], list) == MADE
-    )
+    assert [got(tmp_path, notes) for _ in range(3)] == [(MADE, 1), (MADE, 0), (MADE, 0)]
+    assert not notes
+    assert kept(tmp_path, ["key", 2], lambda: "other") == "other"
+    assert kept(tmp_path, ["key", 1], list) == MADE
 
 
 def changed(path: Path, content: bytes) -> None:

@@ -68,10 +68,8 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own, monkeypatch):
             theirs.status,
             theirs.provenance,
         )
-        assert mine.table.equals(theirs.table) and (mine.source, theirs.source) == (
-            "own",
-            "published",
-        )
+        assert mine.table.equals(theirs.table)
+        assert (mine.source, theirs.source) == ("own", "published")
         assert not clone.has(run) and clone.has(run, use_published=True)
     assert {clone.scale_of_pack(run) for run in clone.runs()} == {"demo", "mini"}
     assert clone.scale_of_pack("0" * 16) is None

@@ -65,9 +65,8 @@ def test_what_is_saved_is_what_is_loaded(store):
         "collapsed",
         "own",
     )
-    assert stored.provenance == {"seconds": {"train": 1.5}} and list(stored.rows.columns) == list(
-        Row._fields
-    )
+    assert stored.provenance == {"seconds": {"train": 1.5}}
+    assert list(stored.rows.columns) == list(Row._fields)
     assert (
         stored.rows["value"].to_numpy().tobytes() == np.array([row.value for row in ROWS]).tobytes()
     )
@@ -81,11 +80,7 @@ def saved_with(store: Store, config, **changes) -> sources.Sources:
     encoder = EncoderSource(digest=digest, masked_words=True, **about)
     found = replace(sources.demo_sources(), encoders=(encoder,), **changes)
     config = vary(
-        config,
-        {
-            "encoder.digest": found.encoder.digest,
-            "data.digest": found.corpus_digest,
-        },
+        config, {"encoder.digest": found.encoder.digest, "data.digest": found.corpus_digest}
     )
     store.save(config, Result(status="ok", rows=ROWS, provenance=sources.provenance(found)))
     return found

@@ -16,11 +16,7 @@ from core.study.setup import Setup
 from studies import STUDIES, find
 
 # each profile and each scale once; that no run of a paper moves is in tests/config/test_identity.py
-PLACES = [
-    ("paper", DEMO, SOURCES),
-    ("repaired", MINI, SOURCES),
-    ("released", PAPER, PAPER_SOURCES),
-]
+PLACES = [("paper", DEMO, SOURCES), ("repaired", MINI, SOURCES), ("released", PAPER, PAPER_SOURCES)]
 ESIMCSE = {
     study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"
 }
@@ -80,7 +76,8 @@ def test_what_is_the_same_setting_is_the_same_run():
                 run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources))
                 for name, *labels in STANDARD
             ]
-            assert len(set(ids)) == 1 and ids[0] == run_id(
+            assert len(set(ids)) == 1
+            assert ids[0] == run_id(
                 config(find("noise"), "standard", profile=profile, scale=scale, sources=sources)
             )
     assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == (
@@ -103,9 +100,8 @@ def test_the_distance_in_a_label_is_that_of_its_setting():
 
 def test_at_the_demo_tables_have_the_demo_s_sets_and_the_claims_on_them():
     demo = MOCOSE["table1"].at(DEMO)
-    assert demo.axis("task").labels == (*DEMO.tests, "avg") and MOCOSE["table1"].axis(
-        "task"
-    ).labels == (*STS_TESTS, "avg")
+    assert demo.axis("task").labels == (*DEMO.tests, "avg")
+    assert MOCOSE["table1"].axis("task").labels == (*STS_TESTS, "avg")
     assert {claim.key for claim in demo.claims} == {"T1.1", "T1.4", "T1.6", "T1.6 (large)"}
     by_labels = {cell.labels: cell for cell in demo.cells}
     assert by_labels["BERT (first-last avg.)", DEMO.tests[0]].checkpoint == "untrained_first_last_0"
@@ -209,10 +205,8 @@ def test_d21_asks_every_augmentation_both_ways():
             run_of(study, name, evaluation) for evaluation in ("plain", "augmented")
         )
         assert plain.aug.active() and plain.aug == augmented.aug
-        assert (
-            differing(plain, augmented) == {"eval.apply_augmentation"}
-            and augmented.eval.apply_augmentation
-        )
+        assert differing(plain, augmented) == {"eval.apply_augmentation"}
+        assert augmented.eval.apply_augmentation
     assert run_id(run_of(study, "none", "plain")) == run_id(run_of("deviations", "paper"))
     printed = {cell.labels[0]: cell.published for cell in study.cells if cell.published is not None}
     table5 = {cell.published for cell in find("table5").cells}

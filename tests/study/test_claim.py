@@ -98,10 +98,8 @@ def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer(
     for share, fallen in ((0.51, True), (0.49, False)):
 
         def of(contrast, share=share):
-            assert contrast.of == "share" and (
-                contrast.metric.checkpoint,
-                contrast.metric.task,
-            ) == ("last", "dev")
+            assert contrast.of == "share"
+            assert (contrast.metric.checkpoint, contrast.metric.task) == ("last", "dev")
             return sum(term.weight for term in contrast.terms) * share > contrast.above
 
         assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen

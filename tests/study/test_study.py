@@ -63,8 +63,7 @@ def test_a_cell_names_what_it_and_its_study_say():
     """The cell's word wins over the study's, a profile's over both of its own, a whole section over
     its fields; a cell of another method has its own alone."""
     one = study(
-        base={"queue.size": 64, "ema.start": 0.85},
-        by_profile={"released": {"queue.size": 128}},
+        base={"queue.size": 64, "ema.start": 0.85}, by_profile={"released": {"queue.size": 128}}
     )
     of_profile = Cell(labels=("a",), by_profile={"released": {"ema.start": 0.5}})
     own = Cell(labels=("a",), changes={"queue.size": 256}, by_profile={"paper": {"queue.size": 32}})

@@ -57,9 +57,9 @@ def test_a_loss_and_its_gradients_are_those_of_a_cpu(method, profile, changes):
     (loss, gradients), (wanted, others) = (
         one_step(method, profile, changes, device) for device in (GPU, CPU)
     )
-    assert (
-        loss == pytest.approx(wanted, rel=1e-5) and gradients.keys() == others.keys() and gradients
-    )
+    assert loss == pytest.approx(wanted, rel=1e-5)
+    assert gradients.keys() == others.keys()
+    assert gradients
     largest = max(float(grad.abs().max()) for grad in others.values())
     apart = max(
         float((grad - others[name]).abs().max()) / largest for name, grad in gradients.items()
@@ -195,8 +195,7 @@ def run(
 ) -> Result:
     """A short run of the demo."""
     config = vary(
-        at_scale(base(method, profile), DEMO, demo_sources()),
-        {"train.steps": 12, "eval.every": 5},
+        at_scale(base(method, profile), DEMO, demo_sources()), {"train.steps": 12, "eval.every": 5}
     )
     config = vary(config, {key.replace("__", "."): value for key, value in changes.items()})
     (tmp_path / name).mkdir(exist_ok=True)
@@ -269,17 +268,15 @@ def test_a_run_that_was_cut_off_ends_as_near_to_an_undisturbed_one_as_a_second_o
     with pytest.raises(Cut):
         run(tmp_path, "cuda", "cut", method, profile, keeps=True, told=cut)
     resumed = run(tmp_path, "cuda", "cut", method, profile, keeps=True)
-    assert resumed.provenance["resumed_at_steps"] == [9] and resumed.provenance[
-        "device"
-    ].startswith("cuda: ")
+    assert resumed.provenance["resumed_at_steps"] == [9]
+    assert resumed.provenance["device"].startswith("cuda: ")
     found = scores(resumed)
     spread, apart = (
         max(abs(first[key] - other[key]) for key in first) for other in (second, found)
     )
     print(f"{method} {profile}: two undisturbed runs {spread} points apart, a resumed one {apart}")
-    assert found.keys() == first.keys() and apart <= max(
-        10 * spread, 0.0 if spread == 0.0 else 0.05
-    )
+    assert found.keys() == first.keys()
+    assert apart <= max(10 * spread, 0.0 if spread == 0.0 else 0.05)
 
 
 @pytest.mark.parametrize("bad", [1, 2, 3, 5])

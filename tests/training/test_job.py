@@ -270,11 +270,9 @@ TESTS = {"select.metric": "sts_test_avg"}
 def test_what_selects_a_checkpoint(changes, expected):
     score, rows = Scorer.check(StubScorer(), None, vary(small(), changes), 7)
     assert score == pytest.approx(expected, abs=1e-9)
-    assert (
-        rows[0].step == 7
-        and rows[0].task == "dev"
-        and ("curve", "dev", "mean_cosine", 7, 0.0) in rows
-    )
+    assert rows[0].step == 7
+    assert rows[0].task == "dev"
+    assert ("curve", "dev", "mean_cosine", 7, 0.0) in rows
 
 
 def test_pairs_in_another_order_have_their_own_sentences(tmp_path):

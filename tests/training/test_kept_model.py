@@ -29,10 +29,7 @@ def left(tmp_path_factory):
     """A run that kept its model: its folder and its result."""
     folder = tmp_path_factory.mktemp("kept")
     execution = Execution(
-        results_dir=str(folder),
-        cache_dir=shared_cache(),
-        sources=demo_sources(),
-        keep_models=True,
+        results_dir=str(folder), cache_dir=shared_cache(), sources=demo_sources(), keep_models=True
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job, "load_demo", thinned)
@@ -133,9 +130,8 @@ def test_a_run_without_its_model_is_missing_where_models_are_kept(desk):
     run_ = planned(1)
     unfit = vary(planned(1).config, {"eval.vector": "projection"})
     desk.store.save(run_.config, made_result(run_.config))
-    assert lacks_model(desk.store, run_.run_id, run_.config) and not lacks_model(
-        desk.store, "0" * 16, unfit
-    )
+    assert lacks_model(desk.store, run_.run_id, run_.config)
+    assert not lacks_model(desk.store, "0" * 16, unfit)
     with whole(desk.store.path("models", run_.run_id), folder=True) as folder:
         made(folder, "[]")
     assert not lacks_model(desk.store, run_.run_id, run_.config)

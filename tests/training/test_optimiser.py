@@ -31,22 +31,17 @@ def factors(model):
 
 def test_new_heads_have_their_rate_and_the_encoder_its_own():
     names = factors(model_of("mocose"))
-    assert names["encoder.stack.layers.0.query.weight"] == (1.0, 0.1) and names[
-        "encoder.stack.layers.0.query.bias"
-    ] == (1.0, 0.0)
-    assert names["encoder.embeddings.norm.weight"] == (1.0, 0.0) and names[
-        "encoder.embeddings.word.weight"
-    ] == (1.0, 0.1)
+    assert names["encoder.stack.layers.0.query.weight"] == (1.0, 0.1)
+    assert names["encoder.stack.layers.0.query.bias"] == (1.0, 0.0)
+    assert names["encoder.embeddings.norm.weight"] == (1.0, 0.0)
+    assert names["encoder.embeddings.word.weight"] == (1.0, 0.1)
     assert names["pooler.weight"] == (1.0, 0.1), (
         "the checkpoint has a pooler, so MoCoSE's is not new"
     )
-    assert names["projection.0.weight"] == (10.0, 0.1) and names["projection.1.weight"] == (
-        10.0,
-        0.0,
-    )
-    assert names["predictor.3.bias"] == (10.0, 0.0) and not any(
-        name.startswith("target") for name in names
-    )
+    assert names["projection.0.weight"] == (10.0, 0.1)
+    assert names["projection.1.weight"] == (10.0, 0.0)
+    assert names["predictor.3.bias"] == (10.0, 0.0)
+    assert not any(name.startswith("target") for name in names)
     assert factors(model_of("simcse"))["head.linear.weight"] == (10.0, 0.1)
     bert = tiny.bert()
     # a pooler that the checkpoint lacks is new, and so is a trained target projection

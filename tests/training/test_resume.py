@@ -111,7 +111,6 @@ def test_a_run_that_is_killed_twice_and_stopped_is_the_undisturbed_one(
     torn, killed, stopped = store.load(run.run_id).provenance["resumed_at_steps"]
     # the third checkpoint was torn
     assert (torn, killed) == (2, 2 + steps) and killed < stopped < STEPS
-    assert (
-        not list((store.root / "checkpoints").iterdir()) and not (store.root / "damaged").exists()
-    )
+    assert not list((store.root / "checkpoints").iterdir())
+    assert not (store.root / "damaged").exists()
     same_as_undisturbed(run, store, folder)

@@ -157,17 +157,14 @@ def test_a_gpus_step_is_the_packed_step(method, profile, changes, recorded, monk
     for form in FORMS[: 3 if profile == "paper" and not changes else 1]:
         made.clear()
         found, model = trained(monkeypatch, config, padded=True, **form)
-        assert (
-            found == pytest.approx(packed, rel=TOLERANCE, abs=TOLERANCE)
-            and len(set(packed)) == STEPS
-        )
+        assert found == pytest.approx(packed, rel=TOLERANCE, abs=TOLERANCE)
+        assert len(set(packed)) == STEPS
         for (name, weight), wanted in zip(
             model.named_parameters(), other.parameters(), strict=True
         ):
             assert torch.allclose(weight, wanted, rtol=TOLERANCE, atol=TOLERANCE), name
-            assert (
-                weight.requires_grad == wanted.requires_grad and type(weight) is torch.nn.Parameter
-            )
+            assert weight.requires_grad == wanted.requires_grad
+            assert type(weight) is torch.nn.Parameter
         if "captures" in form and model.capturable:
             assert sum(graph.replays for graph in made) >= 2, "nothing was replayed"
         assert model.diagnostics(sentences) == pytest.approx(
@@ -223,9 +220,8 @@ def test_the_first_step_whose_loss_is_not_finite_is_named(waits, monkeypatch):
     config = tiny.config("simcse", train__steps=6, eval__every=3)
     model = methods.model("simcse").Model(config, tiny.encoder(tiny.bert()), CPU)
     found = trainer.train(config, model, range(6), lambda step: float(step), lambda report: None)
-    assert (found.diverged_at, found.selected.step, found.losses) == (5, 3, [(3, 1.0)]) and len(
-        done
-    ) == (5 if waits else 6)
+    assert (found.diverged_at, found.selected.step, found.losses) == (5, 3, [(3, 1.0)])
+    assert len(done) == (5 if waits else 6)
 
 
 @pytest.mark.parametrize("waits, expected", [(True, 2.0), (False, (1.0 + 2.0 + 30.0) / 3)])
@@ -257,9 +253,8 @@ def test_a_step_s_time_has_neither_checks_nor_checkpoints_in_it(waits, expected,
         lambda report: None,
         keeper if waits else None,
     )
-    assert trained.step_seconds == pytest.approx(expected) and [
-        step for step, _ in trained.losses
-    ] == [3, 6]
+    assert trained.step_seconds == pytest.approx(expected)
+    assert [step for step, _ in trained.losses] == [3, 6]
     assert (
         trainer.train(config, model, [], lambda step: 0.0, lambda report: None).step_seconds is None
     )
