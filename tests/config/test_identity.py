@@ -253,10 +253,3 @@ def test_published_runs_are_runs_of_cells(tmp_path):
     others = [store.load(run).config for run in published - cells]
     assert len(published & cells) >= 19
     assert all(run.seed.model >= 3 or run.seed.data == 42 for run in others)
-
-
-@pytest.mark.parametrize("name", ("simcse", "esimcse", "mocose"))
-def test_the_text_that_is_hashed_is_the_json_of_the_whole_document(name):
-    run = base(name, "released")
-    document = {"numerics": identity.NUMERICS, "run": identity.to_plain(run)}
-    assert canonical_json(run) == json.dumps(document, sort_keys=True, separators=(",", ":"))

@@ -30,21 +30,18 @@ NO_DROPOUT = {"encoder.hidden_dropout": 0.0, "encoder.attention_dropout": 0.0}
 
 @pytest.mark.parametrize("method, dropout", KEPT)
 def test_the_first_losses_are_what_they_were(method, dropout, tmp_path):
-    config = at_scale(
-        base(method, "repaired"), dataclasses.replace(DEMO, steps=150), demo_sources()
-    )
+    scale = dataclasses.replace(DEMO, steps=150)
+    config = at_scale(base(method, "repaired"), scale, demo_sources())
     config = vary(config, {"train.steps": 4, "eval.every": 1, "train.warmup_fraction": 0.0})
     if dropout == "off":
         config = vary(config, NO_DROPOUT | ({"heads.dropout": 0.0} if method == "mocose" else {}))
     execution = Execution(results_dir=str(tmp_path), cache_dir=small_runs.shared_cache())
-    device = torch.device("cpu")
     run = job.Run(config, execution)
     encoder, tokenizer = job.load_encoder(run)
     text = job.training_text_of(run, tokenizer)
+    device = torch.device("cpu")
     model = methods.model(config.method).Model(config, encoder, device)
-    trained = train(
-        config, model, training_batches(config, text, device), lambda step: 0.0, lambda report: None
-    )
-    assert [loss for _, loss in trained.losses] == pytest.approx(
-        KEPT[method, dropout], rel=TOLERANCE
-    )
+    batches = training_batches(config, text, device)
+    trained = train(config, model, batches, lambda step: 0.0, lambda report: None)
+    losses = [loss for _, loss in trained.losses]
+    assert losses == pytest.approx(KEPT[method, dropout], rel=TOLERANCE)

@@ -1,7 +1,5 @@
 """Configurations: what is refused and why, changes by path, and settings from text."""
 
-import contextlib
-
 import numpy as np
 import pytest
 
@@ -40,10 +38,7 @@ CONTRADICTIONS = [
     (MOCOSE, {"fgsm.at_eval": True, "fgsm.gradient": "current"}),
     (MOCOSE, {"aug.position_shuffle": "per_batch"}),
     (MOCOSE, {"aug.token_cutoff": 0.1}),
-    (
-        MOCOSE,
-        {"text": (TextView, {"kind": "continuation", "rate": 0.5, "model": "xlnet-base-cased"})},
-    ),
+    (MOCOSE, {"text": (TextView, {"kind": "continuation", "rate": 0.5, "model": "x"})}),
     (MOCOSE, {"text": (TextView, {"kind": "typos", "model": "roberta-base"})}),
     (MOCOSE, {"text": (TextView, {"kind": "contextual_insert"})}),
     (MOCOSE, {"text": (TextView, {"kind": "typos"}), "fgsm.gradient": "current"}),
@@ -69,17 +64,14 @@ CONTRADICTIONS = [
 ]
 
 
-def test_contradictions_are_refused():
-    accepted = []
-    for run, changes in CONTRADICTIONS:
-        with contextlib.suppress(UserError):
-            values = {}
-            for path, value in changes.items():
-                made = isinstance(value, tuple) and value and callable(value[0])
-                values[path] = value[0](**value[1]) if made else value
-            vary(run, values)
-            accepted.append(changes)
-    assert not accepted
+@pytest.mark.parametrize("run, changes", CONTRADICTIONS)
+def test_contradictions_are_refused(run, changes):
+    def value_of(stated):
+        made = isinstance(stated, tuple) and stated and callable(stated[0])
+        return stated[0](**stated[1]) if made else stated
+
+    with pytest.raises(UserError):
+        vary(run, {path: value_of(stated) for path, stated in changes.items()})
 
 
 def test_a_value_of_the_wrong_type_is_refused_by_name():
@@ -113,16 +105,8 @@ def test_whole_numbers_become_floats_where_floats_are_declared():
 
 
 def test_vary_sets_deep_and_whole_fields_together_and_leaves_the_original():
-    changed = vary(
-        MOCOSE,
-        {
-            "queue.size": 64,
-            "queue.init_size": 64,
-            "scale": "x",
-            "seed": c.Seed(model=3),
-            "seed.data": 4,
-        },
-    )
+    changes = {"queue.size": 64, "queue.init_size": 64, "scale": "x"}
+    changed = vary(MOCOSE, changes | {"seed": c.Seed(model=3), "seed.data": 4})
     assert (changed.queue.size, changed.queue.init_size, changed.scale) == (64, 64, "x")
     assert (changed.seed.model, changed.seed.data) == (3, 4)
     assert (MOCOSE.queue.size, MOCOSE.scale, MOCOSE.seed.model) == (512, "paper", 0)

@@ -199,19 +199,21 @@ def test_everything_once_then_offline(served, tiny_default, tmp_path):
 
 def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_path):
     own = {"encoders": (EncoderSource("bert-base", "e", 16, "e", folder=Path("e")),)}
+    pairs = (("x", Path("x")),)
+    parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
     for number, (given, fetched) in enumerate(
         (
             (own, ["text", "sets"]),
             ({"corpus": Path("t"), "own_text": True}, ["sets", "encoder"]),
-            ({**own, "pairs": (("x", Path("x")), ("dev", Path("d")))}, ["text"]),
-            ({**own, "corpus": Path("t"), "pairs": (("x", Path("x")),)}, ["sets"]),
+            ({**own, "pairs": (*pairs, ("dev", Path("d")))}, ["text"]),
+            ({**own, "corpus": Path("t"), "pairs": pairs}, ["sets"]),
         )
     ):
         served.asked.clear()
-        assert hub.missing_parts(dataclasses.replace(NOT_FETCHED, **given)) == fetched
-        whole = hub.fetch_parts(dataclasses.replace(NOT_FETCHED, **given), tmp_path / str(number))
+        sources = dataclasses.replace(NOT_FETCHED, **given)
+        assert hub.missing_parts(sources) == fetched
+        whole = hub.fetch_parts(sources, tmp_path / str(number))
         asked = {path.rpartition("/")[2] for _, path in served.asked}
-        parts = {"text": CORPUS_FILE, "sets": "senteval.tar", "encoder": "config.json"}
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
     monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-large", TINY)
@@ -219,38 +221,27 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
     at_hand = dataclasses.replace(NOT_FETCHED, corpus=Path("t"), evaluation=Path("s"), **own)
     at_hand = at_hand.with_encoders(roberta)
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
-    assert [(encoder.stands_for, encoder.folder.name) for encoder in places.encoders] == [
-        ("bert-base", "e"),
-        ("roberta-base", "r"),
-        ("bert-large", COMMIT),
-    ]
+    folders = {encoder.stands_for: encoder.folder.name for encoder in places.encoders}
+    assert folders == {"bert-base": "e", "roberta-base": "r", "bert-large": COMMIT}
 
 
 def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(
     served, tmp_path, monkeypatch
 ):
-    def runs(*views):
-        return [vary(base("mocose", "paper"), {"text": view}) for view in views]
+    def fetch(*views):
+        runs = [vary(base("mocose", "paper"), {"text": view}) for view in views]
+        hub.fetch_text_models(tmp_path, runs)
 
     monkeypatch.setitem(hub.TEXT_MODELS, "xlnet-base-cased", (TINY,))
-    hub.fetch_text_models(
-        tmp_path,
-        runs(TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None),
-    )
+    fetch(TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None)
     assert not served.asked
     with pytest.raises(UserError, match="does not hold config.json of tiny/bert"):
         hub.model_folders("xlnet-base-cased", tmp_path)
-    hub.fetch_text_models(
-        tmp_path, runs(*[TextView(kind="continuation", model="xlnet-base-cased")] * 2)
-    )
-    # config and tokenizer_config
-    assert (
-        sum(path.endswith("config.json") for method, path in served.asked if method == "GET") == 2
-    )
-    assert [
-        (folder / "model.safetensors").is_file()
-        for folder in hub.model_folders("xlnet-base-cased", tmp_path)
-    ] == [True]
+    fetch(*[TextView(kind="continuation", model="xlnet-base-cased")] * 2)
+    got = [path.rpartition("/")[2] for method, path in served.asked if method == "GET"]
+    assert got.count("config.json") == 1
+    (folder,) = hub.model_folders("xlnet-base-cased", tmp_path)
+    assert (folder / "model.safetensors").is_file()
 
 
 def test_what_is_not_what_the_hub_declares_or_is_pinned_is_not_kept(served, tmp_path):
@@ -293,23 +284,24 @@ def test_a_silent_hub_is_one_sentence_within_the_limit(tmp_path, monkeypatch):
             own_data.data_file(f"hf:some/texts@{'a' * 40}#train", "text", tmp_path)
 
 
-def test_a_bad_archive_leaves_nothing(tmp_path):
-    archive = tmp_path / "inside" / "senteval.tar"
-    archive.parent.mkdir()
-    for name, message in (
+@pytest.mark.parametrize(
+    "name, message",
+    [
         ("../outside", "cannot be unpacked"),
         ("fine", "0 folders of SentEval data"),
         (None, "cannot be unpacked"),
-    ):
-        archive.write_bytes(b"no archive at all")
-        if name is not None:
-            with tarfile.open(archive, "w") as tar:
-                member = tarfile.TarInfo(name)
-                member.size = 1
-                tar.addfile(member, io.BytesIO(b"x"))
-        with pytest.raises(UserError, match=f"{message}.*--scale demo"):
-            hub.unpack(archive)
-        assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
-            ".senteval.lock",
-            "senteval.tar",
-        ]
+    ],
+)
+def test_a_bad_archive_leaves_nothing(tmp_path, name, message):
+    archive = tmp_path / "inside" / "senteval.tar"
+    archive.parent.mkdir()
+    archive.write_bytes(b"no archive at all")
+    if name is not None:
+        with tarfile.open(archive, "w") as tar:
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            tar.addfile(member, io.BytesIO(b"x"))
+    with pytest.raises(UserError, match=f"{message}.*--scale demo"):
+        hub.unpack(archive)
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == [".senteval.lock", "senteval.tar"]

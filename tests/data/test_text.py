@@ -9,8 +9,7 @@ import random
 
 import numpy as np
 import pytest
-import torch
-from transformers import AutoTokenizer, BertForMaskedLM
+from transformers import AutoTokenizer
 
 from core.config.methods import base
 from core.config.run import Data
@@ -162,10 +161,6 @@ def test_a_shipped_file_that_is_damaged_or_missing_is_named(tmp_path, monkeypatc
 BOTH = pytest.mark.parametrize("folder", [DEMO_ENCODER, MINI_ENCODER], ids=["demo", "mini"])
 
 
-def tokenizer_of(folder):
-    return AutoTokenizer.from_pretrained(folder, local_files_only=True)
-
-
 @BOTH
 def test_weights_are_the_ones_of_the_readme(folder):
     digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
@@ -173,34 +168,6 @@ def test_weights_are_the_ones_of_the_readme(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) < (
         25_000_000 if folder == MINI_ENCODER else 6_000_000
     )
-
-
-@pytest.mark.parametrize(
-    "folder, texts, words",
-    [
-        (
-            MINI_ENCODER,
-            ["He was born in the [MASK] of New York."],
-            {"city", "state", "town", "county"},
-        ),
-        (
-            DEMO_ENCODER,
-            ["The farmer praised the nurse.", "The nurse was praised by the [MASK]."],
-            {"farmer", "grower"},
-        ),
-    ],
-)
-def test_transformers_fills_a_gap_with_a_word_that_fits(folder, texts, words):
-    tokenizer = tokenizer_of(folder)
-    encoded = tokenizer_of(folder)(*texts, return_tensors="pt")
-    model, report = BertForMaskedLM.from_pretrained(
-        folder, local_files_only=True, output_loading_info=True
-    )
-    assert not report["missing_keys"] and not report["mismatched_keys"]
-    with torch.no_grad():
-        logits = model.eval()(**encoded).logits[0]
-    guess = logits[encoded["input_ids"][0] == tokenizer.mask_token_id].topk(5).indices[0]
-    assert words & set(tokenizer.convert_ids_to_tokens(guess.tolist()))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])

@@ -73,8 +73,7 @@ def sentences(lengths, seed=0):
 
 def theirs_of(model, arrays):
     """The vectors of all tokens (T, hidden) and of first ones (B, hidden), by token ids."""
-    width = max(map(len, arrays))
-    ids, mask = tiny.padded(arrays, width, model.config.pad_token_id)
+    ids, mask = tiny.padded(arrays, max(map(len, arrays)), model.config.pad_token_id)
     every = model(input_ids=ids, attention_mask=mask).last_hidden_state
     return every[mask.bool()], every[:, 0]
 
@@ -105,10 +104,15 @@ def test_vectors_and_gradients_are_those_of_transformers(kind):
         assert difference(ours(batch), first) < CLOSE
     by_ids = gradients((wanted**3).sum(), model)
     got = gradients((ours.every(pack(arrays)) ** 3).sum(), ours)
-    for name, gradient in named_as_theirs(got).items():
-        scale = max(1.0, float(by_ids[name].abs().max()))
-        assert difference(gradient, by_ids[name]) < CLOSE * scale, name
+    same_gradients(named_as_theirs(got), by_ids)
     assert max(float(gradient.abs().max()) for gradient in got.values()) > 0.1
+
+
+def same_gradients(ours, theirs):
+    """Whether all of ours are theirs, by name, relative to the largest entry."""
+    for name, gradient in ours.items():
+        scale = max(1.0, float(theirs[name].abs().max()))
+        assert difference(gradient, theirs[name]) < CLOSE * scale, name
 
 
 def named_as_theirs(by_name):
@@ -124,10 +128,6 @@ def named_as_theirs(by_name):
     return named
 
 
-def run_of(method, **changes):
-    return tiny.config(method, **changes)
-
-
 def info_nce(first, second, others, temperature, in_batch):
     """A second formulation: cross-entropy over cosines, in a loop over sentences."""
     loss = 0.0
@@ -141,12 +141,16 @@ def info_nce(first, second, others, temperature, in_batch):
     return loss / len(first)
 
 
-def model_in(method, encoder, monkeypatch, **changes):
-    for name in ("core.methods.simcse.model", "core.methods.esimcse.model"):
-        monkeypatch.setattr(f"{name}.info_nce", doubled, raising=False)
-    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
+@pytest.fixture
+def in_float64(monkeypatch):
+    """The methods' losses in float64, by a second formulation."""
+    for name in ("simcse", "esimcse", "mocose"):
+        monkeypatch.setattr(f"core.methods.{name}.model.info_nce", doubled, raising=False)
     monkeypatch.setattr("core.methods.simcse.model.in_float32", lambda x: x)
-    config = run_of(method, **changes)
+
+
+def model_in(method, encoder, **changes):
+    config = tiny.config(method, **changes)
     return methods.model(method).Model(config, encoder, CPU).double()
 
 
@@ -177,13 +181,12 @@ class ByIds(Encoder):
 
 @pytest.mark.parametrize("kind", FEW)
 @pytest.mark.parametrize("method", ["simcse", "esimcse"])
-def test_losses_and_gradients_of_views_are_those_of_token_ids(kind, method, monkeypatch):
+def test_losses_and_gradients_of_views_are_those_of_token_ids(kind, method, in_float64):
     arrays = sentences(LENGTHS)
     source = model_of(kind)
     results = []
     for make in (lambda m: AnyEncoder(m, 0.0, 0.0), ByIds):
-        encoder = make(copy.deepcopy(source))
-        model = model_in(method, encoder, monkeypatch)
+        model = model_in(method, make(copy.deepcopy(source)))
         for part in (model, getattr(model, "momentum_encoder", None)):
             part and part.eval()
         batch = tiny.views(model.config, arrays)
@@ -194,15 +197,8 @@ def test_losses_and_gradients_of_views_are_those_of_token_ids(kind, method, monk
         results.append((loss, gradients(loss, model.encoder)))
     (ours, got), (theirs, wanted) = results
     wanted = {name.removeprefix("model."): gradient for name, gradient in wanted.items()}
-    assert difference(ours, theirs) < CLOSE and float(ours) > 1e-4
-    for name, gradient in named_as_theirs(got).items():
-        scale = max(1.0, float(wanted[name].abs().max()))
-        assert difference(gradient, wanted[name]) < CLOSE * scale, name
-
-
-def mocose(encoder, **changes):
-    """A MoCoSE model in float64, in which `doubled` stands for its loss."""
-    return methods.model("mocose").Model(run_of("mocose", **changes), encoder, CPU).double()
+    assert difference(ours, theirs) < CLOSE and float(ours.detach()) > 1e-4
+    same_gradients(named_as_theirs(got), wanted)
 
 
 def steps_of(model, counts=3, seed=0):
@@ -254,17 +250,15 @@ class CutByHand(torch.nn.Module):
 
 @pytest.mark.parametrize("kind", FEW)
 @pytest.mark.parametrize("fgsm", ["current", "stale_online"])
-def test_mocose_is_that_of_the_whole_model(kind, fgsm, monkeypatch):
+def test_mocose_is_that_of_the_whole_model(kind, fgsm, in_float64):
     """The first step's loss: target and online branch have equal weights there, so that whole
     models stand for the shared embeddings. FGSM's sign and gradients go through the words."""
-    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
-    monkeypatch.setattr("core.methods.simcse.model.in_float32", lambda x: x)
     changes = {"fgsm__gradient": fgsm, "fgsm__epsilon": 0.01, **tiny.CUT_OFF}
     source = model_of(kind)
     results = []
     for whole in (False, True):
         encoder = AnyEncoder(copy.deepcopy(source), 0.0, 0.0)
-        model = mocose(encoder, **changes)
+        model = model_in("mocose", encoder, **changes)
         if whole:
             cut = CutByHand(copy.deepcopy(source))
             model.encoder.embeddings = cut
@@ -272,36 +266,32 @@ def test_mocose_is_that_of_the_whole_model(kind, fgsm, monkeypatch):
             model.target_stack = CutByHand(copy.deepcopy(source)).requires_grad_(False)
         model.trained = [p for p in model.parameters() if p.requires_grad]
         losses, by_name = steps_of(model, 1)
-        heads = {n: g for n, g in by_name.items() if not n.startswith("encoder.")}
-        inner = {n: g for n, g in by_name.items() if n.startswith("encoder.")}
-        results.append((losses, heads, inner))
+        inner = {
+            name.removeprefix("encoder."): by_name.pop(name)
+            for name in list(by_name)
+            if name.startswith("encoder.")
+        }
+        results.append((losses, by_name, inner))
     (ours, heads, inner), (theirs, other_heads, other_inner) = results
     assert difference(ours, theirs) < CLOSE and float(ours[0]) > 1e-4
-    for name, gradient in heads.items():
-        assert difference(gradient, other_heads[name]) < CLOSE * max(
-            1.0, float(gradient.abs().max())
-        )
-    ends = {n.removeprefix("encoder.embeddings.model."): g for n, g in other_inner.items()}
-    for name, gradient in named_as_theirs(
-        {n.removeprefix("encoder."): g for n, g in inner.items()}
-    ).items():
-        scale = max(1.0, float(gradient.abs().max()))
-        assert difference(gradient, ends[name]) < CLOSE * scale, name
+    same_gradients(heads, other_heads)
+    ends = {name.removeprefix("embeddings.model."): g for name, g in other_inner.items()}
+    same_gradients(named_as_theirs(inner), ends)
 
 
 @pytest.mark.parametrize("method", ["simcse", "esimcse", "mocose"])
-def test_bert_this_way_is_bert_by_the_fast_path(method, monkeypatch):
+def test_bert_this_way_is_bert_by_the_fast_path(method, in_float64):
     """Some steps of training, with FGSM, cut-off, shuffled positions and a moving target."""
-    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
     source = model_of("bert")
     results = []
     for kind in (AnyEncoder, Encoder):
         encoder = kind(copy.deepcopy(source), 0.0, 0.0)
         if method == "mocose":
-            model = mocose(encoder, fgsm__gradient="current", fgsm__epsilon=0.01, **tiny.SHUFFLED)
+            current = {"fgsm__gradient": "current", "fgsm__epsilon": 0.01}
+            model = model_in("mocose", encoder, **current, **tiny.SHUFFLED)
             losses, _ = steps_of(model)
         else:
-            model = model_in(method, encoder, monkeypatch)
+            model = model_in(method, encoder)
             batch = tiny.views(model.config, sentences(LENGTHS))
             losses = []
             for _ in range(3):
@@ -338,12 +328,10 @@ def test_rates_of_dropout_are_those_of_the_run():
         assert torch.equal(encoder.eval()(batch), encoder(batch))
 
 
-def test_both_passes_of_fgsm_have_equal_masks(monkeypatch):
+def test_both_passes_of_fgsm_have_equal_masks(in_float64):
     """The gradient of the step before the words move is that of FGSM's own pass."""
-    monkeypatch.setattr("core.methods.mocose.model.info_nce", doubled)
-    model = mocose(
-        AnyEncoder(model_of("modernbert"), 0.3, 0.3), fgsm__gradient="current", fgsm__epsilon=1e-30
-    ).train()
+    encoder = AnyEncoder(model_of("modernbert"), 0.3, 0.3)
+    model = model_in("mocose", encoder, fgsm__gradient="current", fgsm__epsilon=1e-30).train()
     seen = []
     contrast = model._contrast
 
@@ -363,7 +351,7 @@ def test_both_passes_of_fgsm_have_equal_masks(monkeypatch):
     "kind, method", [("deberta-v2", "simcse"), ("xlm-roberta", "esimcse"), ("modernbert", "mocose")]
 )
 def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(kind, method):
-    config = run_of(method)
+    config = tiny.config(method)
     texts = sentences([9, 4, 6, 3, 7, 5, 8, 6], seed=3)
 
     def training():
@@ -395,13 +383,14 @@ def test_a_resumed_training_is_the_undisturbed_one_bit_for_bit(kind, method):
             assert torch.equal(value, resumed[name]), name
 
 
-def test_augmentations_that_an_encoder_cannot_have_are_refused():
-    def encoder(shuffles, width):
-        return SimpleNamespace(shuffles_positions=shuffles, word_width=width, hidden=16)
-
-    shuffled = run_of("mocose", **tiny.SHUFFLED)
-    with pytest.raises(UserError, match="position_shuffle=off"):
-        MoCoSE(shuffled, encoder(False, 16), torch.device("cpu"))
-    cut = run_of("mocose", aug__feature_cutoff=0.1)
-    with pytest.raises(UserError, match="feature_cutoff=0"):
-        MoCoSE(cut, encoder(True, 8), torch.device("cpu"))
+@pytest.mark.parametrize(
+    "shuffles, width, changes, setting",
+    [
+        (False, 16, tiny.SHUFFLED, "position_shuffle=off"),
+        (True, 8, {"aug__feature_cutoff": 0.1}, "feature_cutoff=0"),
+    ],
+)
+def test_augmentations_that_an_encoder_cannot_have_are_refused(shuffles, width, changes, setting):
+    encoder = SimpleNamespace(shuffles_positions=shuffles, word_width=width, hidden=16)
+    with pytest.raises(UserError, match=setting):
+        MoCoSE(tiny.config("mocose", **changes), encoder, CPU)

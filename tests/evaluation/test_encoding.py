@@ -35,32 +35,24 @@ def sentences(count, longest=15, seed=0):
 
 def one_by_one(checkpoint, text, pooling):
     """The vector of one sentence, in the plainest way."""
-    tokens = checkpoint.tokenizer(
-        text, return_tensors="pt", truncation=True, max_length=checkpoint.max_length
-    )
+    length = checkpoint.max_length
+    ids = checkpoint.tokenizer(text, return_tensors="pt", truncation=True, max_length=length)
     with torch.no_grad():
-        layers = [
-            layer[0]
-            for layer in checkpoint.model(
-                input_ids=tokens["input_ids"], output_hidden_states=True
-            ).hidden_states
-        ]
+        output = checkpoint.model(input_ids=ids["input_ids"], output_hidden_states=True)
+        layers = [layer[0] for layer in output.hidden_states]
         if pooling == "pooler":
             return torch.tanh(checkpoint.model.pooler.dense(layers[-1][0])).numpy()
-    means = {
-        "cls": layers[-1][0],
-        "mean": layers[-1].mean(0),
-        "first_last_avg": ((layers[1] + layers[-1]) / 2).mean(0),
-    }
-    return means[pooling].numpy()
+    if pooling == "cls":
+        return layers[-1][0].numpy()
+    first = layers[1] if pooling == "first_last_avg" else layers[-1]
+    return ((first + layers[-1]) / 2).mean(0).numpy()
 
 
 def compared(checkpoint, texts, pooling):
     vectors = sentence_vectors(checkpoint, texts, pooling)
     assert vectors.shape == (len(texts), tiny_checkpoint.HIDDEN) and vectors.dtype == np.float32
-    np.testing.assert_allclose(
-        vectors, np.stack([one_by_one(checkpoint, text, pooling) for text in texts]), atol=1e-5
-    )
+    alone = np.stack([one_by_one(checkpoint, text, pooling) for text in texts])
+    np.testing.assert_allclose(vectors, alone, atol=1e-5)
     return vectors
 
 
@@ -76,22 +68,9 @@ def test_roberta_and_its_last_position(tmp_path):
     assert checkpoint.max_length == 20 and np.array_equal(vectors[-1], vectors[-2])
 
 
-def test_cls_needs_no_pooler_and_an_encoder_of_any_kind_is_scored(tmp_path):
-    assert (
-        load_checkpoint(
-            tiny_checkpoint.bert(tmp_path / "bert", pooler=False), pooling="cls"
-        ).max_length
-        == 20
-    )
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-    }
-    # it has no token types
-    config = DebertaV2Config(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
-    DebertaV2ForMaskedLM(config).save_pretrained(tmp_path)
+def test_an_encoder_without_token_types_is_scored(tmp_path):
+    sizes = tiny_checkpoint.SIZES | {"type_vocab_size": 0, "max_position_embeddings": 20}
+    DebertaV2ForMaskedLM(DebertaV2Config(**sizes)).save_pretrained(tmp_path)
     tiny_checkpoint.tokenizer_files(tmp_path)
     compared(load_checkpoint(tmp_path, pooling="mean"), sentences(4), "mean")
 
@@ -130,11 +109,11 @@ def test_pickles_only_when_allowed(tmp_path, folder):
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(UserError, match="--allow-pickle"):
         load_checkpoint(tmp_path, pooling="cls")
-    both = (
-        load_checkpoint(tmp_path, pooling="cls", allow_pickle=True),
-        load_checkpoint(folder, pooling="cls"),
+    pickled = load_checkpoint(tmp_path, pooling="cls", allow_pickle=True)
+    safe = load_checkpoint(folder, pooling="cls")
+    np.testing.assert_array_equal(
+        *(sentence_vectors(one, ["w1"], "cls") for one in (pickled, safe))
     )
-    np.testing.assert_array_equal(*(sentence_vectors(one, ["w1 w2"], "cls") for one in both))
 
 
 # Cosine Spearman of sentence-transformers/all-MiniLM-L6-v2 in the result files of the MTEB paper
@@ -157,23 +136,16 @@ def minilm_scores(names) -> dict[str, float]:
     """The packaged MiniLM's scores on these sets, SICK-R's three splits together if they are among
     them."""
     checkpoint = load_checkpoint(minilm_dir(), pooling="mean")
-    sick = "SICK-R, all splits"
+    together = "SICK-R, all splits"
     sets = {name: pairs for name, pairs in load_sts(DATA).items() if name in names}
-    sets |= {
-        f"SICK-R {split}": load_sick(DATA, split)
-        for split in ("train", "dev", "test")
-        if sick in names
-    }
-    found = evaluate(sets, lambda texts: sentence_vectors(checkpoint, texts, "mean"))
-    blocks = [block for block in found.pairs if block.task.startswith("SICK-R")]
-    scores = {name: score["all"] for name, score in found.scores.items()}
+    if together in names:
+        sets |= {f"SICK-R {split}": load_sick(DATA, split) for split in ("train", "dev", "test")}
+    evaluated = evaluate(sets, lambda texts: sentence_vectors(checkpoint, texts, "mean"))
+    scores = {name: score["all"] for name, score in evaluated.scores.items()}
+    blocks = [block for block in evaluated.pairs if block.task.startswith("SICK-R")]
     if blocks:
-        scores[sick] = spearman(
-            *(
-                np.concatenate([getattr(block, side) for block in blocks])
-                for side in ("cosine", "gold")
-            )
-        )
+        cosine = np.concatenate([block.cosine for block in blocks])
+        scores[together] = spearman(cosine, np.concatenate([block.gold for block in blocks]))
     return {name: scores[name] for name in names}
 
 

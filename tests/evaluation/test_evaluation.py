@@ -59,46 +59,39 @@ def sets():
 def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     encode, asked = encoder()
     first, second = sets.values()
-    found = evaluate(sets, encode, [first, second])
-    assert len(asked) == 1
-    assert sorted(asked[0]) == sorted({text for s in (first, second) for text in (*s.a, *s.b)})
-    blocks = [block for block in found.pairs if block.task == "A"]
-    assert [block.subset for block in blocks] == ["p", "q"]
-    assert [len(block.cosine) for block in blocks] == [600, 90]
-    cosine, gold = (
-        np.concatenate([getattr(block, name) for block in blocks]) for name in ("cosine", "gold")
-    )
+    made = evaluate(sets, encode, [first, second])
+    (sentences,) = asked
+    assert sorted(sentences) == sorted({text for s in (first, second) for text in (*s.a, *s.b)})
+    blocks = [block for block in made.pairs if block.task == "A"]
+    assert [(block.subset, len(block.cosine)) for block in blocks] == [("p", 600), ("q", 90)]
+    cosine = np.concatenate([block.cosine for block in blocks])
+    gold = np.concatenate([block.gold for block in blocks])
     assert cosine.dtype == np.float32 and list(blocks[0].words_a) == [2] * 600
-    assert found.scores["A"]["all"] == pytest.approx(100 * spearmanr(cosine, gold).statistic)
-    assert found.average(("A", "B")) == pytest.approx(
-        (found.scores["A"]["all"] + found.scores["B"]["all"]) / 2
-    )
+    score = made.scores["A"]["all"]
+    assert score == pytest.approx(100 * spearmanr(cosine, gold).statistic)
+    assert made.average(("A", "B")) == pytest.approx((score + made.scores["B"]["all"]) / 2)
     assert cosine.tolist() == cosines(encode(list(first.a)), encode(list(first.b))).tolist()
     a = first.a + second.a
     b = first.b + second.b
-    # exactly 4 is not positive
     x = encode(a)
     y = encode(b)
-    near = np.concatenate([first.gold, second.gold]) > 4
+    near = np.concatenate([first.gold, second.gold]) > 4  # exactly 4 is not positive
     for mode in metrics.MODES:
-        assert found.geometry[f"alignment_{mode}"] == pytest.approx(
-            metrics.alignment(x[near], y[near], mode)
-        )
-        assert found.geometry[f"alignment_all_{mode}"] == metrics.alignment(x, y, mode)
-    assert found.geometry["uniformity_batched64"] == metrics.uniformity(x, "batched64")
-    assert found.geometry["uniformity_global"] == metrics.uniformity(
-        encode(list(dict.fromkeys(a + b))), "global"
-    )
+        alignment = metrics.alignment(x[near], y[near], mode)
+        assert made.geometry[f"alignment_{mode}"] == pytest.approx(alignment)
+        assert made.geometry[f"alignment_all_{mode}"] == metrics.alignment(x, y, mode)
+    assert made.geometry["uniformity_batched64"] == metrics.uniformity(x, "batched64")
+    every = encode(list(dict.fromkeys(a + b)))
+    assert made.geometry["uniformity_global"] == metrics.uniformity(every, "global")
 
 
 def test_a_broken_embedding_gives_nan_and_never_zero(sets):
     encode, _ = encoder(broken={sets["B"].a[0]})
     sets["C"] = StsSet("C", ("C",) * 3, ("u", "v", "w"), ("x", "y", "z"), np.array([1.0, 2.0, 4.0]))
-    found = evaluate(sets, encode)
-    assert math.isnan(found.scores["B"]["all"])
-    assert math.isfinite(found.scores["C"]["all"])
-    assert math.isnan(found.average(("B", "C")))
-    (block,) = (block for block in found.pairs if block.task == "B")
+    made = evaluate(sets, encode)
+    assert math.isnan(made.scores["B"]["all"]) and math.isnan(made.average(("B", "C")))
+    assert math.isfinite(made.scores["C"]["all"])
+    (block,) = (block for block in made.pairs if block.task == "B")
     assert np.isnan(block.cosine).any() and not (np.asarray(block.cosine) == 0).any()
     collapsed = evaluate(sets, lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
     assert all(math.isnan(value) for score in collapsed.scores.values() for value in score.values())
@@ -120,59 +113,57 @@ def test_each_group_s_spearman_is_that_of_a_plain_loop():
         gapped("A", "q", 35, [-3, -4, 1]),
     ]
     rows = length_rows(blocks, "selected", "B", 7)
-    assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [
-        ("selected", task, metric, 7)
-        for task in ("A", "dev")
-        for metric in ("spearman_gap_le3", "spearman_gap_gt3", EXCESS)
-    ]
+    groups = ("spearman_gap_le3", "spearman_gap_gt3", EXCESS)
+    expected = [("selected", task, metric, 7) for task in ("A", "dev") for metric in groups]
+    assert [row[:4] for row in rows] == expected
     for row in (row for row in rows if row.metric != EXCESS):
         gold = []
         cosine = []
-        for b in blocks:
-            for g, c, wa, wb in zip(b.gold, b.cosine, b.words_a, b.words_b, strict=True):
-                longer = max(wa, wb) - min(wa, wb) > 3
-                if b.task == {"A": "A", "dev": "B"}[row.task] and longer == row.metric.endswith(
-                    "gt3"
-                ):
-                    gold.append(g)
-                    cosine.append(c)
-        assert 10 <= len(gold)
+        for block in blocks:
+            if block.task != {"A": "A", "dev": "B"}[row.task]:
+                continue
+            for pair in zip(block.gold, block.cosine, block.words_a, block.words_b, strict=True):
+                longer = abs(pair[2] - pair[3]) > 3
+                if longer == row.metric.endswith("gt3"):
+                    gold.append(pair[0])
+                    cosine.append(pair[1])
+        assert len(gold) >= 10
         assert row.value == pytest.approx(100 * spearmanr(cosine, gold).statistic)
 
 
-def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both():
+@pytest.mark.parametrize("gaps", [[0, 3, 4, 9], [5, 2]])
+def test_the_excess_is_what_is_left_once_the_gold_score_is_taken_out_of_both(gaps):
     """The coefficient by its second formulation (Frisch and Waugh): the residual of the cosine on
     that of the group."""
-    for block in (gapped("A", "p", 60, [0, 3, 4, 9]), gapped("B", "B", 50, [5, 2])):
-        like = np.abs(np.subtract(block.words_a, block.words_b)) <= WORD_GAP
-        cosine, by = (
-            y - np.polyval(np.polyfit(block.gold, y, 1), block.gold)
-            for y in (block.cosine, like.astype(float))
-        )
-        assert like_length_excess(block.gold, block.cosine, like) == pytest.approx(
-            cosine @ by / (by @ by) / block.cosine.std()
-        )
+    block = gapped("A", "p", 60, gaps)
+
+    def residual(y):
+        return y - np.polyval(np.polyfit(block.gold, y, 1), block.gold)
+
+    like = np.abs(np.subtract(block.words_a, block.words_b)) <= WORD_GAP
+    cosine = residual(block.cosine)
+    by = residual(like.astype(float))
+    excess = like_length_excess(block.gold, block.cosine, like)
+    assert excess == pytest.approx(cosine @ by / (by @ by) / block.cosine.std())
 
 
 def test_there_is_no_number_without_both_groups_and_something_to_compare():
     gold = np.arange(20) / 4
     cosine = draw.normal(size=20)
     gaps = np.array([0, 9] * 10)
-    few_like = gaps.copy()
-    few_others = gaps.copy()
-    not_finite = cosine.copy()
-    few_like[0], few_others[1], not_finite[3] = 9, 0, np.nan
+    few_like = np.where(np.arange(20) == 0, 9, gaps)
+    few_others = np.where(np.arange(20) == 1, 0, gaps)
+    not_finite = np.where(np.arange(20) == 3, np.nan, cosine)
 
     def metrics_of(gold, cosine, gaps):
-        block = PairBlock("A", "A", gold, cosine, [20] * len(gaps), (20 + np.array(gaps)).tolist())
+        block = PairBlock("A", "A", gold, cosine, [20] * len(gaps), (20 + gaps).tolist())
         return [row.metric.rpartition("_")[2] for row in length_rows([block], "selected", "D", 1)]
 
     assert metrics_of(gold, cosine, gaps) == ["le3", "gt3", "excess"]
     assert metrics_of(gold, cosine, few_like) == ["gt3"]
     assert metrics_of(gold, cosine, few_others) == ["le3"]
-    assert (
-        metrics_of(np.full(20, 2.0), cosine, gaps) == metrics_of(gold, np.full(20, 0.3), gaps) == []
-    )
+    assert metrics_of(np.full(20, 2.0), cosine, gaps) == []
+    assert metrics_of(gold, np.full(20, 0.3), gaps) == []
     assert "excess" not in metrics_of(gold, not_finite, gaps)
 
 
@@ -210,38 +201,33 @@ def test_each_edit_is_one_edit(seed):
 
 def test_means_are_those_of_single_sentences(tokenizer):
     draw = random.Random(1)
-    a, b = (
-        [" ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(30)]
-        for _ in "ab"
-    )
-    dev = pairs(a, b)
+    texts = [
+        " ".join(f"w{draw.randrange(40)}" for _ in range(draw.randint(6, 9))) for _ in range(60)
+    ]
+    dev = pairs(texts[:30], texts[30:])
     chosen = edited_sentences(dev)
+    count = len(chosen)
     copies, again = (edited_copies(chosen, tokenizer, 40) for _ in range(2))
     assert np.array_equal(copies.ids, again.ids)
     model = Untrained(tiny.encoder(tiny.bert(), dropout=0.5)).train()
-    rows = edit_rows(model, dev, tokenizer, torch.device("cpu"), 3)
-    assert [(row.checkpoint, row.task, row.metric, row.step) for row in rows] == [
-        ("selected", "edits", f"cosine_{e}", 3) for e in EDITS
-    ]
-    count = len(chosen)
+    cpu = torch.device("cpu")
+    rows = edit_rows(model, dev, tokenizer, cpu, 3)
+    assert [row[:4] for row in rows] == [("selected", "edits", f"cosine_{e}", 3) for e in EDITS]
     lengths = np.diff(copies.offsets).reshape(-1, count)
     assert ((lengths[1:] - lengths[0]) == np.array([[0, 1, -1, 1, 1]]).T).all()
     for i in range(count):  # the first and last token stay where they are
         plain = copies[i].tolist()
-        again = copies[5 * count + i].tolist()
-        assert again in [
-            [*plain[: place + 1], *plain[place:]] for place in range(1, len(plain) - 1)
-        ]
+        doubled = [[*plain[: at + 1], *plain[at:]] for at in range(1, len(plain) - 1)]
+        assert copies[5 * count + i].tolist() in doubled
+    model.eval()
     with torch.no_grad():
-        vectors = [model.eval().sentence_vectors(pack([copies[i]]))[0] for i in range(len(copies))]
+        vectors = [model.sentence_vectors(pack([copies[i]]))[0] for i in range(len(copies))]
     for kind, row in enumerate(rows, start=1):
-        found = [
-            torch.cosine_similarity(vectors[i], vectors[kind * count + i], dim=0)
-            for i in range(count)
-        ]
-        assert row.value == pytest.approx(float(torch.stack(found).mean()), abs=1e-5)
+        edited = vectors[kind * count : (kind + 1) * count]
+        cosine = torch.cosine_similarity(torch.stack(vectors[:count]), torch.stack(edited))
+        assert row.value == pytest.approx(float(cosine.mean()), abs=1e-5)
     assert rows[0].value == pytest.approx(1.0, abs=1e-6)
     assert all(row.value < 0.9999 for row in rows[1:])
-    assert edit_rows(model, pairs(a[:1], ["short"]), tokenizer, torch.device("cpu"), 3) == []
+    assert edit_rows(model, pairs(texts[:1], ["short"]), tokenizer, cpu, 3) == []
     long = [" ".join(["w1"] * 60), " ".join(["w2"] * 60)]
     assert np.diff(edited_copies(long, tokenizer, 20).offsets).max() == 20  # they fit the encoder

@@ -12,7 +12,6 @@ import torch
 from extras import needs
 from safetensors.torch import load_file, save_file
 from tiny_checkpoint import with_json
-from transformers import DebertaConfig, DebertaForMaskedLM
 
 import run_study
 from core.config.scale import DEMO, STS_TESTS, EncoderSource
@@ -218,20 +217,6 @@ def test_weights_beyond_the_encoder_are_named_and_renamed_ones_refused(tmp_path,
         assert all(name in evaluated(tmp_path, "--pooling", "mean")[1] for name in named)
     status, told = evaluated(renamed(tmp_path))
     assert status == 2 and "has weights that do not fit its config.json" in told
-
-
-def test_deberta_is_scored(tmp_path, evaluated):
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-    }
-    config = DebertaConfig(vocab_size=50, type_vocab_size=0, max_position_embeddings=20, **sizes)
-    DebertaForMaskedLM(config).save_pretrained(tmp_path)
-    tiny_checkpoint.tokenizer_files(tmp_path)
-    status, told = evaluated(tmp_path, "--pooling", "mean")
-    assert status == 0 and "deberta, 2 layers x 16" in told and "average" in told
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Execution, demo_sources
-from core.encoder.packing import in_parts, pack, padded, token_matrix
+from core.encoder.packing import pack, padded, token_matrix
 from core.errors import UserError
 from core.evaluation import encoding
 from core.evaluation.metrics import aggregates
@@ -203,15 +203,6 @@ def test_poolings_are_those_of_transformers(tmp_path):
                 torch.testing.assert_close(made, vectors, atol=2e-5, rtol=1e-4)
         with pytest.raises(UserError, match=r"needs a \[MASK\] in each sentence"):
             mask(Encoded(model.encoder, pack([rows[0], rows[0][:2]])))
-
-
-def test_a_padded_batch_in_parts_is_the_batch(tmp_path):
-    rows = [np.arange(2, 2 + random.Random(i).randint(2, 6)) for i in range(6)]
-    matrix = token_matrix(rows)
-    plain = padded(matrix)
-    parted = padded(in_parts(matrix, 3))
-    assert (plain.parts, parted.parts, in_parts(pack(rows), 3).parts) == (None, 3, 3)
-    assert all(map(torch.equal, plain[:6], parted[:6]))
 
 
 def test_changed_defaults_hold_under_every_profile(added):

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import ROOT, python
 
 from core.store import code
+
+DRIVER = "tests/support/driver.py"
+TRAIN = (DRIVER, "mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2")
 
 
 def git(folder: Path, *words: str) -> str:
@@ -62,22 +65,9 @@ def clone(tmp_path_factory):
 
 def do(clone: Path, script: str, *words: str, **more: str) -> str:
     """What a command prints."""
-    environment = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "",
-        "XDG_CACHE_HOME": str(clone.parent / "cache"),
-        "TMPDIR": str(clone.parent),
-        "FAKE_HOME": str(clone),
-        **more,
-    }
-    done = subprocess.run(
-        [sys.executable, script, *words],
-        check=False,
-        cwd=clone,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    places = {"FAKE_HOME": str(clone), "TMPDIR": str(clone.parent), "CUDA_VISIBLE_DEVICES": ""}
+    cache = str(clone.parent / "cache")
+    done = python(script, *words, cwd=clone, XDG_CACHE_HOME=cache, **places, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -92,29 +82,15 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
     assert "are from the published results, not from this machine" in drawn
     assert not (clone / "results/runs").exists()
     published = clone / "results/published"
-    tables = [
-        path.relative_to(published)
-        for scale in ("demo", "mini")
-        for path in (published / scale).glob("*/*.csv")
-    ]
+    scales = ("demo/*/*.csv", "mini/*/*.csv")
+    tables = [path.relative_to(published) for scale in scales for path in published.glob(scale)]
     assert len(tables) > 80
     for table in tables:  # on any Python
         assert (clone / "results" / table).read_bytes() == (published / table).read_bytes(), table
     figures = clone / "figures/published"
     for figure in figures.glob("*/*/*.png"):
         assert (clone / "figures" / figure.relative_to(figures)).is_file(), figure
-    do(
-        clone,
-        "tests/support/driver.py",
-        "mocose-table6b",
-        "--scale",
-        "demo",
-        "--seeds",
-        "1",
-        "--jobs",
-        "2",
-        REAL_REPORT="yes",
-    )
+    do(clone, *TRAIN, REAL_REPORT="yes")
     assert list((clone / "results/runs").glob("*.parquet"))
     assert ",own" in (clone / "results/demo/paper/mocose-table6b.csv").read_text()
     assert git(clone, "status", "--porcelain") == ""
@@ -126,10 +102,9 @@ def test_commands_on_a_fresh_clone_leave_git_status_clean_and_results_hold_every
 def test_publish_alone_changes_what_is_published(clone):
     commit = git(clone, "rev-parse", "HEAD").strip()
     (clone.parent / "cache" / "run_study" / "commit").write_text(commit)
-    train = ("mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2")
-    do(clone, "tests/support/driver.py", *train)
+    do(clone, *TRAIN)
     words = ("publish", "mocose-table6b", "--scale", "demo", "--replace")
-    assert "Published 4 runs" in do(clone, "tests/support/driver.py", *words)
+    assert "Published 4 runs" in do(clone, DRIVER, *words)
     changed = {line[3:] for line in git(clone, "status", "--porcelain").splitlines()}
     assert changed == {"results/published/demo/runs.parquet"}  # the driver's report draws nothing
 

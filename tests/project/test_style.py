@@ -1,11 +1,8 @@
 """The linter and the type checker, and the length of files."""
 
-import subprocess
-import sys
-
 import pytest
 from extras import needs
-from places import ROOT
+from places import ROOT, python
 from sizes import size
 
 TOOLS = {
@@ -22,15 +19,8 @@ DEV = "requirements-dev.txt"
     "name", [pytest.param(name, marks=needs(words[0], DEV)) for name, words in TOOLS.items()]
 )
 def test_a_tool_finds_nothing(name):
-    tool, *arguments = TOOLS[name]
-    found = subprocess.run(
-        [sys.executable, "-m", tool, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stdout[-3000:] + found.stderr
+    done = python("-m", *TOOLS[name])
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 
 def test_no_file_is_long_and_no_line_of_core_is_wide():

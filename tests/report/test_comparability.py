@@ -34,12 +34,8 @@ from core.study.study import Axis, Cell, Metric
 from core.study.variants import varied
 from studies import STUDIES, find
 
-CONSTANT = {
-    "ema.schedule": "constant",
-    "ema.start": 0.9,
-    "ema.end": None,
-    "ema.total_updates": None,
-}
+EMA = {"ema.end": None, "ema.total_updates": None}
+CONSTANT = EMA | {"ema.schedule": "constant", "ema.start": 0.9}
 
 
 def study(**fields):
@@ -72,13 +68,8 @@ def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), **sc
     for cell in one.cells:
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
             score, status = score if isinstance(score, tuple) else (score, "ok")
-            run = store.add(
-                config_at(at, one, cell, seed),
-                score,
-                scale=scale,
-                status=status,
-                untrained=before[0],
-            )
+            config = config_at(at, one, cell, seed)
+            run = store.add(config, score, scale=scale, status=status, untrained=before[0])
             check = pd.DataFrame(
                 [("last", "dev", "mean_cosine", 300, 0.3)], columns=run.rows.columns
             )
@@ -98,6 +89,9 @@ def around(mean, spread=1.0):
     return (mean - spread, mean, mean + spread)
 
 
+CLOSE = {
+    "a": (52.0, 54.0, 55.0), "b": (30.0, 32.01, 32.99), "s": around(60.0), "t": around(57.0)
+}  # fmt: skip
 FAR = {"a": around(58.0), "b": around(52.0), "s": around(60.0), "t": around(57.0)}
 
 
@@ -114,12 +108,7 @@ def test_shares_of_the_run_and_the_lag_by_hand():
     assert lag(slower, paper) == pytest.approx((100 + 500 / 64) / (10 + 500 / 64))
     plain = at_scale(base("simcse", "repaired"), short, SOURCES)
     assert (turnover(plain), initial_share(plain), plain.memory) == (0, 0, 0)
-    rising = {
-        "ema.schedule": "cosine_to_end",
-        "ema.start": 0.75,
-        "ema.end": 0.95,
-        "ema.total_updates": None,
-    }
+    rising = EMA | {"ema.schedule": "cosine_to_end", "ema.start": 0.75, "ema.end": 0.95}
     run = at_scale(vary(base("mocose", "repaired"), rising), short, SOURCES)
     etas = [0.95 - 0.2 * (math.cos(math.pi * step / 200) + 1) / 2 for step in range(1, 101)]
     assert initial_share(run) == pytest.approx(math.prod(etas))
@@ -139,13 +128,6 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
     assert all("160 steps are too few" in why for why in barred.values())
     # SimCSE alone
     assert "F2.3" not in no_verdict(study_result(resolve(find("mocose-figure2"), made_setup(1))))
-
-
-def test_passes_over_the_text_are_counted_and_bar_nothing():
-    """15,625 steps of 64 over 40,000 sentences, whatever the method."""
-    result = filled(study(), **FAR)
-    (passes,) = [check for check in result.checks if check.kind == "passes"]
-    assert passes.value == pytest.approx(25.0) and passes.met and not no_verdict(result)
 
 
 def test_what_scale_mini_is_stands_beside_its_verdicts():
@@ -176,6 +158,8 @@ def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting
 def test_each_claim_has_its_own_gates():
     good = filled(study(), **FAR)
     assert not no_verdict(good) and not provisional(good)
+    (passes,) = [check for check in good.checks if check.kind == "passes"]
+    assert passes.value == pytest.approx(25.0)  # 15,625 steps of 64 over 40,000 sentences
     poor = filled(study(), **{**FAR, "a": around(52.0, 0.5)})
     assert set(no_verdict(poor)) == {"AB", "AS"}  # not SimCSE's own, nor collapse
     row = claim_frame([poor]).set_index("claim").loc["AB"]  # what is not judged is still shown
@@ -187,13 +171,7 @@ def test_each_claim_has_its_own_gates():
 
 
 def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
-    clear = {
-        "a": (52.0, 54.0, 55.0),
-        "b": (30.0, 32.01, 32.99),
-        "s": around(60.0),
-        "t": around(57.0),
-    }
-    close = filled(study(), **clear)
+    close = filled(study(), **CLOSE)
     assert set(provisional(close)) == {"AB", "AS"}
     assert "too close to call" in in_words(provisional(close)["AB"])
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
@@ -254,12 +232,6 @@ def test_without_simcse_or_the_reference_the_command_is_named():
     assert not why_unmarked(empty)
 
 
-def test_stored_runs_without_a_score_before_training_are_not_to_be_trained():
-    for name, before in (("a", (math.nan, 50.0)), ("SimCSE", (50.0, math.nan))):
-        reason = no_verdict(filled(study(), before=before, a=around(58.0), b=around(52.0)))["AB"]
-        assert f"the stored runs of {name} lack a score" in reason and "run_study.py" not in reason
-
-
 @pytest.mark.parametrize("status", ["diverged", "collapsed"])
 def test_a_failed_reference_counts_as_a_score_of_0(status):
     failed = filled(study(), **{**FAR, "a": (60.0, (math.nan, status), (math.nan, status))})
@@ -278,13 +250,20 @@ def test_what_must_learn_stands_for_a_study_without_a_reference_and_its_best_row
         check_study(study(must_learn=(("d",),)))
 
 
-def test_a_claim_has_no_verdict_where_the_untrained_encoder_shows_it():
-    before = Cell(labels=("u",), method="untrained")
-    above_t = Claim(
-        key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",))
-    )
+ABOVE_T = Claim(
+    key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",))
+)
+
+
+def with_untrained(**fields):
+    """The study with a row u without training."""
     axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
-    one = study(axes=axes, cells=(*study().cells, before), claims=(above_t,))
+    cells = (*study().cells, Cell(labels=("u",), method="untrained"))
+    return study(axes=axes, cells=cells, **fields)
+
+
+def test_a_claim_has_no_verdict_where_the_untrained_encoder_shows_it():
+    one = with_untrained(claims=(ABOVE_T,))
     assert not no_verdict(filled(one, **FAR, u=(50.0, 50.0, 50.0)))
     assert no_verdict(filled(one, **FAR, u=(58.0, 58.0, 58.0))) == {
         "S": "the untrained encoder shows it"
@@ -297,14 +276,8 @@ def test_a_claim_has_no_verdict_where_the_untrained_encoder_shows_it():
 
 
 def test_a_claim_on_collapse_has_no_verdict_where_vectors_count_as_collapsed_before_training():
-    claim = Claim(
-        key="C",
-        text="t",
-        predicate=collapsed(("a",)),
-        untrained=collapsed(("a",), "untrained"),
-        margin=None,
-        gate="none",
-    )
+    both = {"predicate": collapsed(("a",)), "untrained": collapsed(("a",), "untrained")}
+    claim = Claim(key="C", text="t", margin=None, gate="none", **both)
     result = filled(study(claims=(claim,)), **FAR)
     for cosine, barred in ((0.8, False), (0.97, True)):
         for run in result.cells[0].runs:
@@ -315,10 +288,7 @@ def test_a_claim_on_collapse_has_no_verdict_where_vectors_count_as_collapsed_bef
 
 
 def test_rows_without_training_need_not_learn_and_have_no_length():
-    before = Cell(labels=("u",), method="untrained")
-    axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
-    one = study(axes=axes, cells=(*study().cells, before), reference=None)
-    result = filled(one, **FAR, u=(50.0, 50.0, 50.0))
+    result = filled(with_untrained(reference=None), **FAR, u=(50.0, 50.0, 50.0))
     assert "u" not in {cell.name for cell in trained(result)} and not no_verdict(result)
 
 
@@ -340,25 +310,15 @@ def decided(judged):
 
 
 def test_other_words_of_every_reason_change_text_alone():
-    close = {"a": (52.0, 54.0, 55.0), "b": (30.0, 32.01, 32.99), "s": FAR["s"], "t": FAR["t"]}
-    before = Cell(labels=("u",), method="untrained")
-    axes = (Axis(name="size", title="Cell", labels=("a", "b", "s", "t", "u")),)
-    claims = (
-        Claim(
-            key="S", text="t", predicate=greater(("s",), ("t",)), untrained=greater(("u",), ("t",))
-        ),
-    )
-    with_untrained = study(axes=axes, cells=(*study().cells, before), claims=claims)
-
     def every():
         yield filled(study(), **FAR)
         yield filled(study(), **{**FAR, "a": around(52.0, 0.5)})
         yield filled(study(claims=()), **{**FAR, "a": around(52.0, 0.5)})
-        yield filled(study(), **close)
+        yield filled(study(), **CLOSE)
         yield filled(study(), simcse=(), a=FAR["a"], b=FAR["b"])
         yield filled(study(), before=(math.nan, 50.0), a=FAR["a"], b=FAR["b"])
-        yield filled(with_untrained, **FAR)
-        yield filled(with_untrained, **FAR, u=around(58.0))
+        yield filled(with_untrained(claims=(ABOVE_T,)), **FAR)
+        yield filled(with_untrained(claims=(ABOVE_T,)), **FAR, u=around(58.0))
         for name in ("mocose-table1", "mocose-table7", "mocose-figure13", "esimcse-table5"):
             yield study_result(resolve(find(name), made_setup(1)))
 

@@ -9,7 +9,6 @@ from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
 from core.report.claims import verdict_sentences
-from core.report.comparisons import needed
 from core.report.contrasts import Reading
 from core.report.frames import cell_frame, claim_frame, comparison_frame
 from core.report.statistics import alpha_at
@@ -33,6 +32,12 @@ RUNS = {
     "c": [47.9, 47.5, 48.5],  # below a
     "d": [50.1, 50.2, 50.3],  # about a
 }
+
+
+def above_by(mean):
+    """Eight seeds of a and of b, which lies above it by so much."""
+    a = around(50, 8)
+    return {"a": a, "b": [value + mean + 0.02 * (k % 3) for k, value in enumerate(a)]}
 
 
 def judged(*claims, margin=1.0, published=None, **runs):
@@ -64,12 +69,8 @@ def test_an_undecided_claim_points_by_its_own_logic_over_95_percent_intervals(pr
 
 
 def test_a_settled_claim_points_nowhere():
-    eight = {
-        "a": around(50, 8),
-        "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))],
-    }
     for predicate in (greater(B, A), greater(A, B)):
-        verdict = judged(predicate, **eight).verdicts[0]
+        verdict = judged(predicate, **above_by(3)).verdicts[0]
         assert verdict.outcome in ("supported", "contradicted")
         assert verdict.points == ""
 
@@ -114,24 +115,6 @@ def test_a_row_has_the_raw_difference_and_the_printed_one_beside_what_is_require
     assert alone["points"] == "for"
 
 
-def test_how_many_comparisons_are_needed():
-    parts = greater(A, B), greater(C, A), greater(D, A)
-    assert [needed(each) for each in (all_of(*parts), any_of(*parts), some_of(2, parts))] == [
-        "all",
-        "one",
-        "2",
-    ]
-    assert (
-        needed(greater(A, B)) == needed(gains(A, B, 1.0, 0.5)) == needed(within([A, B], 1.0)) == ""
-    )
-    assert (
-        needed(all_of(gains(A, B, 1.0, 0.5), gains(A, C, 1.0, 0.5)))
-        == needed(best(A, [B, C]))
-        == "all"
-    )
-    assert needed(any_of(all_of(*parts[:2]), all_of(*parts[1:]))) == "1 of 2 groups"
-
-
 def test_bounds_that_a_study_states_one_by_one_are_rows_of_their_own():
     three = rows(all_of(greater(A, B, -1.0), greater(B, A, -5.0), greater(B, A, -2.0)), margin=None)
     assert [(row["left"], row["above"]) for row in three] == [("a", -1.0), ("b", -5.0), ("b", -2.0)]
@@ -143,10 +126,7 @@ def test_bounds_that_a_study_states_one_by_one_are_rows_of_their_own():
 
 
 def test_a_verdict_by_less_than_the_margin_says_so():
-    small = {
-        "a": around(50, 8),
-        "b": [value + 0.4 + 0.01 * (k % 3) for k, value in enumerate(around(50, 8))],
-    }
+    small = above_by(0.4)
     result = judged(greater(B, A), greater(A, B), greater(B, A, by=-1.0), **small)
     outcomes = [(verdict.outcome, verdict.within_margin) for verdict in result.verdicts]
     assert outcomes == [("supported", True), ("contradicted", True), ("supported", False)]
@@ -158,11 +138,7 @@ def test_a_verdict_by_less_than_the_margin_says_so():
 
 
 def test_whether_a_pair_differs_is_tested_once_for_table_and_comparisons():
-    runs = {
-        "a": around(50, 8),
-        "b": [value + 3 + 0.02 * (k % 3) for k, value in enumerate(around(50, 8))],
-        "c": around(50, 8, 3.0)[::-1],
-    }
+    runs = above_by(3) | {"c": around(50, 8, 3.0)[::-1]}
     one = study(greater(B, A), all_of(greater(A, C), greater(B, C, by=1.0)))
     one = replace(one, reference=A)
     judged = result(one, **runs)

@@ -11,7 +11,7 @@ from claim_study import study as claim_study
 
 from core.report.figures import figures
 from core.report.frames import cell_frame, curve_frame
-from core.report.pictures import FEW, Order, Pictures
+from core.report.pictures import FEW, Order, Pictures, images
 from core.study.claim import greater
 
 
@@ -22,17 +22,6 @@ def order(folder, level=50, draw=figures):
     return Order(name=folder.name, folder=folder, draw=draw, frames=frames, kinds=("png", "pdf"))
 
 
-def drawn(folder, count):
-    pictures = Pictures()
-    pictures.orders += [order(folder / str(place), 50 + place) for place in range(count)]
-    pictures.finish()
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 def killed(*frames):
     """Figures whose process is killed, unless it is that of the test."""
     if str(os.getpid()) != os.environ["TESTED"]:
@@ -40,21 +29,22 @@ def killed(*frames):
     return figures(*frames)
 
 
-def test_pictures_have_the_same_bytes_from_several_processes_and_when_one_is_killed(
-    tmp_path, monkeypatch
-):
+def test_pictures_have_the_same_bytes_from_processes_of_which_one_is_killed(tmp_path, monkeypatch):
     monkeypatch.setenv("TESTED", str(os.getpid()))
-    alone = drawn(tmp_path / "alone", FEW - 1)
+    several = Pictures()
+    several.orders += [order(tmp_path / str(place), 50 + place) for place in range(FEW - 1)]
+    alone = {f"{one.name}/{name}": content for one in several.orders for name, content in of(one)}
+    several.orders.append(order(tmp_path / "a", draw=killed))
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
-    several = drawn(tmp_path / "several", FEW)
-    assert len(several) == 2 * FEW and alone.items() <= several.items()
-    pictures = Pictures()
-    pictures.orders += [order(tmp_path / str(place), 50 + place) for place in range(FEW - 1)]
-    pictures.orders.insert(1, order(tmp_path / "a", draw=killed))
-    pictures.finish()
-    assert not pictures.faults
+    several.finish()
+    assert not several.faults and len(alone) == 2 * (FEW - 1)
     for name, content in alone.items():
         assert (tmp_path / name).read_bytes() == content
+
+
+def of(order):
+    """The files of an order that this process draws, by name."""
+    return images(order.draw, order.frames, order.kinds).items()
 
 
 def broken(*frames):

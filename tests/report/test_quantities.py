@@ -56,42 +56,28 @@ def test_a_runs_vectors_have_collapsed_by_either_measure(cosine, rank, expected)
 
 
 def test_differences_of_numbers_are_means_over_the_sets_that_have_both():
-    scores = {
-        (FIRST, "le3"): 70.0,
-        (FIRST, "gt3"): 60.0,
-        (SECOND, "le3"): 50.0,
-        (SECOND, "gt3"): 54.0,
-    }
-    scores[THIRD, "le3"] = 99.0
-    frame = rows(
-        *(("selected", t, f"spearman_gap_{side}", 9, x) for (t, side), x in scores.items())
-    )
+    sides = ((FIRST, "le3", 70.0), (FIRST, "gt3", 60.0), (SECOND, "le3", 50.0))
+    sides += ((SECOND, "gt3", 54.0), (THIRD, "le3", 99.0))
+    frame = rows(*(("selected", task, f"spearman_gap_{side}", 9, x) for task, side, x in sides))
     assert [value(frame, "length_gap", task) for task in ("avg", FIRST, THIRD)] == [3.0, 10.0, None]
     numbers = (("untrained", FIRST, 0.5), ("untrained", SECOND, 0.25))
     numbers += (("selected", FIRST, 0.25), ("selected", SECOND, 0.0), ("selected", "dev", 9.0))
-    frame = rows(
-        *((place, task, "like_length_excess", 0, number) for place, task, number in numbers)
-    )
-    excess = [value(frame, "like_length_excess", task) for task in ("avg", FIRST, THIRD)]
-    assert excess == [0.125, 0.25, None]
+    frame = rows(*((at, task, "like_length_excess", 0, number) for at, task, number in numbers))
+    for task, excess in (("avg", 0.125), (FIRST, 0.25), (THIRD, None)):
+        assert value(frame, "like_length_excess", task) == excess
     assert value(frame, "like_length_excess", "avg", "untrained") == 0.375
-    assert [value(frame, "like_length_excess_learnt", task) for task in ("avg", SECOND)] == [
-        -0.25
-    ] * 2
+    for task in ("avg", SECOND):
+        assert value(frame, "like_length_excess_learnt", task) == -0.25
     assert value(frame[:2], "like_length_excess_learnt", "avg") is None
-    views = rows(
-        ("last", "train", "view_cosine_plain", 9, 1.0), ("last", "train", "view_cosine", 9, 0.75)
-    )
-    assert value(views, "view_cosine_loss", "train", "last") == 0.25
+    views = (("view_cosine_plain", 1.0), ("view_cosine", 0.75))
+    frame = rows(*(("last", "train", name, 9, number) for name, number in views))
+    assert value(frame, "view_cosine_loss", "train", "last") == 0.25
     sides = (("alignment_global", 0.25), ("uniformity_global", -2.0))
     geometry = rows(*(("selected", "DEV", name, 9, number) for name, number in sides))
     # of the scale's own sentences
     assert value(geometry, "alignment_plus_uniformity", "STS-B") == -1.75
-    times = [
-        value(rows(), "step_seconds", "train", "time", seconds=one)
-        for one in (0.5, "a while", None)
-    ]
-    assert times == [0.5, None, None]  # from the run's provenance
+    for seconds, expected in ((0.5, 0.5), ("a while", None), (None, None)):  # of the provenance
+        assert value(rows(), "step_seconds", "train", "time", seconds=seconds) == expected
 
 
 def test_averages_need_every_part():
@@ -107,26 +93,28 @@ def test_averages_need_every_part():
 
 
 @pytest.mark.parametrize(
-    "quantity, worst",
+    "quantity, worst, lowest",
     [
-        ("spearman_all", 0.0),
-        ("accuracy_test", 0.0),
-        ("mean_cosine", 1.0),
-        ("effective_rank", 1.0),
-        ("curve_late_range", None),
-        ("cosine_itself", None),
+        ("spearman_all", 0.0, -3.0),
+        ("accuracy_test", 0.0, -3.0),
+        ("mean_cosine", 1.0, 1.0),  # the end of its scale
+        ("effective_rank", 1.0, 1.0),
+        ("curve_late_range", None, None),
+        ("cosine_itself", None, None),
     ],
 )
-def test_a_failed_run_counts_as_the_worst_value(quantity, worst):
+def test_a_failed_run_counts_as_the_worst_value(quantity, worst, lowest):
     of = Metric(task="dev", title="", quantity=quantity)
     assert worst_of(of, []) == worst_of(of, [55.0]) == worst
-    assert counted("diverged", 55.0, of, worst) == counted("collapsed", None, of, worst) == worst
-    assert counted("collapsed", 0.7, of, worst) == counted("ok", 0.7, of, worst) == 0.7
-    assert counted("ok", None, of, worst) is None
-    lowest = {"spearman_all": -3.0, "accuracy_test": -3.0}.get(
-        quantity, worst
-    )  # 1 is the end of the other scales
     assert worst_of(of, [55.0, -3.0]) == lowest
+    for status, number, counts in (
+        ("diverged", 55.0, worst),
+        ("collapsed", None, worst),
+        ("collapsed", 0.7, 0.7),
+        ("ok", 0.7, 0.7),
+        ("ok", None, None),
+    ):
+        assert counted(status, number, of, worst) == counts
     # of collapse itself a diverged run says neither
     of = Metric(task="dev", title="", quantity="collapsed")
     assert counted("diverged", None, of, None) == 0.5

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from core.report import statistics as s
-from core.report.statistics import ALPHA, LOOKS, alpha_at, claim_p, comparisons, decide, tails
+from core.report.statistics import ALPHA, LOOKS, alpha_at, comparisons, decide, tails
 from core.study.claim import Claim, all_of, any_of, collapsed, greater, some_of, sound
 
 A = ("a",)
@@ -43,15 +43,6 @@ def test_the_checks_spend_five_percent_a_study_whatever_the_number_of_claims():
     assert sum(7 * alpha_at(n, 7) for n in range(61)) == pytest.approx(ALPHA) == 0.05
 
 
-def test_tails_are_those_of_the_one_sample_t_test():
-    values = np.array([0.4, 1.5, -0.2, 0.9, 0.6])
-    up, down = tails(GREATER, values, 0.3)
-    assert up == pytest.approx(stats.ttest_1samp(values + 0.3, 0, alternative="greater").pvalue)
-    assert down == pytest.approx(stats.ttest_1samp(values + 0.3, 0, alternative="less").pvalue)
-    many = tails(GREATER, np.stack([values, values + 1]), 0.3)  # studies along the first axis
-    assert (many[0][0], many[1][0]) == (up, down) and many[0][1] < up
-
-
 @pytest.mark.parametrize(
     "values, expected",
     [([2.0] * 3, (0, 1)), ([-2.0] * 3, (1, 0)), ([0.0] * 3, (1, 1)), ([1.0, math.nan], (1, 1))],
@@ -70,22 +61,6 @@ def test_p_of_joined_claims_by_hand():
         (nested, 0.04, 1.0),
     ):
         assert tuple(s.p_values(joined, P.get)) == pytest.approx((sup, con))
-
-
-def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
-    differences = np.subtract([50.1, 50.3, 49.8, 50.2, 50.0], [50.0, 50.2, 50.1, 49.9, 50.1])
-    low = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
-    high = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
-    assert claim_p(claim(GREATER, margin=0.5), {GREATER: differences})[2] == pytest.approx(
-        max(low, high)
-    )
-    assert claim_p(claim(GREATER, margin=None), {GREATER: differences})[2] == 1.0
-
-
-def test_a_verdict_once_given_stays_and_names_its_check():
-    a = [50.0, 51.0, 52.0, 50.5, 51.5, 50.7, 51.1, 50.2]
-    b = [40.0, 41.0001, 42.0, 40.5, 90.0, 90.7, 91.1, 90.2]
-    assert decide(claim(GREATER), made(a=a, b=b), 4) == ("supported", 3)
 
 
 def test_cells_without_enough_seeds_cannot_support_but_the_others_can_contradict():

@@ -36,20 +36,9 @@ def test_a_diverged_run_counts_as_the_worst_and_a_collapsed_one_as_what_it_score
     diverged = (0.0, "diverged")
     collapsed = (20.0, "collapsed")
     one = result(small(), stored(small(), a=[50.0, diverged, 52.0], b=[60.0, collapsed, 61.0]))
-    a, b = one.cells
-    assert (a.estimate.mean, a.estimate.n, a.status, a.count("diverged")) == (
-        34.0,
-        3,
-        "diverged",
-        1,
-    )
-    assert (b.estimate.mean, b.estimate.n, b.status, b.count("collapsed")) == (
-        47.0,
-        3,
-        "collapsed",
-        1,
-    )
-    assert "1 of 6 runs diverged, marked ‡." in of_runs(one)
+    for cell, mean, status in zip(one.cells, (34.0, 47.0), ("diverged", "collapsed"), strict=True):
+        assert (cell.estimate.mean, cell.estimate.n) == (mean, 3)
+        assert (cell.status, cell.count(status)) == (status, 1)
     late = Metric(task="dev", title="", quantity="curve_late_range", checkpoint="curve")
     lost = result(replace(small(), metric=late), stored(small(), a=[50.0, diverged, 52.0]))
     assert lost.cells[0].estimate.n == 2  # this metric has no worst value
@@ -164,15 +153,12 @@ def row_of(line, store, seeds):
 
 def test_what_a_place_says():
     diverged = [(0, "diverged")] * 3
-    assert row_of(0, stored(small(), a=[50.0, 52.0, 51.0], b=[None] * 3), 3) == [
-        "51.00 ± 2.48†",
-        "—",
-    ]
-    assert row_of(0, stored(small(), a=[50.0, 52.0, None], b=diverged), 3)[1] == "0.00‡"
-    assert row_of(0, stored(small(), a=[50.0], b=[(-3.0, "collapsed")]), 1) == [
-        "50.00†§",
-        "−3.00‡§",
-    ]
+    for a, b, places in (
+        ([50.0, 52.0, 51.0], [None] * 3, ["51.00 ± 2.48†", "—"]),
+        ([50.0, 52.0, 51.0], diverged, ["51.00 ± 2.48†", "0.00‡"]),
+        ([50.0], [(-3.0, "collapsed")], ["50.00†§", "−3.00‡§"]),
+    ):
+        assert row_of(0, stored(small(), a=a, b=b), len(a)) == places
     five = [50.0, 50.1, 50.2, 50.1, 50.0]
     for sign, mark in ((1, "▲"), (-1, "▼")):
         other = [value + sign * 10 + 0.1 * (value > 50) for value in five]
@@ -191,30 +177,6 @@ def test_other_numbers_of_seeds_are_said_above_the_table():
     one = result(small(), store)
     assert "3 to 40 seeds (column n of the CSV file)" in markdown(sheet(one))
     assert list(cell_frame(one)["n"]) == [40, 3]
-
-
-def test_notes_name_origins_environments_and_cells_that_cannot_be_run():
-    study = small()
-    store = FakeStore()
-    for seed, (torch, source) in enumerate(
-        [("2.9.0", "own"), ("2.10.0", "published"), ("2.9.0", "own")]
-    ):
-        nested = {"versions": {"torch": torch, "numpy": "2.4"}, "device": f"cuda: {seed // 2}"}
-        store.add(config_of(study, ("a",), seed), 50.0 + seed, source=source, provenance=nested)
-    notes = of_runs(result(study, store))
-    assert (
-        "From the project's published results: 1 run of those shown, 2 from this machine." in notes
-    )
-    assert "The runs differ in torch, device; dropout can differ between devices." in notes
-    other = replace(study.cells[1], encoder="bert-large")
-    (note,) = (
-        text
-        for text in of_runs(result(small(cells=(study.cells[0], other)), store))
-        if "n/a" in text
-    )
-    assert note.startswith(
-        "Unavailable (n/a): scale demo has no encoder in the place of bert-large"
-    )
 
 
 def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():

@@ -48,18 +48,6 @@ def outcomes(*claims, margin=1.0, **values):
     return [verdict.outcome for verdict in verdicts(*claims, margin=margin, **values)]
 
 
-def test_a_contrast_is_paired_by_seed_and_tested_as_scipy_tests_it():
-    a = [50.0, 52.0, 51.0, 53.5, 52.2]
-    b = [48.0, 51.5, 50.2, 51.0, 51.9]
-    verdict = verdicts(greater(A, B), greater(B, A), a=a, b=b)[0]
-    assert verdict.tested.n == 5
-    test = stats.ttest_rel(a, b)
-    assert verdict.tested[1:3] == pytest.approx(
-        tuple(test.confidence_interval(1 - 2 * alpha_at(5, 2)))
-    )
-    assert verdict.weakest.estimate[1:3] == pytest.approx(tuple(test.confidence_interval(0.95)))
-
-
 def test_an_interaction_counts_only_with_one_sign_in_points_and_in_fishers_z():
     """95 to 90 are fewer points and more of z than 40 to 34."""
     steps = weighted([A, B, C, D], [1, -1, -1, 1])
@@ -110,11 +98,10 @@ def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints
     near = {"a": around(50, 8, 0.2), "b": around(50, 8, 0.2)[::-1]}
     (same,) = verdicts(greater(A, B), **near)
     assert same.outcome == "equivalent" and -1 < same.tested.low < 0 < same.tested.high < 1
-    reasons = [
-        verdicts(greater(A, B), published={"a": a, "b": 50.0}, **near)[0].reason
-        for a in (50.4, 51.4)
-    ]
-    assert reasons == [AS_PRINTED, ""] and same.reason == ""
+    assert same.reason == ""
+    for a, reason in ((50.4, AS_PRINTED), (51.4, "")):
+        (printed,) = verdicts(greater(A, B), published={"a": a, "b": 50.0}, **near)
+        assert printed.reason == reason
     assert outcomes(greater(A, B), margin=None, **near) == ["undecided"]
 
 
@@ -122,11 +109,8 @@ def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
     a = [50.0, 53.0, 51.0, 55.0]
     b = [49.0, 53.5, 50.0, 50.0]
     (verdict,) = verdicts(greater(A, B), a=a, b=b)
-    assert (verdict.outcome, verdict.tested.n, verdict.tested.mean) == (
-        "undecided",
-        3,
-        pytest.approx(0.5),
-    )
+    assert verdict.outcome == "undecided"
+    assert verdict.tested[:4:3] == (pytest.approx(0.5), 3)
     assert (verdict.weakest.estimate.n, verdict.weakest.estimate.mean) == (4, pytest.approx(1.625))
     (first,) = verdicts(greater(A, B, 1.0), a=a[:2], b=b[:2], published={"a": 55.0, "b": 50.0})
     assert (first.tested.n, first.weakest.estimate.n, first.outcome) == (0, 2, "undecided")

@@ -24,19 +24,10 @@ def xlnet(tmp_path_factory):
     folder = tmp_path_factory.mktemp("xlnet")
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        XLNetLMHeadModel(
-            XLNetConfig(
-                vocab_size=44,
-                d_model=16,
-                n_layer=2,
-                n_head=2,
-                d_inner=32,
-                initializer_range=0.5,
-                pad_token_id=0,
-                eos_token_id=3,
-                bos_token_id=2,
-            )
-        ).save_pretrained(folder)
+        sizes = {"vocab_size": 44, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32}
+        ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+        config = XLNetConfig(initializer_range=0.5, **sizes, **ends)
+        XLNetLMHeadModel(config).save_pretrained(folder)
     tiny_checkpoint.tokenizer_files(folder)
     return folder
 

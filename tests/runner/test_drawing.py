@@ -2,14 +2,11 @@
 refuses."""
 
 import functools
-import os
-import subprocess
-import sys
 
 import pytest
 from desk import Desk
 from fake_store import FakeStore, config_of, made_setup
-from places import ROOT
+from places import ROOT, python
 
 import run_study
 from core.runner import draw
@@ -154,10 +151,6 @@ def test_a_profile_with_the_runs_of_another_is_drawn_once_and_says_so(tmp_path):
 
 def test_a_matplotlibrc_that_the_user_names_is_not_read(tmp_path):
     (tmp_path / "matplotlibrc").write_bytes(b"font.family: \xff\xfe\n")
-    words = [sys.executable, "-c", "from core.runner.draw import _report; _report()"]
-    given = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "MPLBACKEND": "none",
-        "MATPLOTLIBRC": str(tmp_path),
-    }
-    assert subprocess.run(words, env=given, cwd=ROOT, check=False).returncode == 0
+    given = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "none", "MATPLOTLIBRC": str(tmp_path)}
+    done = python("-c", "from core.runner.draw import _report; _report()", **given)
+    assert done.returncode == 0, done.stderr

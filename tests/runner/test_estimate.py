@@ -91,9 +91,5 @@ def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_p
         assert run_study.main(["table7", "--plan", "--scale", "paper", *words, *folder]) == 0
         lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("About")]
     cpu, gpus = lines
-    assert (
-        " weeks with 2 at once on cpu (from rates of another CPU), so this needs a GPU; --gpus 1"
-        in cpu
-    )
-    assert "h on 4 NVIDIA H100 (from rates of one NVIDIA H100)." in gpus
+    assert " weeks with 2 at once on cpu" in cpu and "h on 4 NVIDIA H100" in gpus
     assert f"--plan --gpus 4\n{gpus}\n" in (ROOT / "docs" / "using.md").read_text()

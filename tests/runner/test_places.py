@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from desk import Desk, check, here, refusing_desk
 from fake_jobs import made_result
-from places import ROOT
+from places import ROOT, python
 
 import run_study
 from core.config.identity import run_id
@@ -118,14 +118,13 @@ def test_a_loop_of_links_is_no_results_folder(closed, capsys):
     assert run_study.main(["table3", "--plan", *here(closed, results_dir=str(loop))]) == 0
 
 
-def test_no_page_is_drawn_over_a_file_of_somebody_else(tmp_path, capsys):
-    for name in ("README.md", "index.html"):
-        (tmp_path / name).write_text("# Which ablations hold? This is mine.\n")
-        words = ["--all", "--regenerate-figures", "--scale", "demo", "--results-dir", str(tmp_path)]
-        assert run_study.main(words) == 2
-        assert f"{tmp_path / name} was not drawn by this command" in capsys.readouterr().err
-        assert [path.name for path in tmp_path.iterdir()] == [name]
-        (tmp_path / name).unlink()
+@pytest.mark.parametrize("name", ["README.md", "index.html"])
+def test_no_page_is_drawn_over_a_file_of_somebody_else(tmp_path, capsys, name):
+    (tmp_path / name).write_text("# Which ablations hold? This is mine.\n")
+    words = ["--all", "--regenerate-figures", "--scale", "demo", "--results-dir", str(tmp_path)]
+    assert run_study.main(words) == 2
+    assert f"{tmp_path / name} was not drawn by this command" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 CONFIG = base("mocose", "paper")
@@ -178,16 +177,22 @@ def test_a_kill_before_any_call_of_a_write_leaves_the_old_the_new_or_nothing(tmp
 
 
 def test_an_isolated_python_finds_the_project():
-    words = [sys.executable, "-I", str(ROOT / "run_study.py"), "--fields", "loss"]
-    done = subprocess.run(words, cwd="/", capture_output=True, text=True, check=False)
+    done = python("-I", ROOT / "run_study.py", "--fields", "loss", cwd="/")
     assert done.returncode == 0 and "loss.temperature" in done.stdout, done.stderr
 
 
-def test_a_reader_who_has_had_enough_is_no_error_and_a_full_output_a_sentence():
-    words = shlex.join([sys.executable, str(ROOT / "run_study.py"), "--list"])
-    enough, full = (
-        subprocess.run(["sh", "-c", f"{words} {end}"], capture_output=True, text=True, check=False)
-        for end in ("| true; echo done", ">/dev/full")
+@pytest.mark.parametrize(
+    "end, status, out, wrong",
+    [
+        ("| true; echo done", 0, "done\n", ""),  # a reader who has had enough
+        (">&-", 0, "", ""),  # closed before the start
+        (">/dev/full", 2, "", "disk is full"),
+    ],
+)
+def test_an_output_that_nobody_reads_is_no_error_and_a_full_one_a_sentence(end, status, out, wrong):
+    words = shlex.join([sys.executable, str(ROOT / "run_study.py"), "--fields"])
+    done = subprocess.run(
+        ["sh", "-c", f"{words} {end}"], capture_output=True, text=True, check=False
     )
-    assert (enough.stdout, enough.stderr) == ("done\n", "")
-    assert full.returncode == 2 and full.stderr.count("\n") == 1 and "disk is full" in full.stderr
+    assert (done.returncode, done.stdout) == (status, out)
+    assert wrong in done.stderr and done.stderr.count("\n") == bool(wrong)

@@ -222,12 +222,6 @@ def closing(*numbers: int):
     return lambda: [os.close(number) for number in numbers]
 
 
-def test_closed_streams_cost_nothing(desk):
-    driver = desk.start(*SIX, preexec_fn=closing(0, 1, 2))
-    driver.communicate(timeout=60)
-    assert driver.returncode == 0 and len(desk.store.runs()) == 6
-
-
 def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
     """Its message must not reach the process that trains, by a number that a stream had."""
     runs = planned(desk, "table3").runs
@@ -245,25 +239,13 @@ def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
 def test_a_stop_at_any_moment_of_planning_and_drawing_ends_with_130(desk, words):
     """It comes while modules are imported, runs are planned, or figures are drawn."""
     (desk.folder / "results").mkdir()
-    command = [
-        sys.executable,
-        str(ROOT / "run_study.py"),
-        "esimcse-table2",
-        "--scale",
-        "demo",
-        *words,
-    ]
-    command += ["--results-dir", str(desk.folder / "results")]
+    command = [sys.executable, str(ROOT / "run_study.py"), "esimcse-table2", "--scale", "demo"]
+    command += [*words, "--results-dir", str(desk.folder / "results")]
     draw = random.Random(words[0])
     stopped = 0
     for _ in range(3):
-        process = subprocess.Popen(
-            command,
-            env=desk.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, env=desk.environment(), text=True, **streams)
         time.sleep(0.15 + 1.5 * draw.random())
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)

@@ -1,6 +1,5 @@
 """The cache keeps what was made, believes nothing that was changed, and stops nobody."""
 
-import hashlib
 import json
 import os
 import signal
@@ -96,12 +95,6 @@ def test_a_sealed_file_of_another_shape_is_made_anew(tmp_path):
     keep(tmp_path, key_digest(["key", 1]), "json", b"[1, 2]")
     assert got(tmp_path, notes) == (MADE, 1) and len(notes) == 1
     assert got(tmp_path, notes) == (MADE, 0) and len(notes) == 1
-
-
-def test_a_name_holds_the_digest_of_the_content(tmp_path):
-    got(tmp_path, [])
-    path = file_of(tmp_path)
-    assert path.name.split(".")[1] == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path):

@@ -2,31 +2,23 @@
 the papers' texts and in what was read off their figures."""
 
 import csv
-import functools
-import math
 import operator
 import re
 import statistics
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from extras import PAPER_FILES, texts_of, with_text
 from made_scales import MOCOSE, printed
-from places import ROOT, SHIPPED
+from places import ROOT
 
 from core.config.fields import explanations
 from core.config.identity import run_id
-from core.study.catalogue import catalogue
-from core.study.claim import changed, truth
-from core.study.registered import registered, written_after_runs
-from studies import CATALOGUE, STUDIES, find
-from tools.registered import rule_of
+from core.study.claim import truth
+from studies import STUDIES, find
 
 NOT_ASKED = ROOT / "studies" / "reference" / "not_asked.md"
-OURS = [study for folder in SHIPPED for study in CATALOGUE.groups[folder]]  # their rules are kept
 PAPERS = [study for study in STUDIES if study.paper in PAPER_FILES]
 CLAIMS = [(study, claim) for study in PAPERS for claim in study.claims]
 BY_KEY = {claim.key: (study, claim) for study, claim in CLAIMS}
@@ -76,19 +68,16 @@ def holds(study, claim):
     within their reading error."""
 
     def of(contrast):
-        cells = [[cell.published for cell in study.matching(term.cell)] for term in contrast.terms]
-        if (
-            contrast.metric is not None
-            or contrast.of in ("scatter", "share")
-            or any(None in numbers for numbers in cells)
-        ):
+        lead = -contrast.above
+        error = 0.0
+        if contrast.metric is not None or contrast.of in ("scatter", "share"):
             return None
-        weights = [term.weight for term in contrast.terms]
-        lead = (
-            sum(w * sum(numbers) / len(numbers) for w, numbers in zip(weights, cells, strict=True))
-            - contrast.above
-        )
-        error = READ_TO.get(study.name, 0.0) * sum(map(abs, weights))
+        for term in contrast.terms:
+            numbers = [cell.published for cell in study.matching(term.cell)]
+            if None in numbers:
+                return None
+            lead += term.weight * sum(numbers) / len(numbers)
+            error += READ_TO.get(study.name, 0.0) * abs(term.weight)
         return None if error and abs(lead) <= error + 1e-9 else lead > 1e-9
 
     return truth(claim.predicate, of)
@@ -106,15 +95,11 @@ def test_every_quotation_is_the_papers(paper):
 
 @pytest.mark.parametrize("paper", with_text("mocose", "esimcse"))
 def test_every_quotation_that_no_claim_asks_is_the_papers(paper):
-    parts = dict(
-        re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", NOT_ASKED.read_text(), re.MULTILINE | re.DOTALL)
-    )
-    rows = next(text for title, text in parts.items() if title.lower() == paper).splitlines()
-    quotes = [
-        quote
-        for row in rows
-        for quote in re.findall(r'"([^"]+)"', row.split("|")[1] if row.startswith("|") else "")
-    ]
+    flags = re.MULTILINE | re.DOTALL
+    parts = re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", NOT_ASKED.read_text(), flags)
+    (part,) = (text for title, text in parts if title.lower() == paper)
+    rows = [row.split("|")[1] for row in part.splitlines() if row.startswith("|")]
+    quotes = [quote for row in rows for quote in re.findall(r'"([^"]+)"', row)]
     assert len(quotes) >= 8
     for quote in quotes:
         assert any(stands_in(letters(quote), text) for text in texts(paper)), quote
@@ -131,10 +116,8 @@ def test_every_claim_can_fail_and_can_hold_and_those_without_learning_are_of_col
     without = {claim.key for _, claim in CLAIMS if claim.gate == "none"}
     assert without == {"F5.3", "F5.4", "F6.1", "E6.4"}
     for _, claim in CLAIMS:
-        assert (
-            truth(claim.predicate, lambda contrast: False) is False
-            and truth(claim.predicate, lambda contrast: True) is True
-        ), claim.key
+        for value in (False, True):
+            assert truth(claim.predicate, lambda contrast, value=value: value) is value, claim.key
 
 
 def effect(key: str) -> list[float]:
@@ -182,29 +165,30 @@ def test_means_slopes_and_leads_by_hand():
     assert statistics.mean(like) - statistics.mean(unlike) == pytest.approx((484.33 - 433.11) / 6)
 
 
-def test_gains_are_the_printed_ones_and_margins_half_of_them():
-    backbones = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
-    for name, keys, labels in (
-        ("table4", ("E4.2", "E4.3", "E4.4", "E4.5"), lambda method, backbone: (method, backbone)),
-        (
-            "table5",
-            ("E5.3", "E5.4", "E5.5", "E5.6"),
-            lambda method, backbone: (f"{method}-{backbone}", "avg"),
-        ),
-    ):
-        printed = {cell.labels: cell.published for cell in find(f"esimcse-{name}").cells}
-        gains = [
-            printed[labels("ESimCSE", one)] - printed[labels("unsup-SimCSE", one)]
-            for one in backbones
-        ]
-        for key, gain in zip(keys, gains, strict=True):
-            low, high = BY_KEY[key][1].predicate.contrasts()
-            assert (low.above, -high.above) == pytest.approx((gain / 2, gain * 1.5))
-            assert f"{gain:.2f}" in BY_KEY[key][1].text
-        whole = keys[0].partition(".")[0] + ".1"
-        assert [BY_KEY[key][1].margin for key in (whole, f"{whole} (BERT-base)")] == pytest.approx(
-            [min(gains) / 2, gains[0] / 2]
-        )
+BACKBONES = ("BERT-base", "BERT-large", "RoBERTa-base", "RoBERTa-large")
+GAINS = {  # of ESimCSE over SimCSE by backbone: labels of a row, and the claims on each gain
+    "table4": (lambda method, backbone: (method, backbone), "E4.2 E4.3 E4.4 E4.5"),
+    "table5": (lambda method, backbone: (f"{method}-{backbone}", "avg"), "E5.3 E5.4 E5.5 E5.6"),
+}
+
+
+@pytest.mark.parametrize("name", GAINS)
+def test_gains_are_the_printed_ones_and_margins_half_of_them(name):
+    labels, keys = GAINS[name]
+    numbers = printed(find(f"esimcse-{name}"))
+    gains = []
+    for key, backbone in zip(keys.split(), BACKBONES, strict=True):
+        rows = (labels(method, backbone) for method in ("ESimCSE", "unsup-SimCSE"))
+        gains.append(operator.sub(*(numbers[row] for row in rows)))
+        claim = BY_KEY[key][1]
+        low, high = claim.predicate.contrasts()
+        assert (low.above, -high.above) == pytest.approx((gains[-1] / 2, gains[-1] * 1.5))
+        assert f"{gains[-1]:.2f}" in claim.text
+    for key, gain in ((f"E{name[-1]}.1", min(gains)), (f"E{name[-1]}.1 (BERT-base)", gains[0])):
+        assert BY_KEY[key][1].margin == pytest.approx(gain / 2)
+
+
+def test_margins_are_half_of_printed_gains_and_a_step_s_price_is_by_its_passes():
     margins = {"E6.1": 1.53, "E6.2": 0.76, "E7.1": 1.18, "E7.2": 0.73, "T5.1": 0.28}
     assert {key: 2 * BY_KEY[key][1].margin for key in margins} == pytest.approx(margins)
     # 160 sentences forward beside 128 forward and backward, of three passes each
@@ -256,113 +240,96 @@ def test_every_printed_number_of_a_table_stands_in_the_papers_text(paper):
                 assert any(f" {' '.join(row)} " in page for page in pages), (study.name, labels)
 
 
-def test_mocose_s_figures_print_what_was_read_off():
-    means = {
-        key: value
-        for key, (value,) in runs("fig3_digitised", "batch_size", "mtd", scores="mean_of_3").items()
-    }
-    settings = {
-        (row["batch_size"], f"{float(row['mtd']):g}"): (
-            float(row["ema_decay_inferred"]),
-            int(row["queue_size_inferred"]),
-        )
-        for row in reference("fig3_digitised")
-    }
+def test_figures_2_and_3_print_what_was_read_off():
+    means = runs("fig3_digitised", "batch_size", "mtd", scores="mean_of_3")
+    means = {labels: value for labels, (value,) in means.items()}
     single = runs("fig3_digitised", "batch_size", "mtd")
+    settings = {}
+    for row in reference("fig3_digitised"):
+        labels = row["batch_size"], f"{float(row['mtd']):g}"
+        settings[labels] = float(row["ema_decay_inferred"]), int(row["queue_size_inferred"])
     for name, more in (("figure2", {("64", "SimCSE"): 76.25}), ("figure3", {})):
         assert printed(MOCOSE[name]) == means | more
         for cell in MOCOSE[name].cells:
             if cell.method is None:
-                assert (cell.changes["ema.start"], cell.changes["queue.size"]) == settings[
-                    cell.labels
-                ]
-            assert not cell.published_runs or cell.published_runs == tuple(
-                sorted(single[cell.labels])
-            )
+                changed_to = cell.changes["ema.start"], cell.changes["queue.size"]
+                assert changed_to == settings[cell.labels]
+            if cell.published_runs:
+                assert cell.published_runs == tuple(sorted(single[cell.labels]))
+
+
+def test_figure_4_prints_what_the_notebook_logs():
     measures = {
         "align_positive_pairs": "alignment, by batches",
         "align_all_pairs": "alignment of all pairs, by batches",
         "uniformity_all_pairs_first_sentences": "uniformity, by batches",
     }
+    rows = [row for row in reference("notebook_align_uniform") if row["metric"] in measures]
     assert printed(MOCOSE["figure4"]) == {
-        (measures[row["metric"]], f"{float(row['mtd']):g}"): float(row["value"])
-        for row in reference("notebook_align_uniform")
-        if row["metric"] in measures
+        (measures[row["metric"]], f"{float(row['mtd']):g}"): float(row["value"]) for row in rows
     }
-    (bare, kept), late = (
-        ([[float(row["value"]) for row in reference(f"fig{n}_digitised")] for n in (5, 6)]),
-        lambda c: c[-len(c) // 3 :],
-    )
-    assert printed(MOCOSE["figure5"]) == pytest.approx(
-        {
-            ("no predictor, η = 0", "start"): bare[0],
-            ("no predictor, η = 0", "best later"): max(bare[1:]),
-            ("no predictor, η = 0", "last"): bare[-1],
-            ("no predictor, η = 0", "late range"): max(late(bare)) - min(late(bare)),
-            ("predictor, η = 0", "best later"): max(kept),
-            ("predictor, η = 0", "last"): kept[-1],
-            ("predictor, η = 0", "late range"): max(late(kept)) - min(late(kept)),
-        }
-    )
+
+
+def test_figure_5_prints_the_ends_and_ranges_of_its_curves():
+    curves = [[float(row["value"]) for row in reference(f"fig{n}_digitised")] for n in (5, 6)]
+    expected = {("no predictor, η = 0", "start"): curves[0][0]}
+    for setting, curve in zip(("no predictor, η = 0", "predictor, η = 0"), curves, strict=True):
+        late = curve[-len(curve) // 3 :]
+        expected[setting, "best later"] = max(curve[setting.startswith("no") :])
+        expected[setting, "last"] = curve[-1]
+        expected[setting, "late range"] = max(late) - min(late)
+    assert printed(MOCOSE["figure5"]) == pytest.approx(expected)
+
+
+def test_figure_7_and_the_slides_print_what_was_read_off():
     seen = {
         (row["model"], row["metric"]): float(row["value"]) for row in reference("fig7_digitised")
     }
+    numbers = printed(MOCOSE["figure7"]).items()
+    places = ("largest_singular_value", "value_at_index_50", "value_at_index_100")
     for model, name in (("MoCoSE", "MoCoSE"), ("SimCSE", "SimCSE"), ("BERT", "BERT-base")):
-        wanted = [
-            seen[name, metric]
-            for metric in ("largest_singular_value", "value_at_index_50", "value_at_index_100")
-        ]
-        assert [
-            value for labels, value in printed(MOCOSE["figure7"]).items() if labels[0] == model
-        ] == wanted
+        here = [value for labels, value in numbers if labels[0] == model]
+        assert here == [seen[name, place] for place in places]
     centres = {"mean_average": "mean"} | {f"kmeans_{k}": f"{k} clusters" for k in (5, 10, 15, 20)}
-    slides = {
-        (centres.get(row["negatives"], row["negatives"]),): float(row["value"])
-        for row in reference("slides_kmeans_queue")
-    }
+    slides = {}
+    for row in reference("slides_kmeans_queue"):
+        slides[centres.get(row["negatives"], row["negatives"]),] = float(row["value"])
     assert printed(MOCOSE["kmeans"]) == slides and not printed(MOCOSE["figure13"])
 
 
-def test_single_runs_are_the_figures_and_average_to_what_is_printed():
+def test_single_runs_are_the_figures():
     widths = runs("fig10_digitised", "predictor_dim")
+    for cell in MOCOSE["table6a"].cells:
+        assert cell.published_runs == tuple(sorted(widths[cell.labels]))
     single = runs("fig3_digitised", "batch_size", "mtd")
-    assert all(
-        cell.published_runs == tuple(sorted(widths[cell.labels]))
-        for cell in MOCOSE["table6a"].cells
-    )
     for batch, mtd in (("128", "10.67"), ("256", "8.67")):
         (cell,) = MOCOSE["table6b"].matching((batch,))
         assert cell.published_runs == tuple(sorted(single[batch, mtd]))
     queues = runs("fig12_digitised", "queue_size", "init_size")
     (extra,) = MOCOSE["figure12"].matching(("128",))  # a cell that Table 7 lacks
-    assert extra.published is None and extra.published_runs == tuple(sorted(queues["4096", "128"]))
+    assert extra.published is None
+    assert extra.published_runs == tuple(sorted(queues["4096", "128"]))
     for init, fill in {"1": "none", "1024": "quarter", "2048": "half", "4096": "all"}.items():
-        (here,), (same,) = (
-            MOCOSE["figure12"].matching((init,)),
-            MOCOSE["table7"].matching((fill, "4096")),
-        )
+        (here,) = MOCOSE["figure12"].matching((init,))
+        (same,) = MOCOSE["table7"].matching((fill, "4096"))
         assert (here.published, here.published_runs) == (same.published, same.published_runs)
-        ids = [
-            run_id(MOCOSE[name].paper_config(cell, "paper"))
-            for name, cell in (("figure12", here), ("table7", same))
-        ]
-        assert ids[0] == ids[1]
-    known = {
-        name: sum(bool(cell.published_runs) for cell in MOCOSE[name].cells)
-        for name in ("table3", "table7")
-    }
-    assert known == {"table3": 5, "table7": 20}
+        cells = (("figure12", here), ("table7", same))
+        ids = {run_id(MOCOSE[name].paper_config(cell, "paper")) for name, cell in cells}
+        assert len(ids) == 1
+
+
+def test_single_runs_average_to_what_is_printed():
+    for name, count in (("table3", 5), ("table7", 20)):
+        assert sum(bool(cell.published_runs) for cell in MOCOSE[name].cells) == count
     for study in MOCOSE.values():
         for cell in study.cells:
             if cell.published_runs and cell.published is not None:
-                read_to = (
-                    0.3 if cell.labels[-1] == "4096" or study.name == "mocose-figure12" else 0.02
-                )
+                coarse = cell.labels[-1] == "4096" or study.name == "mocose-figure12"
                 assert len(cell.published_runs) == 3
                 assert list(cell.published_runs) == sorted(cell.published_runs)
-                assert statistics.mean(cell.published_runs) == pytest.approx(
-                    cell.published, abs=read_to
-                ), (study.name, cell.labels)
+                mean = statistics.mean(cell.published_runs)
+                near = pytest.approx(cell.published, abs=0.3 if coarse else 0.02)
+                assert mean == near, (study.name, cell.labels)
 
 
 READ = [
@@ -393,50 +360,3 @@ def named(path: Path) -> set[str]:
 def test_every_number_that_is_named_is_explained():
     here = {path: named(path) - set(explanations()) for path in READ if path != Path(__file__)}
     assert not {str(path): numbers for path, numbers in here.items() if numbers}
-
-
-def test_every_rule_is_registered():
-    """Predicate, margin and gate. `python -m tools.registered` adds a row for a changed rule."""
-    rules = {key: rows[-1]["rule"] for key, rows in registered().items()}
-    assert rules == {claim.key: rule_of(claim) for study in OURS for claim in study.claims}
-    for rows in registered().values():
-        assert [row["date"] for row in rows] == sorted(row["date"] for row in rows)
-
-
-def test_a_rule_says_that_runs_were_seen_where_runs_are_older():
-    """A later row may say "no" only if no run of the claim is published. That the first form of a
-    rule is younger than the first table of its study is said, too."""
-    claims = pd.read_csv(ROOT / "results" / "published" / "claims.csv")
-    begun = set(claims[claims["n"] > 0]["claim"])
-    for key, rows in registered().items():
-        assert all(row["after_runs"] == "yes" for row in rows[1:] if key in begun), key
-        assert rows[0]["first_run"] or key not in begun, key
-        assert rows[0]["first_form"][:10] <= rows[-1]["date"], key
-    assert written_after_runs("E4.2") and not written_after_runs("S3.1")
-
-
-def test_no_rule_depends_on_how_floats_are_added(monkeypatch):
-    """`sum` adds floats more exactly from Python 3.12 on than before."""
-    rules = [rule_of(claim) for study in STUDIES for claim in study.claims]
-
-    def exact(values, start=0):
-        values = [start, *values]
-        return math.fsum(values) if float in map(type, values) else in_turn(values)
-
-    def in_turn(values, start=0):
-        return functools.reduce(operator.add, values, start)
-
-    for add in (exact, in_turn):
-        monkeypatch.setattr("builtins.sum", add)
-        again = catalogue(*CATALOGUE.folders).studies
-        assert [rule_of(claim) for study in again for claim in study.claims] == rules
-
-
-def test_any_change_of_a_rule_changes_its_digest():
-    claim = find("table7").claims[0]
-    other = replace(
-        claim, predicate=changed(claim.predicate, lambda each: replace(each, above=0.1))
-    )
-    others = [replace(claim, margin=0.3), replace(claim, gate="none"), other]
-    assert len({rule_of(each) for each in (claim, *others)}) == 4
-    assert rule_of(replace(claim, text="Other words.", note="A note.")) == rule_of(claim)

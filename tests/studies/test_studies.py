@@ -68,25 +68,20 @@ def test_every_cell_is_a_run_and_two_share_one_only_where_they_change_the_same(
         assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
 
 
-def test_what_is_the_same_setting_is_the_same_run():
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("_, scale, sources", PLACES, ids=PROFILES)
+def test_what_is_the_same_setting_is_the_same_run(profile, _, scale, sources):
     """That no run moves (tests/config/test_identity.py) holds the other equal settings."""
-    for profile in PROFILES:
-        for _, scale, sources in PLACES:
-            ids = [
-                run_id(config(MOCOSE[name], *labels, profile=profile, scale=scale, sources=sources))
-                for name, *labels in STANDARD
-            ]
-            assert len(set(ids)) == 1
-            assert ids[0] == run_id(
-                config(find("noise"), "standard", profile=profile, scale=scale, sources=sources)
-            )
-    assert config(MOCOSE["table8"], "512~1024", scale=DEMO, sources=SOURCES).queue.slice == (
-        (512, 1024),
-    )
-    assert (
-        config(MOCOSE["table4"], "0", "3", scale=DEMO, sources=SOURCES).heads.out_size
-        == SOURCES.encoder.hidden
-    )
+    at = {"profile": profile, "scale": scale, "sources": sources}
+    ids = {run_id(config(MOCOSE[name], *labels, **at)) for name, *labels in STANDARD}
+    assert ids == {run_id(config(find("noise"), "standard", **at))}
+
+
+def test_counts_and_widths_follow_the_scale():
+    demo = {"scale": DEMO, "sources": SOURCES}
+    assert config(MOCOSE["table8"], "512~1024", **demo).queue.slice == ((512, 1024),)
+    width = config(MOCOSE["table4"], "0", "3", **demo).heads.out_size
+    assert width == SOURCES.encoder.hidden
 
 
 def test_the_distance_in_a_label_is_that_of_its_setting():
@@ -158,95 +153,76 @@ def test_a_deviation_differs_from_the_paper_s_configuration_in_what_it_names_alo
         paper = run_of(study, "paper", profile=profile)
         for cell in study.cells:
             moved = {path for path, value in cell.changes.items() if value_at(paper, path) != value}
-            same = (
-                cell.labels == ("paper",)
-                or any(getattr(cell, name) for name in OF_METRIC)
-                or (profile == "released" and "seed.data" in cell.changes)
-            )
-            assert (
-                bool(moved) != same
-                and differing(paper, run_of(study, *cell.labels, profile=profile)) == moved
-            ), cell.labels
-            assert (
-                len({path.partition(".")[0] for path in cell.changes}) <= 1
-                or cell.labels[0] in WHOLE
-            ), cell.labels
+            reads_another = any(getattr(cell, name) for name in OF_METRIC)
+            given = profile == "released" and "seed.data" in cell.changes
+            assert bool(moved) != (cell.labels == ("paper",) or reads_another or given), cell.labels
+            run = run_of(study, *cell.labels, profile=profile)
+            assert differing(paper, run) == moved, cell.labels
+            sections = {path.partition(".")[0] for path in cell.changes}
+            assert len(sections) <= 1 or cell.labels[0] in WHOLE, cell.labels
 
 
-def test_deviating_is_every_side_of_every_change_and_no_change_is_forgotten():
-    for study in LISTS:
-        method = methods.method(study.method)
-        sides = deviating(study.method)
-        listed = {
-            path for path in (*method.repaired, *method.released) if not path.startswith("text.")
-        } - {"seed.data"}
-        assert tuple(sides) == PROFILES and all(set(side) == listed for side in sides.values())
-        assert {path for path in listed if sides["paper"][path] != sides["repaired"][path]} == set(
-            method.repaired
-        )
-        alone = [cell.changes for cell in study.cells if cell.labels[0] not in WHOLE]
-        for path, value in sides["released"].items():
-            rows = [
-                changes
-                for changes in alone
-                if changes.get(path) == value and set(changes) <= {path} | NEEDS.get(path, set())
-            ]
-            assert bool(rows) == (path not in LEFT_OUT), path
-    assert (
-        run_of("deviations", "D11 predictor ends in a linear layer").heads.predictor_tail
-        == "linear"
-    )
+@pytest.mark.parametrize("study", LISTS)
+def test_deviating_is_every_side_of_every_change_and_no_change_is_forgotten(study):
+    method = methods.method(study.method)
+    sides = deviating(study.method)
+    every = {*method.repaired, *method.released} - {"seed.data"}
+    listed = {path for path in every if not path.startswith("text.")}
+    assert tuple(sides) == PROFILES and all(set(side) == listed for side in sides.values())
+    repaired = {path for path in listed if sides["paper"][path] != sides["repaired"][path]}
+    assert repaired == set(method.repaired)
+    alone = [cell.changes for cell in study.cells if cell.labels[0] not in WHOLE]
+    for path, value in sides["released"].items():
+        needs = {path} | NEEDS.get(path, set())
+        rows = [one for one in alone if one.get(path) == value and set(one) <= needs]
+        assert bool(rows) == (path not in LEFT_OUT), path
 
 
 def test_d21_asks_every_augmentation_both_ways():
     study = find("deviations-d21")
     for name in study.axis("augmentation").labels[1:]:
-        plain, augmented = (
-            run_of(study, name, evaluation) for evaluation in ("plain", "augmented")
-        )
+        plain, augmented = (run_of(study, name, way) for way in ("plain", "augmented"))
         assert plain.aug.active() and plain.aug == augmented.aug
         assert differing(plain, augmented) == {"eval.apply_augmentation"}
         assert augmented.eval.apply_augmentation
     assert run_id(run_of(study, "none", "plain")) == run_id(run_of("deviations", "paper"))
     printed = {cell.labels[0]: cell.published for cell in study.cells if cell.published is not None}
-    table5 = {cell.published for cell in find("table5").cells}
-    assert len(printed) == 4 and set(printed.values()) < table5
+    assert len(printed) == 4
+    assert set(printed.values()) < {cell.published for cell in find("table5").cells}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_a_paper_s_cell_is_its_run(profile):
     """`collapse` is Figure 5 under two kinds of negatives, `negatives` Table 4 likewise, `momentum`
-    Table 7, `orders` Table 7 by seed."""
+    Table 7, `orders` Table 7 by seed, `views` Table 9."""
+    batch = {"loss.in_batch_negatives"}
     own = "queue" if profile == "paper" else "queue and batch"
+
+    def apart(here, there):
+        return differing(run_of(*here, profile=profile), run_of(*there, profile=profile))
+
     for setting, negatives in (cell.labels for cell in find("collapse").cells):
-        there = run_of("mocose-figure5", setting, "last", profile=profile)
-        moved = set() if negatives == own else {"loss.in_batch_negatives"}
-        assert differing(run_of("collapse", setting, negatives, profile=profile), there) == moved
-    depths = {
-        "MoCoSE: queue": "2",
-        "queue and batch": "2",
-        "queue, no predictor": "0",
-        "queue and batch, no predictor": "0",
-    }
-    for setting, depth in depths.items():
-        here = run_of("negatives", setting, profile=profile)
-        there = run_of("mocose-table4", "1", depth, profile=profile)
-        batch = "batch" in setting
-        assert differing(here, there) == (
-            set() if batch == (profile != "paper") else {"loss.in_batch_negatives"}
-        )
+        moved = set() if negatives == own else batch
+        there = ("mocose-figure5", setting, "last")
+        assert apart(("collapse", setting, negatives), there) == moved
+    for setting, depth, own_batch in (
+        ("MoCoSE: queue", "2", False),
+        ("queue and batch", "2", True),
+        ("queue, no predictor", "0", False),
+        ("queue and batch, no predictor", "0", True),
+    ):
+        moved = set() if own_batch == (profile != "paper") else batch
+        assert apart(("negatives", setting), ("mocose-table4", "1", depth)) == moved
     for value, components in (cell.labels for cell in find("momentum").cells):
-        here = run_of("momentum", value, components, profile=profile)
-        there = run_of("esimcse-table7", components, "avg", profile=profile)
-        assert differing(here, there) == (set() if value == "0.995" else {"momentum.lambda"})
+        moved = set() if value == "0.995" else {"momentum.lambda"}
+        table7 = ("esimcse-table7", components, "avg")
+        assert apart(("momentum", value, components), table7) == moved
     for order, components in (cell.labels for cell in find("orders").cells):
-        here = run_of("orders", order, components, profile=profile)
-        there = run_of("esimcse-table7", components, "avg", profile=profile)
         moved = {"seed.data"} if profile != "released" or order != "42" else set()
-        assert here.seed.data == int(order) and differing(here, there) == moved
+        assert run_of("orders", order, components, profile=profile).seed.data == int(order)
+        table7 = ("esimcse-table7", components, "avg")
+        assert apart(("orders", order, components), table7) == moved
     for (epsilon,) in (cell.labels for cell in find("views").cells):
-        assert run_id(run_of("views", epsilon, profile=profile)) == run_id(
-            run_of("table9", epsilon, profile=profile)
-        )
+        assert not apart(("views", epsilon), ("table9", epsilon))
     (updates,) = find("updates").matching(("64",))
     assert find("updates").equal_updates and updates.changes == {"train.batch_size": 64}

@@ -17,15 +17,10 @@ A, B, C, D = ((name,) for name in SIZES)
 def study(*claims, margin=1.0, published=None, runs=None):
     published = published or {}
     runs = runs or {}
-    cells = (
-        Cell(
-            labels=(name,),
-            changes={"queue.size": size},
-            published=published.get(name),
-            published_runs=runs.get(name, ()),
-        )
-        for name, size in SIZES.items()
-    )
+    cells = []
+    for name, size in SIZES.items():
+        printed = {"published": published.get(name), "published_runs": runs.get(name, ())}
+        cells.append(Cell(labels=(name,), changes={"queue.size": size}, **printed))
     numbered = (
         Claim(key=f"X.{n}", text="A claim.", predicate=one, margin=margin)
         for n, one in enumerate(claims)

@@ -74,10 +74,8 @@ def encoder(folder: Path, **changes) -> None:
     (folder / "tokenizer.json").write_text(
         '{"model": {"type": "WordLevel", "vocab": {}, "unk_token": "x"}}'
     )
-    save_file(
-        {name: np.zeros(shape, np.float16) for name, shape in shapes.items()},
-        folder / "model.safetensors",
-    )
+    zeros = {name: np.zeros(shape, np.float16) for name, shape in shapes.items()}
+    save_file(zeros, folder / "model.safetensors")
 
 
 @dataclass
@@ -122,22 +120,13 @@ class Desk:
 
     def git(self, *words: str) -> str:
         """What a command of git prints in the home."""
-        named = [
-            "git",
-            "-C",
-            str(self.folder / "home"),
-            "-c",
-            "user.name=test",
-            "-c",
-            "user.email=test@example.org",
-        ]
-        return subprocess.run([*named, *words], check=True, capture_output=True, text=True).stdout
+        named = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org", *words]
+        home = self.folder / "home"
+        return subprocess.run(named, cwd=home, check=True, capture_output=True, text=True).stdout
 
     def found(self) -> Sources:
-        return local_sources(
-            local_places(self.folder / "data", {"bert-base": self.folder / "encoder"}, self.cache),
-            self.cache,
-        )
+        encoders = {"bert-base": self.folder / "encoder"}
+        return local_sources(local_places(self.folder / "data", encoders, self.cache), self.cache)
 
     def setup(self, seeds: int) -> Setup:
         """What the command plans with so many seeds."""
@@ -225,15 +214,14 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
     return made
 
 
-def everything(desk: Desk) -> dict[str, bytes | int]:
-    """All files of a desk but the cache, which may be made again; of an enormous one its size."""
-    return {
-        str(p.relative_to(desk.folder)): p.read_bytes()
-        if p.stat().st_size < 1 << 30
-        else p.stat().st_size
-        for p in desk.folder.rglob("*")
-        if p.is_file() and "cache" not in p.relative_to(desk.folder).parts
-    }
+def everything(desk: Desk) -> dict[str, bytes | bool]:
+    """All files of a desk but the cache, which may be made again."""
+    files = {}
+    for path in desk.folder.rglob("*"):
+        if path.is_file() and not path.is_relative_to(desk.folder / "cache"):
+            large = path.stat().st_size >= 1 << 30
+            files[str(path.relative_to(desk.folder))] = large or path.read_bytes()
+    return files
 
 
 def check(desk: Desk, capsys, arguments, sentence: str) -> None:
@@ -253,16 +241,8 @@ def check(desk: Desk, capsys, arguments, sentence: str) -> None:
 
 def here(desk: Desk, **changed: str) -> list[str]:
     """The options of a sound command at scale mini, some of them replaced."""
-    places = {
-        "data-dir": desk.folder / "data",
-        "encoder": desk.folder / "encoder",
-        "results-dir": desk.folder / "home" / "results",
-    }
-    given = {name: str(path) for name, path in places.items()} | {
-        name.replace("_", "-"): text for name, text in changed.items()
-    }
-    return [
-        "--scale",
-        "mini",
-        *(word for name, text in given.items() for word in (f"--{name}", text)),
-    ]
+    places = {"data_dir": "data", "encoder": "encoder", "results_dir": "home/results"}
+    words = ["--scale", "mini"]
+    for name, place in places.items():
+        words += [f"--{name.replace('_', '-')}", changed.get(name, str(desk.folder / place))]
+    return words

@@ -3,7 +3,7 @@ nothing on disk."""
 
 from __future__ import annotations
 
-import hashlib
+import random
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -86,36 +86,21 @@ class FakeStore:
         diverged), the untrained encoder's where given."""
         if status == "diverged":
             value = float("nan")
-        rows = [
-            (
-                checkpoint,
-                task,
-                f"spearman_{aggregate}",
-                300,
-                value + offset - (checkpoint == "last"),
-            )
-            for checkpoint in ("selected", "last")
-            for task, offset in (
-                *zip(scale.tests, np.linspace(-1, 1, len(scale.tests)), strict=True),
-                ("avg", 0.0),
-                ("dev", 0.0),
-            )
-            for aggregate in ("all", "mean", "wmean")
-        ]
+        tests = zip(scale.tests, np.linspace(-1, 1, len(scale.tests)), strict=True)
+        rows = []
+        for task, offset in (*tests, ("avg", 0.0), ("dev", 0.0)):
+            for aggregate in ("all", "mean", "wmean"):
+                metric = f"spearman_{aggregate}"
+                rows.append(("selected", task, metric, 300, value + offset))
+                rows.append(("last", task, metric, 300, value + offset - 1))
         rows += [
             ("curve", "dev", "spearman_all", step, value * step / 300) for step in (100, 200, 300)
         ]
         if untrained is not None:
             rows += [("untrained", task, "spearman_all", 0, untrained) for task in ("avg", "dev")]
         frame = pd.DataFrame(rows, columns=["checkpoint", "task", "metric", "step", "value"])
-        made = FakeRun(
-            run_id(config),
-            config,
-            status,
-            frame,
-            provenance or {"device": "cpu", "torch": "2.9.0"},
-            source,
-        )
+        provenance = provenance or {"device": "cpu", "torch": "2.9.0"}
+        made = FakeRun(run_id(config), config, status, frame, provenance, source)
         self.runs[made.run_id] = made
         return made
 
@@ -145,14 +130,10 @@ def filled(
     for grid_cell in resolve(study, at).available:
         cell = grid_cell.cell
         for seed, config in enumerate(grid_cell.configs[:seeds]):
-            noise = (
-                int(hashlib.sha256(f"{cell.labels}{seed}".encode()).hexdigest()[:8], 16) / 2**32
-                - 0.5
-            )
+            noise = random.Random(f"{cell.labels}{seed}").random() - 0.5
             if (cell.labels, seed) not in skip:
-                store.add(
-                    config, level + (places[cell.labels] * 7) % 5 + spread * noise, scale=scale
-                )
+                value = level + (places[cell.labels] * 7) % 5 + spread * noise
+                store.add(config, value, scale=scale)
     return store
 
 

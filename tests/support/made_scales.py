@@ -41,16 +41,8 @@ SMALL = Scale(
     tests=("A", "B"),
     probes=(),
 )
-FULL = replace(
-    SMALL,
-    name="full",
-    seeds=5,
-    steps=None,
-    checks=None,
-    learning_rate=None,
-    warmup_fraction=0.0,
-    precision="bf16",
-)
+OF_THE_PAPER = {"steps": None, "checks": None, "learning_rate": None, "warmup_fraction": 0.0}
+FULL = replace(SMALL, name="full", seeds=5, precision="bf16", **OF_THE_PAPER)
 
 
 def cell_run(study, cell, *, profile="paper", scale, sources, seed=0):
@@ -68,10 +60,5 @@ def printed(study):
 
 def config(study, *labels, profile="paper", scale=PAPER, sources=PAPER_SOURCES):
     """The run of the cell with these labels."""
-    return cell_run(
-        study,
-        next(cell for cell in study.cells if cell.labels == labels),
-        profile=profile,
-        scale=scale,
-        sources=sources,
-    )
+    cell = next(cell for cell in study.cells if cell.labels == labels)
+    return cell_run(study, cell, profile=profile, scale=scale, sources=sources)

@@ -2,6 +2,9 @@
 machine has."""
 
 import functools
+import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,3 +22,10 @@ def temporary(prefix: str) -> tempfile.TemporaryDirectory:
     multiprocessing forks.
     """
     return tempfile.TemporaryDirectory(prefix=prefix)
+
+
+def python(*words, cwd=ROOT, **environment: str) -> subprocess.CompletedProcess:
+    """A process of this Python with these words, to its end."""
+    env = {**os.environ, **environment}
+    words = [sys.executable, *map(str, words)]
+    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)

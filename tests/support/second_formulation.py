@@ -51,10 +51,8 @@ def linear(w, name, x):
 
 def norm(w, name, x, eps=1e-12):
     centred = x - x.mean(-1, keepdim=True)
-    return (
-        centred / (centred.pow(2).mean(-1, keepdim=True) + eps).sqrt() * w[f"{name}.weight"]
-        + w[f"{name}.bias"]
-    )
+    unit = centred / (centred.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+    return unit * w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
 def embed(w, name, words, real, drops):
@@ -79,11 +77,8 @@ def stack(w, name, x, real, drops, heads=2, layers=2):
         scores = scores.masked_fill(~real[:, None, None, :], float("-inf"))
         weights = scores.exp() / scores.exp().sum(-1, keepdim=True) * drops.attention(real, heads)
         context = (weights @ v).transpose(1, 2).reshape(batch, width, hidden)
-        x = norm(
-            w,
-            f"{at}.attention_norm",
-            x + linear(w, f"{at}.attention_out", context) * drops.rows(real, last),
-        )
+        out = linear(w, f"{at}.attention_out", context) * drops.rows(real, last)
+        x = norm(w, f"{at}.attention_norm", x + out)
         inner = linear(w, f"{at}.up", x)
         inner = 0.5 * inner * (1.0 + torch.erf(inner / math.sqrt(2.0)))
         x = norm(w, f"{at}.norm", x + linear(w, f"{at}.down", inner) * drops.rows(real, last))
@@ -122,11 +117,8 @@ class Optimiser:
         )
         whole = math.sqrt(sum(float(g.pow(2).sum()) for g in gradients))
         clip = min(1.0, self.train.clip_norm / (whole + 1e-6))
-        rate, self.t, t = (
-            self.train.learning_rate * (1 - self.t / self.train.steps),
-            self.t + 1,
-            self.t + 1,
-        )
+        rate = self.train.learning_rate * (1 - self.t / self.train.steps)
+        t = self.t = self.t + 1
         b1 = self.train.beta1
         b2 = self.train.beta2
         eps = self.train.epsilon
@@ -150,10 +142,8 @@ def average(w, pairs, decay):
     """target <- decay * target + (1 - decay) * source, by the prefixes of their names."""
     for target, source in pairs:
         for name in [name for name in w if name.startswith(target)]:
-            value = (
-                decay * w[name].detach()
-                + (1 - decay) * w[source + name.removeprefix(target)].detach()
-            )
+            followed = w[source + name.removeprefix(target)].detach()
+            value = decay * w[name].detach() + (1 - decay) * followed
             w[name] = value.requires_grad_(w[name].requires_grad)
 
 
@@ -190,12 +180,9 @@ class SecondMoCoSE:
         e = self.config.ema
         decay = e.start
         if e.schedule != "constant":
-            steps = self.config.train.steps  # where a rising decay stays at its end
-            done = (
-                min(1.0, self.updates / steps)
-                if e.schedule == "cosine_to_end"
-                else self.updates / e.total_updates
-            )
+            done = self.updates / (e.total_updates or self.config.train.steps)
+            if e.schedule == "cosine_to_end":  # where a rising decay stays at its end
+                done = min(1.0, done)
             decay = e.end - (e.end - e.start) * (math.cos(math.pi * done) + 1) / 2
         average(self.w, self.pairs, decay)
 
@@ -203,11 +190,9 @@ class SecondMoCoSE:
         """One layer; a plain one as the paper has it, or with the code's normalisation and
         dropout."""
         x = linear(self.w, f"{name}.0", x)
-        return (
-            x
-            if self.config.heads.projection_tail == "linear"
-            else norm(self.w, f"{name}.1", x) * drops.plain()
-        )
+        if self.config.heads.projection_tail == "linear":
+            return x
+        return norm(self.w, f"{name}.1", x) * drops.plain()
 
     def keys(self, ids, real, drops, change):
         w = self.w
@@ -283,13 +268,8 @@ class SecondESimCSE:
         ids, mask = tiny.padded(arrays, max(map(len, arrays)) + 2)
         real = mask.bool()
         drops = Drops(masks)
-        x = embed(
-            self.w,
-            f"{encoder}.embeddings",
-            self.w[f"{encoder}.embeddings.word.weight"][ids],
-            real,
-            drops,
-        )
+        words = self.w[f"{encoder}.embeddings.word.weight"][ids]
+        x = embed(self.w, f"{encoder}.embeddings", words, real, drops)
         return torch.tanh(linear(self.w, head, stack(self.w, f"{encoder}.stack", x, real, drops)))
 
     def push(self, kept, masks):

@@ -13,32 +13,26 @@ def build(root: Path) -> Path:
     for name, subsets in STS_YEARS.items():
         for subset, count in subsets.items():
             text, gold = (root / file for file in year_files(name, subset))
-            text.parent.mkdir(parents=True, exist_ok=True)
-            text.write_text(
-                "".join(
-                    f"{name} {subset} a {i} {words(i)}\tb {i} {words(3 * i)}\n"
-                    for i in range(count)
-                )
-            )
-            gold.write_text("".join(f"{score(i)}\n" for i in range(count)))
+            lines(text, count, lambda i, at=f"{name} {subset}": f"{at} a {pair(i)}\n")
+            lines(gold, count, lambda i: f"{score(i)}\n")
     for split, (file, count) in SPLITS["STS-B"].items():
-        (root / file).parent.mkdir(parents=True, exist_ok=True)
-        (root / file).write_text(
-            "".join(
-                f"g\tf\ty\t{i}\t{score(i)}\t{split} a {i} {words(i)}\tb {i} {words(3 * i)}\n"
-                for i in range(count)
-            )
-        )
+        line = f"g\tf\ty\t{{}}\t{{}}\t{split} a {{}}\n"
+        lines(root / file, count, lambda i, line=line: line.format(i, score(i), pair(i)))
+    head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n"
     for split, (file, count) in SPLITS["SICK-R"].items():
-        (root / file).parent.mkdir(parents=True, exist_ok=True)
-        rows = "".join(
-            f"{i}\t{split} A {i} {words(i)}\tB {i} {words(3 * i)}\t{score(i)}\tNEUTRAL\r\n"
-            for i in range(count)
-        )
-        (root / file).write_text(
-            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n" + rows
-        )
+        line = f"{{}}\t{split} A {{}}\t{{}}\tNEUTRAL\r\n"
+        lines(root / file, count, lambda i, line=line: line.format(i, pair(i), score(i)), head)
     return root
+
+
+def lines(path: Path, count: int, line, head: str = "") -> None:
+    """Write a file of so many lines, by their numbers."""
+    write(path, head + "".join(map(line, range(count))))
+
+
+def pair(i: int) -> str:
+    """The end of a first sentence, and a second one."""
+    return f"{i} {words(i)}\tb {i} {words(3 * i)}"
 
 
 def words(i: int) -> str:

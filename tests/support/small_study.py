@@ -44,13 +44,8 @@ def stored(study, scale=DEMO, untrained=None, **by_label):
         for seed, value in enumerate(values):
             if value is not None:
                 value, status = value if isinstance(value, tuple) else (value, "ok")
-                store.add(
-                    config_of(study, (label,), seed, scale=scale),
-                    value,
-                    scale=scale,
-                    status=status,
-                    untrained=untrained,
-                )
+                config = config_of(study, (label,), seed, scale=scale)
+                store.add(config, value, scale=scale, status=status, untrained=untrained)
     return store
 
 

@@ -1,7 +1,9 @@
 """A tiny random BERT and RoBERTa for tests, in memory: nothing is downloaded."""
 
 import numpy as np
+import tiny_checkpoint
 import torch
+from tiny_checkpoint import HIDDEN
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
 
 from core.config.methods import base
@@ -9,21 +11,12 @@ from core.config.vary import vary
 from core.encoder.bert import Encoder
 from core.encoder.packing import pack, token_matrix
 
-HIDDEN = 16
 NO_FGSM = {"fgsm__gradient": "none", "fgsm__epsilon": 0.0}
 SHUFFLED = {"aug__position_shuffle": "per_batch", "aug__position_shuffle_range": "padded"}
 CUT_OFF = {"aug__token_cutoff": 0.3, "aug__token_cutoff_pool": "real_tokens"}
 
 
-SIZES = {
-    "vocab_size": 50,
-    "hidden_size": HIDDEN,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "initializer_range": 0.3,
-    "attn_implementation": "eager",
-}
+SIZES = tiny_checkpoint.SIZES | {"attn_implementation": "eager"}
 
 
 def bert(seed=0):
@@ -45,12 +38,8 @@ def encoder(model, dropout=0.0, attention_dropout=0.0):
 def sentences(count, seed=0, shortest=3, longest=9):
     """Random token-id arrays, first and last token special."""
     draw = np.random.default_rng(seed)
-    return [
-        np.concatenate(
-            [[2], draw.integers(5, 50, draw.integers(shortest, longest + 1) - 2), [3]]
-        ).astype(np.int32)
-        for _ in range(count)
-    ]
+    lengths = (draw.integers(shortest, longest + 1) - 2 for _ in range(count))
+    return [np.array([2, *draw.integers(5, 50, length), 3], np.int32) for length in lengths]
 
 
 def padded(arrays, width, pad=0):
@@ -79,15 +68,8 @@ def config(method, profile="repaired", **changes):
     }
     run = vary(base(method, profile), small)
     if method == "mocose":
-        run = vary(
-            run,
-            {
-                "heads.out_size": HIDDEN,
-                "heads.dropout": 0.0,
-                "queue.size": 12,
-                "queue.init_size": 6,
-            },
-        )
+        heads = {"heads.out_size": HIDDEN, "heads.dropout": 0.0}
+        run = vary(run, heads | {"queue.size": 12, "queue.init_size": 6})
     elif method == "esimcse" and run.queue is not None:
         run = vary(run, {"queue.size": 10})
     return vary(run, {key.replace("__", "."): value for key, value in changes.items()})
@@ -110,11 +92,9 @@ def views(config, texts, device="cpu", padded=False):
     matrices elsewhere and if `padded`."""
 
     def batch(some):
-        return (
-            token_matrix(some, config.longest)
-            if padded or str(device) != "cpu"
-            else pack(some, device)
-        )
+        if padded or str(device) != "cpu":
+            return token_matrix(some, config.longest)
+        return pack(some, device)
 
     if config.method == "mocose":
         return (batch(texts),)

@@ -33,18 +33,9 @@ def tokenizer_files(folder: Path, pad: int = 0, limit: int = 512) -> None:
         special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
     )
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps(
-            {
-                "tokenizer_class": "PreTrainedTokenizerFast",
-                "model_max_length": limit,
-                "pad_token": "[PAD]",
-                "unk_token": "[UNK]",
-                "cls_token": "[CLS]",
-                "sep_token": "[SEP]",
-            }
-        )
-    )
+    names = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
+    kind = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit}
+    (folder / "tokenizer_config.json").write_text(json.dumps(kind | names))
 
 
 def with_json(folder: Path, name: str, **values) -> Path:
@@ -91,16 +82,8 @@ def fsmt(folder: Path, source: str, target: str, seed: int) -> Path:
     """A one-layer translation model of WMT19's kind, with the files of its own byte-pair
     tokenizer."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    pieces = [
-        "<s>",
-        "<pad>",
-        "</s>",
-        "<unk>",
-        *letters,
-        *(f"{letter}</w>" for letter in letters),
-        "th",
-        "the</w>",
-    ]
+    ends = [f"{letter}</w>" for letter in letters]
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *letters, *ends, "th", "the</w>"]
     folder.mkdir()
     for name in ("vocab-src.json", "vocab-tgt.json"):
         (folder / name).write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
@@ -108,24 +91,12 @@ def fsmt(folder: Path, source: str, target: str, seed: int) -> Path:
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"langs": [source, target], "model_max_length": 64})
     )
+    sizes = {"d_model": 16, "max_position_embeddings": 64, "max_length": 20, "num_beams": 2}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_layers": 1, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 32}
+    words = {"src_vocab_size": len(pieces), "tgt_vocab_size": len(pieces)}
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        hf.FSMTForConditionalGeneration(
-            hf.FSMTConfig(
-                langs=[source, target],
-                src_vocab_size=len(pieces),
-                tgt_vocab_size=len(pieces),
-                d_model=16,
-                encoder_layers=1,
-                decoder_layers=1,
-                encoder_attention_heads=2,
-                decoder_attention_heads=2,
-                encoder_ffn_dim=32,
-                decoder_ffn_dim=32,
-                max_position_embeddings=64,
-                max_length=20,
-                num_beams=2,
-                init_std=0.5,
-            )
-        ).save_pretrained(folder)
+        config = hf.FSMTConfig(langs=[source, target], init_std=0.5, **words, **sizes)
+        hf.FSMTForConditionalGeneration(config).save_pretrained(folder)
     return folder

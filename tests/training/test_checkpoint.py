@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from core.config import methods
@@ -50,13 +49,10 @@ class Interrupted(Exception):
 
 
 def configured(method, profile, changes):
-    dropout = {
-        "encoder__hidden_dropout": 0.1,
-        "encoder__attention_dropout": 0.1,
-        "eval__every": 4,
-        "train__steps": 22,
-    }
-    return tiny.config(method, profile, **(dropout | changes))
+    dropout = {"encoder__hidden_dropout": 0.1, "encoder__attention_dropout": 0.1}
+    return tiny.config(
+        method, profile, **(dropout | {"eval__every": 4, "train__steps": 14} | changes)
+    )
 
 
 def broken_off(batches, after):
@@ -133,59 +129,21 @@ def same(ours, theirs):
 def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, changes, tmp_path):
     config = configured(method, profile, changes)
     undisturbed = attempt(config, tmp_path)
-    assert [step for step, _ in undisturbed[1].losses] == [4, 8, 12, 16, 20, 22]
+    assert [step for step, _ in undisturbed[1].losses] == [4, 8, 12, 14]
     draw = random.Random(f"{method}/{profile}")
+    path = Store(tmp_path, None).path("checkpoints", run_id(config))
     begun = []
-    while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 9), every=3)) is None:
-        begun.append(
-            checkpoint.read_checkpoint(Store(tmp_path, None).path("checkpoints", run_id(config)))[
-                "step"
-            ]
-        )
+    while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 6), every=3)) is None:
+        begun.append(checkpoint.read_checkpoint(path)["step"])
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
-    nothing_is_forgotten(undisturbed[2])
-
-
-def nothing_is_forgotten(model):
-    """Whatever changes during training is in the state dict, or empty between two steps."""
-    # the settings and what follows from them, and functions of weights and batches
-    fixed = {
-        "config",
-        "averaged",
-        "trained",
-        "capturable",
-        "weights_moved",
-        "key",
-        "draws_when_scored",
-    }
-    parts = [
-        model,
-        *(part for name, part in model.named_children() if name in ("queue", "stale", "dropping")),
-    ]
-    assert len(parts) > 1
-    for part in parts:
-        kept = (
-            part.get_extra_state().keys()
-            if type(part).get_extra_state is not nn.Module.get_extra_state
-            else set()
-        )
-        changing = {
-            name for name, value in vars(part).items() if isinstance(value, torch.Tensor) or value
-        } - set(vars(nn.Module()))
-        assert changing <= kept | fixed, type(part)
-    assert {name for name, _ in model.named_buffers()} <= set(model.state_dict())
 
 
 def test_a_flipped_bit_is_refused(tmp_path):
     path = tmp_path / "x.pt"
     draw = random.Random(1)
-    content = {
-        "model": {f"w{i}": torch.randn(7, 5) for i in range(20)},
-        "rows": [("dev", 1.5)],
-        "step": 6,
-    }
-    checkpoint.write_checkpoint(path, content)
+    weights = {f"w{i}": torch.randn(7, 5) for i in range(20)}
+    checkpoint.write_checkpoint(path, {"model": weights, "rows": [("dev", 1.5)], "step": 6})
     whole = path.read_bytes()
     for _ in range(200):
         broken = bytearray(whole)

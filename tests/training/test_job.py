@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_runs import run, shared_cache, small, thinned
+from small_runs import run as result_of
+from small_runs import shared_cache, small, thinned
 
 from core.config.run import TextView
 from core.config.scale import DEMO
@@ -46,7 +47,7 @@ def thin_sets():
 @pytest.fixture(scope="module")
 def whole(execution):
     """The result of the small run with transfer tasks, checked after every other step."""
-    return run(small(eval__transfer=True), execution)
+    return result_of(small(eval__transfer=True), execution)
 
 
 def values(result, checkpoint, task, metric):
@@ -89,7 +90,7 @@ def test_a_run_without_training_scores_the_encoder_that_every_run_starts_from(
 ):
     # every embedding counts as collapsed, which is a result
     monkeypatch.setattr(scoring, "COLLAPSED_SPREAD", 2.0)
-    untrained = run(small("untrained", "paper", train__steps=0), execution)
+    untrained = result_of(small("untrained", "paper", train__steps=0), execution)
     assert untrained.status == "collapsed" and not values(untrained, "curve", "train", "loss")
     for task in (*DEMO.tests, "avg", "dev"):
         score = values(whole, "untrained", task, "spearman_all")
@@ -116,13 +117,8 @@ def test_what_the_papers_other_tables_need_is_measured(whole):
     assert values(whole, "selected", "edits", "cosine_itself") == [pytest.approx(1.0, abs=1e-6)]
     for edit in EDITS[1:]:
         assert -1 <= values(whole, "selected", "edits", f"cosine_{edit}")[0] < 0.9999
-    for checkpoint in (
-        "untrained",
-        "untrained_first_last",
-        "untrained_first_last_0",
-        "bag_of_words",
-        "whitening",
-    ):
+    baselines = "untrained untrained_first_last untrained_first_last_0 bag_of_words whitening"
+    for checkpoint in baselines.split():
         assert len(values(whole, checkpoint, "avg", "spearman_all")) == 1
     geometry = {row.metric for row in whole.rows if row.metric[:5] in ("align", "unifo")}
     assert geometry == {  # D43
@@ -133,7 +129,7 @@ def test_what_the_papers_other_tables_need_is_measured(whole):
 
 
 def test_neither_more_checks_nor_transfer_tasks_move_the_training(whole, execution):
-    often = run(small(eval__every=1), execution)
+    often = result_of(small(eval__every=1), execution)
     for task in DEMO.tests:
         score = values(whole, "last", task, "spearman_all")
         assert values(often, "last", task, "spearman_all") == score
@@ -147,7 +143,7 @@ def test_neither_more_checks_nor_transfer_tasks_move_the_training(whole, executi
     [("mocose", "released"), ("simcse", "paper"), ("esimcse", "repaired"), ("esimcse", "released")],
 )
 def test_the_other_methods_and_profiles_run(method, profile, execution):
-    result = run(small(method, profile), execution)
+    result = result_of(small(method, profile), execution)
     assert result.status == "ok"
     (score,) = values(result, "selected", "avg", "spearman_all")
     assert math.isfinite(score)
@@ -186,12 +182,12 @@ def test_a_package_that_is_not_installed_is_missed_before_the_first_step(executi
     monkeypatch.setattr(provenance, "LIBRARIES", ("no-such-package",))
     monkeypatch.setattr(job, "train", None)
     with pytest.raises(provenance.metadata.PackageNotFoundError):
-        run(small(), execution)
+        result_of(small(), execution)
 
 
 def test_divergence_is_a_result(execution):
     diverging = {"train__learning_rate": 1e30, "train__clip_norm": 1e30}
-    result = run(small(train__warmup_fraction=0.0, **diverging), execution)
+    result = result_of(small(train__warmup_fraction=0.0, **diverging), execution)
     assert result.status == "diverged" and not result.pairs
     assert len(values(result, "last", "train", "diverged_at")) == 1
     assert not values(result, "selected", "avg", "spearman_all")
@@ -227,18 +223,11 @@ def test_the_best_check_is_selected_and_the_earlier_of_equals(metric, scores, ex
     assert selection.selected.step == int(selection.selected.state["step"]) == expected
 
 
-OTHERS = [
-    {"encoder__digest": "0"},
-    {"data__digest": "0"},
-    {"eval__digest": "0"},
-    {"data__rows": 128},
-]
-
-
-@pytest.mark.parametrize("changes", OTHERS)
-def test_other_data_than_planned_is_refused(changes, execution):
+@pytest.mark.parametrize("field", ["encoder__digest", "data__digest", "eval__digest", "data__rows"])
+def test_other_data_than_planned_is_refused(field, execution):
+    changes = {field: 128 if field == "data__rows" else "0"}
     with pytest.raises(UserError, match="planned with"):
-        run(small(**changes), execution)
+        result_of(small(**changes), execution)
 
 
 class StubScorer:
@@ -285,15 +274,9 @@ def test_pairs_in_another_order_have_their_own_sentences(tmp_path):
         files = tuple((name, tmp_path / f"{name}.tsv") for name in order)
         digest = own_digest(own_sets(files), None)
         config = vary(small("simcse"), {"scale": "mini", "eval.digest": digest})
-        execution = Execution(
-            results_dir=str(tmp_path),
-            cache_dir=str(tmp_path / "cache"),
-            sources=replace(demo_sources(), pairs=files),
-        )
-        encoder, tokenizer = load_encoder(Run(config, execution))
-        scorer = scorer_for(Run(config, execution), tokenizer, encoder)
+        places = {"results_dir": str(tmp_path), "cache_dir": str(tmp_path / "cache")}
+        run = Run(config, Execution(**places, sources=replace(demo_sources(), pairs=files)))
+        encoder, tokenizer = load_encoder(run)
+        scorer = scorer_for(run, tokenizer, encoder)
         for sentence, place in scorer.index.items():
-            assert scorer.table[place].tolist() == tokenizer(sentence)["input_ids"], (
-                order,
-                sentence,
-            )
+            assert scorer.table[place].tolist() == tokenizer(sentence)["input_ids"], sentence

@@ -31,24 +31,23 @@ def factors(model):
 
 def test_new_heads_have_their_rate_and_the_encoder_its_own():
     names = factors(model_of("mocose"))
-    assert names["encoder.stack.layers.0.query.weight"] == (1.0, 0.1)
-    assert names["encoder.stack.layers.0.query.bias"] == (1.0, 0.0)
-    assert names["encoder.embeddings.norm.weight"] == (1.0, 0.0)
-    assert names["encoder.embeddings.word.weight"] == (1.0, 0.1)
-    assert names["pooler.weight"] == (1.0, 0.1), (
-        "the checkpoint has a pooler, so MoCoSE's is not new"
-    )
-    assert names["projection.0.weight"] == (10.0, 0.1)
-    assert names["projection.1.weight"] == (10.0, 0.0)
-    assert names["predictor.3.bias"] == (10.0, 0.0)
+    for name, factor, decay in (
+        ("encoder.stack.layers.0.query.weight", 1.0, 0.1),
+        ("encoder.stack.layers.0.query.bias", 1.0, 0.0),
+        ("encoder.embeddings.norm.weight", 1.0, 0.0),
+        ("pooler.weight", 1.0, 0.1),  # the checkpoint has one, so MoCoSE's is not new
+        ("projection.0.weight", 10.0, 0.1),
+        ("projection.1.weight", 10.0, 0.0),
+        ("predictor.3.bias", 10.0, 0.0),
+    ):
+        assert names[name] == (factor, decay), name
     assert not any(name.startswith("target") for name in names)
     assert factors(model_of("simcse"))["head.linear.weight"] == (10.0, 0.1)
     bert = tiny.bert()
     # a pooler that the checkpoint lacks is new, and so is a trained target projection
     bert.pooler = None
-    names = factors(
-        model_of("mocose", bert, target__stop_gradient=False, target__freeze_projection=False)
-    )
+    trained = {"target__stop_gradient": False, "target__freeze_projection": False}
+    names = factors(model_of("mocose", bert, **trained))
     assert names["pooler.weight"] == names["target_projection.0.weight"] == (10.0, 0.1)
 
 
@@ -75,24 +74,15 @@ def test_every_step_multiplies_warm_up_and_decay_alike(form, kind, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
-    "start, update, expected",
-    [
-        (0.75, 3888, 0.789),
-        (0.75, 7776, 0.882),
-        (0.75, 10_573, 0.950),
-        (0.75, 12_500, 0.983),
-        (0.75, 15_000, 1.000),
-        (0.75, 15_553, 0.999),
-        (0.75, 31_107, 0.753),
-        (0.85, 3888, 0.873),
-        (0.85, 7776, 0.929),
-        (0.0, 5_000, 0.25),
-        (0.0, 10_000, 0.75),
-    ],
-)
-def test_released_cosine_values_of_the_released_code(start, update, expected):
-    assert ema_decay(EMA(start=start), update, 15_625) == pytest.approx(expected, abs=6e-4)
+RELEASED = """0.75 3888 0.789, 0.75 7776 0.882, 0.75 10573 0.950, 0.75 12500 0.983, 0.75 15000 1.000,
+    0.75 15553 0.999, 0.75 31107 0.753, 0.85 3888 0.873, 0.85 7776 0.929, 0 5000 0.25, 0 10000 0.75"""
+
+
+def test_released_cosine_values_of_the_released_code():
+    """Start, update and decay."""
+    for values in RELEASED.split(","):
+        start, update, decay = map(float, values.split())
+        assert ema_decay(EMA(start=start), int(update), 15_625) == pytest.approx(decay, abs=6e-4)
 
 
 def test_cosine_to_end_reaches_its_end_at_the_last_step_and_stays():
@@ -103,16 +93,12 @@ def test_cosine_to_end_reaches_its_end_at_the_last_step_and_stays():
 
 
 def test_rates_by_hand_and_in_the_notebook():
-    assert [learning_rate(Train(steps=4, learning_rate=8.0), step) for step in (1, 2, 3, 4)] == [
-        8.0,
-        6.0,
-        4.0,
-        2.0,
-    ]
-    warmed = [
-        learning_rate(Train(steps=10, learning_rate=1.0, warmup_fraction=0.2), step)
-        for step in range(1, 11)
-    ]
+    def rates(**settings):
+        train = Train(**settings)
+        return [learning_rate(train, step) for step in range(1, train.steps + 1)]
+
+    assert rates(steps=4, learning_rate=8.0) == [8.0, 6.0, 4.0, 2.0]
+    warmed = rates(steps=10, learning_rate=1.0, warmup_fraction=0.2)
     assert warmed == pytest.approx([0.0, 0.5, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125])
     # The notebook logs 2.6142e-5 after 500 of 3,888 steps from 3e-5: the rate of the step that
     # follows.

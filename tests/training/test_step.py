@@ -19,7 +19,6 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from core.config import methods
 from core.encoder.packing import pack
-from core.methods.mocose.model import MoCoSE
 from core.training import trainer
 from core.training.step import Step
 
@@ -211,17 +210,14 @@ def test_the_first_step_whose_loss_is_not_finite_is_named(waits, monkeypatch):
     """A CPU is asked after every step, a GPU at checks alone."""
     monkeypatch.setattr(trainer, "NO_WAITING", ("cpu",) if waits else ())
     losses = iter((1.0, 1.0, 1.0, 1.0, float("nan"), 1.0))
-    done = []
     monkeypatch.setattr(
-        trainer,
-        "step_for",
-        lambda *_: lambda batch, rate: done.append(batch) or torch.tensor(next(losses)),
+        trainer, "step_for", lambda *_: lambda batch, rate: torch.tensor(next(losses))
     )
     config = tiny.config("simcse", train__steps=6, eval__every=3)
     model = methods.model("simcse").Model(config, tiny.encoder(tiny.bert()), CPU)
-    found = trainer.train(config, model, range(6), lambda step: float(step), lambda report: None)
-    assert (found.diverged_at, found.selected.step, found.losses) == (5, 3, [(3, 1.0)])
-    assert len(done) == (5 if waits else 6)
+    trained = trainer.train(config, model, range(6), float, lambda report: None)
+    assert (trained.diverged_at, trained.selected.step) == (5, 3)
+    assert trained.losses == [(3, 1.0)] and len(list(losses)) == waits
 
 
 @pytest.mark.parametrize("waits, expected", [(True, 2.0), (False, (1.0 + 2.0 + 30.0) / 3)])
@@ -235,26 +231,22 @@ def test_a_step_s_time_has_neither_checks_nor_checkpoints_in_it(waits, expected,
     monkeypatch.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: now[0]))
     # a GPU is asked at checks alone
     monkeypatch.setattr(trainer, "NO_WAITING", ("cpu",) if waits else ())
-    config = tiny.config("mocose", train__steps=6, eval__every=3)
-    model = MoCoSE(config, tiny.encoder(tiny.bert()), torch.device("cpu"))
-    after = model.after_step
     seconds = iter((1.0, 2.0, 30.0) * 2)
-    monkeypatch.setattr(model, "after_step", lambda: after() or passes(next(seconds)))
-    state = trainer.TrainingState
+
+    def step(batch, rate):
+        passes(next(seconds))
+        return torch.tensor(1.0)
+
+    monkeypatch.setattr(trainer, "step_for", lambda *_: step)
+    config = tiny.config("simcse", train__steps=6, eval__every=3)
+    model = methods.model("simcse").Model(config, tiny.encoder(tiny.bert()), CPU)
     keeper = SimpleNamespace(
-        restored=lambda *_: state(), due=lambda: True, write=lambda *_: passes(700.0)
+        restored=lambda *_: trainer.TrainingState(),
+        due=lambda: True,
+        write=lambda *_: passes(700.0),
     )
-    batches = ((pack(tiny.sentences(4, seed=seed)),) for seed in range(6))
-    trained = trainer.train(
-        config,
-        model,
-        batches,
-        lambda step: passes(1000.0),
-        lambda report: None,
-        keeper if waits else None,
-    )
+    rest = (lambda step: passes(1000.0), lambda report: None, keeper if waits else None)
+    trained = trainer.train(config, model, range(6), *rest)
     assert trained.step_seconds == pytest.approx(expected)
     assert [step for step, _ in trained.losses] == [3, 6]
-    assert (
-        trainer.train(config, model, [], lambda step: 0.0, lambda report: None).step_seconds is None
-    )
+    assert trainer.train(config, model, [], *rest[:2]).step_seconds is None
