@@ -45,9 +45,8 @@ class Hub:
         self.asked = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.server.daemon_threads = True
-        threading.Thread(
-            target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        ).start()
+        often = {"poll_interval": 0.02}
+        threading.Thread(target=self.server.serve_forever, kwargs=often, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         # another host by name, as on the real hub
         self.cdn = f"http://localhost:{self.server.server_port}"
@@ -81,20 +80,14 @@ def handler(hub: Hub):
             if name not in hub.lfs:
                 git_id = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
                 return self.content(content, with_body, {**headers, "ETag": f'"{git_id}"'})
-            linked = {
-                "X-Linked-Etag": f'"{hashlib.sha256(content).hexdigest()}"',
-                "X-Linked-Size": str(len(content)),
-            }
-            return self.reply(
-                302, {**headers, **linked, "Location": f"{hub.cdn}/cdn/{place}/{name}"}
-            )
+            headers["X-Linked-Etag"] = f'"{hashlib.sha256(content).hexdigest()}"'
+            headers["X-Linked-Size"] = str(len(content))
+            headers["Location"] = f"{hub.cdn}/cdn/{place}/{name}"
+            return self.reply(302, headers)
 
         def content(self, content: bytes, with_body: bool, headers: dict[str, str]):
-            start = (
-                int(self.headers["Range"].removeprefix("bytes=").split("-")[0])
-                if "Range" in self.headers
-                else 0
-            )
+            asked = self.headers.get("Range", "bytes=0-")
+            start = int(asked.removeprefix("bytes=").split("-")[0])
             sent = content[start:]
             if with_body and hub.fault == "truncated":
                 sent = sent[:-10]
@@ -102,11 +95,8 @@ def handler(hub: Hub):
                 sent = sent[:-1] + bytes([sent[-1] ^ 1])
             if start:
                 headers |= {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"}
-            self.reply(
-                206 if start else 200,
-                {**headers, "Content-Length": str(len(sent))},
-                sent if with_body else b"",
-            )
+            headers = {**headers, "Content-Length": str(len(sent))}
+            self.reply(206 if start else 200, headers, sent if with_body else b"")
 
         def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b""):
             self.send_response(status)
@@ -152,10 +142,9 @@ def contents(tmp_path_factory):
         for name in ("STS", "SICK"):
             tar.add(root / name, arcname=name)
     files = {(DATA.name, CORPUS_FILE): TEXT, (DATA.name, EVALUATION_FILE): archive.getvalue()}
-    return files | {
-        ("tiny/bert", file.name): file.read_bytes()
-        for file in tiny_checkpoint.bert(folder / "model").iterdir()
-    }
+    for file in tiny_checkpoint.bert(folder / "model").iterdir():
+        files["tiny/bert", file.name] = file.read_bytes()
+    return files
 
 
 @pytest.fixture
@@ -225,9 +214,7 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
     assert folders == {"bert-base": "e", "roberta-base": "r", "bert-large": COMMIT}
 
 
-def test_models_that_rewrite_text_are_fetched_once_each_and_only_if_needed(
-    served, tmp_path, monkeypatch
-):
+def test_models_that_rewrite_text_are_fetched_once_and_if_needed(served, tmp_path, monkeypatch):
     def fetch(*views):
         runs = [vary(base("mocose", "paper"), {"text": view}) for view in views]
         hub.fetch_text_models(tmp_path, runs)

@@ -205,9 +205,7 @@ def test_a_place_is_a_file_or_a_data_set_at_one_commit(tmp_path, monkeypatch, pl
         data_file(place, "pairs", tmp_path / "cache")
 
 
-def test_a_data_set_on_the_hub_is_read_once_at_its_commit_unless_its_copy_is_cut(
-    tmp_path, monkeypatch
-):
+def test_a_data_set_on_the_hub_is_read_once_at_its_commit(tmp_path, monkeypatch):
     asked = []
 
     def load(path, name, *, split, revision):
@@ -307,10 +305,8 @@ def test_carriage_returns_end_lines_alone_and_beside_newlines(tmp_path):
 def test_what_looks_like_a_table_and_is_none_is_read():
     # look like tables
     for line in ("[a] line", '{"a"} is a set', "text", "label, score and text", "a\tb"):
-        assert sentences(f"{line}\nand another\n".encode(), "lines", "a.txt") == [
-            line,
-            "and another",
-        ]
+        text = f"{line}\nand another\n".encode()
+        assert sentences(text, "lines", "a.txt") == [line, "and another"]
 
 
 def test_pairs_that_choose_and_test_are_told(tmp_path, capsys):

@@ -68,7 +68,7 @@ def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     return study.name, {run.run_id for run in made.runs}
 
 
-def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name_with_the_first(
+def test_a_second_text_or_set_of_pairs_shares_no_run_and_no_name(
     desk, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(desk.folder / "cache"))

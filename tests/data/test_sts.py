@@ -13,15 +13,9 @@ from core.data.transfer import evaluation_digest, load_transfer
 from core.errors import UserError
 
 COUNTS = {
-    "STS12": 3108,
-    "STS13": 1500,
-    "STS14": 3750,
-    "STS15": 3000,
-    "STS16": 1186,
-    "STS-B": 1379,
-    "SICK-R": 4927,
-    "STS-B dev": 1500,
-}
+    "STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186,
+    "STS-B": 1379, "SICK-R": 4927, "STS-B dev": 1500,
+}  # fmt: skip
 EXAMPLES = {
     "MR": (10662,),
     "CR": (3775,),
@@ -37,9 +31,8 @@ FNWN = year_files("STS13", "FNWN")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A whole folder of made-up pairs and tasks."""
-    return senteval_folder.transfer(
-        senteval_folder.build(tmp_path_factory.mktemp("whole") / "senteval")
-    )
+    root = tmp_path_factory.mktemp("whole") / "senteval"
+    return senteval_folder.transfer(senteval_folder.build(root))
 
 
 @pytest.fixture
@@ -88,12 +81,8 @@ def test_all_sets_and_tasks_with_published_counts(made):
 
 def test_unscored_lines_are_left_out_quotes_are_literal_and_a_blank_end_is_none(root):
     text, gold = (root / file for file in year_files("STS16", "headlines"))
-    edit(
-        text,
-        lambda content: (
-            b'" he said\tit is "so\n' + b"no score\there\n" + content.split(b"\n", 1)[1]
-        ),
-    )
+    odd = b'" he said\tit is "so\nno score\there\n'
+    edit(text, lambda content: odd + content.split(b"\n", 1)[1])
     edit(gold, lambda content: b"4.5\n\n" + content.split(b"\n", 1)[1])
     edit(root / "STS/STSBenchmark/sts-dev.csv", lambda content: content + b"\n")
     sets = load_sts(root)
@@ -192,9 +181,5 @@ def test_real_data():
     assert len(tasks["MRPC"]["train"].second) == 4076 and sum(tasks["MRPC"]["train"].labels) == 2753
     # its empty line
     assert sum(tasks["CR"]["train"].labels) == 2407 and tasks["CR"]["train"].first.count(".") >= 1
-    assert not [
-        text
-        for task in read
-        for text in task.sentences()
-        if not text or text != " ".join(text.split())
-    ]
+    for task in read:
+        assert all(text and text == " ".join(text.split()) for text in task.sentences())

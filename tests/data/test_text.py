@@ -5,7 +5,6 @@ import csv
 import dataclasses
 import hashlib
 import json
-import random
 
 import numpy as np
 import pytest
@@ -34,12 +33,8 @@ from core.errors import UserError
 
 def test_lines_keep_quotes_and_a_quoted_reader_swallows_lines_after_an_opening_quote(tmp_path):
     assert read_lines('one\n\n"two\n  three"  \n') == ["one", '"two', 'three"']
-    assert read_csv_quoted('one\n"two\nthree" four\nfive\n\nsix') == [
-        "one",
-        "two three four",
-        "five",
-        "six",
-    ]
+    rows = read_csv_quoted('one\n"two\nthree" four\nfive\n\nsix')
+    assert rows == ["one", "two three four", "five", "six"]
     path = tmp_path / "text.txt"
     cache = tmp_path / "cache"
     path.write_text('one\n"two\nthree" four\nfive\n')
@@ -85,13 +80,7 @@ class Tokenizer:
 
 def test_compiled_tokenizer_gives_what_the_whole_one_gives():
     tokenizer = AutoTokenizer.from_pretrained(DEMO_ENCODER)
-    texts = [
-        "",
-        "a",
-        "the " * 40,
-        "The tired nurse hid the thermometer, quietly.",
-        "It was the xylophonist who slept.",
-    ]
+    texts = ["", "a", "the " * 40, "The tired nurse, quietly.", "It was the xylophonist."]
     wanted = tokenizer(texts, truncation=True, max_length=12)["input_ids"]
     table = tokenise(tokenizer, texts, 12)
     assert tokenizer.is_fast and [table[i].tolist() for i in range(len(table))] == wanted
@@ -99,32 +88,21 @@ def test_compiled_tokenizer_gives_what_the_whole_one_gives():
 
 
 def test_table_is_built_once_and_rebuilt_when_damaged_or_changed(tmp_path):
+    """What else may be wrong with a kept file is in tests/store/test_cache.py."""
     tokenizer = Tokenizer()
 
-    def build():
-        return tokenise(tokenizer, ["abc", "ab", "abcdefgh"], 5)
+    def table():
+        texts = ["abc", "ab", "abcdefgh"]
+        made = cached_table(tmp_path, ["key", 1], lambda: tokenise(tokenizer, texts, 5))
+        return [made[i].tolist() for i in range(len(made))]
 
     for _ in range(3):
-        cached_table(tmp_path, ["key", 1], build)
+        assert table() == [[0, 1, 2], [0, 1], [0, 1, 2, 3, 4]]
     assert tokenizer.calls == 1
     path = next(tmp_path.glob("tokens/*.npz"))
-    draw = random.Random(0)
-    content = path.read_bytes()
     # a sound file of other ids
     np.savez(path, ids=np.arange(10, dtype=np.int32), offsets=np.array([0, 3, 5, 10]))
-    assert cached_table(tmp_path, ["key", 1], build)[2].tolist() == [0, 1, 2, 3, 4]
-    assert tokenizer.calls == 2
-    for _ in range(100):
-        broken = bytearray(content)
-        broken[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        path.write_bytes(broken)
-        table = cached_table(tmp_path, ["key", 1], build)
-        assert [table[i].tolist() for i in range(len(table))] == [
-            [0, 1, 2],
-            [0, 1],
-            [0, 1, 2, 3, 4],
-        ]
-    assert tokenizer.calls == 102
+    assert table()[2] == [0, 1, 2, 3, 4] and tokenizer.calls == 2
 
 
 def test_the_training_text_is_the_pinned_one():

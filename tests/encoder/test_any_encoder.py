@@ -161,46 +161,6 @@ def doubled(first, second, others=None, *, temperature, in_batch_negatives=True)
     return info_nce(first, second, others, temperature, in_batch_negatives)
 
 
-class ByIds(Encoder):
-    """An encoder that gives transformers token ids: no embeddings enter it."""
-
-    def __init__(self, model):
-        torch.nn.Module.__init__(self)
-        self.model = model
-        self.hidden = model.config.hidden_size
-        self.pretrained_pooler = [None]
-
-    def forward(self, batch):
-        ids, mask = tiny.padded(
-            [batch.ids[batch.row == i].numpy() for i in range(batch.batch)],
-            batch.width,
-            self.model.config.pad_token_id,
-        )
-        return self.model(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
-
-
-@pytest.mark.parametrize("kind", FEW)
-@pytest.mark.parametrize("method", ["simcse", "esimcse"])
-def test_losses_and_gradients_of_views_are_those_of_token_ids(kind, method, in_float64):
-    arrays = sentences(LENGTHS)
-    source = model_of(kind)
-    results = []
-    for make in (lambda m: AnyEncoder(m, 0.0, 0.0), ByIds):
-        model = model_in(method, make(copy.deepcopy(source)))
-        for part in (model, getattr(model, "momentum_encoder", None)):
-            part and part.eval()
-        batch = tiny.views(model.config, arrays)
-        with torch.no_grad():
-            model.loss(*batch)  # fills the queue
-            model.after_update()
-        loss = model.loss(*batch)
-        results.append((loss, gradients(loss, model.encoder)))
-    (ours, got), (theirs, wanted) = results
-    wanted = {name.removeprefix("model."): gradient for name, gradient in wanted.items()}
-    assert difference(ours, theirs) < CLOSE and float(ours.detach()) > 1e-4
-    same_gradients(named_as_theirs(got), wanted)
-
-
 def steps_of(model, counts=3, seed=0):
     """Losses and last gradients of a few plain steps of gradient descent."""
     losses = []

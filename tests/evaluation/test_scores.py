@@ -24,9 +24,8 @@ draw = np.random.default_rng(0)
 def test_spearman_is_scipys(levels):
     cosine = draw.integers(0, levels, 200) / 7.0
     gold = draw.integers(0, 6, 200)
-    assert metrics.spearman(cosine, gold) == pytest.approx(
-        100 * spearmanr(cosine, gold).statistic, abs=1e-10
-    )
+    expected = 100 * spearmanr(cosine, gold).statistic
+    assert metrics.spearman(cosine, gold) == pytest.approx(expected, abs=1e-10)
 
 
 def test_aggregates():
@@ -51,9 +50,8 @@ def test_cosines():
     found = cosines(x, y)
     assert found.dtype == np.float32
     assert cosines(x * 1e20, y).tolist() == pytest.approx(found.tolist())
-    assert found.tolist() == pytest.approx(
-        [u @ v / math.sqrt((u @ u) * (v @ v)) for u, v in zip(x, y, strict=True)], abs=1e-6
-    )
+    plain = [u @ v / math.sqrt((u @ u) * (v @ v)) for u, v in zip(x, y, strict=True)]
+    assert found.tolist() == pytest.approx(plain, abs=1e-6)
     assert (cosines(x, x) == 1).all() and (cosines(x, -3 * x) == -1).all()
 
 
@@ -100,9 +98,8 @@ def test_alignment_and_uniformity(monkeypatch):
     batches = [slow_uniformity(x[start : start + 64].tolist()) for start in (0, 64)]
     assert metrics.uniformity(x, "batched64") == pytest.approx(sum(batches) / 2, abs=1e-6)
     assert metrics.uniformity(np.ones((10, 3)), "global") == pytest.approx(0.0, abs=1e-6)
-    assert metrics.uniformity(np.array([[1.0, 0.0], [-1.0, 0.0]]), "global") == pytest.approx(
-        -8.0, abs=1e-6
-    )
+    opposite = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert metrics.uniformity(opposite, "global") == pytest.approx(-8.0, abs=1e-6)
 
 
 def test_selection_scores():
@@ -110,10 +107,8 @@ def test_selection_scores():
     assert metrics.mean_of_7(seven) == pytest.approx(sum(seven) / 7)
     # 71.48 81.40 74.47 83.45 78.99 78.68 72.44: mean 77.2728… rounds to 77.27; (540.91 + 77.27) / 8
     assert metrics.mean_of_8_rounded(seven) == pytest.approx(77.2725)
-    assert all(
-        math.isnan(function([*seven[:6], math.nan]))
-        for function in (metrics.mean_of_7, metrics.mean_of_8_rounded)
-    )
+    for function in (metrics.mean_of_7, metrics.mean_of_8_rounded):
+        assert math.isnan(function([*seven[:6], math.nan]))
 
 
 def test_directions_are_those_of_pairs_and_of_the_singular_values():
@@ -127,9 +122,8 @@ def test_directions_are_those_of_pairs_and_of_the_singular_values():
     cosine, rank = metrics.direction_rows(some, "last", 5)
     assert cosine[:4] == ("last", "dev", "mean_cosine", 5)
     assert rank[:4] == ("last", "dev", "effective_rank", 5)
-    assert cosine.value == pytest.approx(
-        np.mean([u @ v for i, u in enumerate(unit) for v in unit[:i]]), abs=1e-12
-    )
+    mean = np.mean([u @ v for i, u in enumerate(unit) for v in unit[:i]])
+    assert cosine.value == pytest.approx(mean, abs=1e-12)
     assert rank.value == pytest.approx(math.exp(-(p * np.log(p)).sum()))
     values = enumerate(np.linalg.svd(wide, compute_uv=False))
     spectrum = metrics.spectrum_rows(some, "untrained", 0)
@@ -139,11 +133,8 @@ def test_directions_are_those_of_pairs_and_of_the_singular_values():
     ]
     for broken in (np.nan, np.inf, 0.0):
         some[3] = broken
-        assert (
-            metrics.direction_rows(some, "last", 5)
-            == metrics.mean_cosine_rows(some, "curve", 5)
-            == []
-        )
+        assert metrics.direction_rows(some, "last", 5) == []
+        assert metrics.mean_cosine_rows(some, "curve", 5) == []
 
 
 def test_metrics_of_tensors_are_those_of_arrays():
@@ -155,9 +146,8 @@ def test_metrics_of_tensors_are_those_of_arrays():
     b = torch.from_numpy(y)
     assert np.allclose(cosines(a, b), cosines(x, y), rtol=1e-6, atol=0)
     for mode in metrics.MODES:
-        assert metrics.alignment(a, b, mode) == pytest.approx(
-            metrics.alignment(x, y, mode), rel=1e-12
-        )
+        alignment = metrics.alignment(x, y, mode)
+        assert metrics.alignment(a, b, mode) == pytest.approx(alignment, rel=1e-12)
         assert metrics.uniformity(a, mode) == pytest.approx(metrics.uniformity(x, mode), rel=1e-6)
     assert metrics.mean_cosine(a) == pytest.approx(metrics.mean_cosine(x), rel=1e-9)
 
@@ -172,6 +162,5 @@ def test_padded_vectors_are_the_packed_ones(make):
     matrix = looked_up(*table.on(torch.device("cpu")), torch.tensor(chosen), 12)
     assert torch.equal(matrix, token_matrix([arrays[i] for i in chosen], 12))
     for model in (encoder, Untrained(encoder, (1, 0)).sentence_vectors):
-        assert torch.allclose(
-            model(padded(matrix)), model(pack([arrays[i] for i in chosen])), rtol=1e-12, atol=1e-12
-        )
+        packed = model(pack([arrays[i] for i in chosen]))
+        assert torch.allclose(model(padded(matrix)), packed, rtol=1e-12, atol=1e-12)

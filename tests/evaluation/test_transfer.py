@@ -27,19 +27,10 @@ def score(x, y, test_x, test_y, c):
 def test_development_on_folds_is_that_of_direct_calls(monkeypatch):  # TREC, MRPC
     grid = HIGH_GRID[::3]
     monkeypatch.setattr(transfer, "HIGH_GRID", grid)
-    (x, y), (tx, ty) = (
-        examples(120, noise=1.5, classes=3),
-        examples(60, noise=1.5, classes=3, seed=1),
-    )
-    means = [
-        np.mean(
-            [
-                score(x[a], y[a], x[b], y[b], c)
-                for a, b in StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)
-            ]
-        )
-        for c in grid
-    ]
+    x, y = examples(120, noise=1.5, classes=3)
+    tx, ty = examples(60, noise=1.5, classes=3, seed=1)
+    folds = [*StratifiedKFold(10, shuffle=True, random_state=1111).split(x, y)]
+    means = [np.mean([score(x[a], y[a], x[b], y[b], c) for a, b in folds]) for c in grid]
     wanted = Accuracy(100 * max(means), 100 * score(x, y, tx, ty, grid[int(np.argmax(means))]))
     assert transfer.developed_on_folds(x, y, tx, ty) == pytest.approx(wanted)
     assert 50 < wanted.test < 100
@@ -84,9 +75,8 @@ def test_each_fit_of_a_path_is_the_solution(classes, grid):
     x, y = examples(300, dim=24, noise=2.0, classes=classes)
     x = (x * np.geomspace(1, 0.01, 24, dtype=np.float32) + 5).astype(np.float64)
     for c, model in zip(grid, transfer.path(x, y, grid), strict=True):
-        whole = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(
-            x, y
-        )
+        newton = {"solver": "newton-cholesky", "tol": 1e-12, "max_iter": 1000}
+        whole = LogisticRegression(C=c, **newton).fit(x, y)
         ours, theirs = (one.coef_ - one.coef_.mean(0) * (classes > 2) for one in (model, whole))
         assert model.C == c and ours == pytest.approx(theirs, abs=1e-3 * np.abs(whole.coef_).max())
         assert (model.predict(x) == whole.predict(x)).all()

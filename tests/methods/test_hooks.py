@@ -19,7 +19,7 @@ from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Execution, demo_sources
-from core.encoder.packing import pack, padded, token_matrix
+from core.encoder.packing import in_parts, pack, padded, token_matrix
 from core.errors import UserError
 from core.evaluation import encoding
 from core.evaluation.metrics import aggregates
@@ -231,3 +231,12 @@ def test_an_heir_of_a_contrast_has_its_temperature_and_is_not_captured(added):
     assert methods.model("simcse").Model.capturable and methods.model("esimcse").Model.capturable
     assert not methods.model("heir").Model.capturable
     assert not Contrastive.capturable
+
+
+def test_a_padded_batch_in_parts_is_the_batch(tmp_path):
+    rows = [np.arange(2, 2 + random.Random(i).randint(2, 6)) for i in range(6)]
+    matrix = token_matrix(rows)
+    plain = padded(matrix)
+    parted = padded(in_parts(matrix, 3))
+    assert (plain.parts, parted.parts, in_parts(pack(rows), 3).parts) == (None, 3, 3)
+    assert all(map(torch.equal, plain[:6], parted[:6]))

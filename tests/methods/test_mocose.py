@@ -228,22 +228,11 @@ def test_the_stale_gradient_in_one_view_is_what_is_compared():
     assert alike["view_input_difference"] == 0.0
 
 
-def test_the_current_gradient_is_that_of_the_loss_at_these_sentences():
+def test_the_current_gradient_in_one_view_is_what_is_compared():
     model = trained(dropout=0.3, fgsm__epsilon=0.05, **CURRENT)
     found = model.diagnostics(BATCH)
     sign = model.eval()._sign(BATCH, None, model.queue.visible(), None)
 
-    def loss(change):  # (T, hidden), without dropout and augmentation
-        keys = model._keys(BATCH, None, None)
-        negatives = model.queue.visible()
-        return model._contrast(BATCH, keys, negatives, change / 0.05, None)[0].item()
-
-    step = 1e-4 * sign
-    assert set(sign.unique().tolist()) <= {-1.0, 0.0, 1.0}
-    assert loss(step) > loss(0 * step) > loss(-step)
-    # no other change of this size raises the loss as much, to first order
-    for seed in range(5):
-        assert loss(step) > loss(1e-4 * torch.randn(sign.shape, generator=stream(seed)).sign())
     words = model.encoder.embeddings.lookup(BATCH).detach()
     cosine = cosines(cls(model, words), cls(model, words + 0.05 * sign)).mean()
     assert found["view_cosine"] == pytest.approx(cosine, abs=1e-6) and cosine < 0.9999

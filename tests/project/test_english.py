@@ -80,22 +80,14 @@ def sources(origin):
     winds = "Winds carry sand to the sea."
     of_book = text(*SENTENCES, winds, *SENTENCES[1:])
     last = "Rivers carry sand to the Sea!"
+    pairs = repository(origin / "b/pairs", {"tune.tsv": TABLE, "train.tsv": TABLE * 9})
     return [
         Source("a/book", repository(origin / "a/book", book), "*.cnxml", "", 8, digest(of_book)),
-        Source(
-            "b/pairs",
-            repository(origin / "b/pairs", {"tune.tsv": TABLE, "train.tsv": TABLE * 9}),
-            "tune.tsv",
-            "",
-            2,
-            digest(text(*OF_TABLE, last)),
-        ),
+        Source("b/pairs", pairs, "tune.tsv", "", 2, digest(text(*OF_TABLE, last))),
     ]
 
 
-def test_the_text_has_each_plain_sentence_once_in_the_order_of_its_digest(
-    origin, sources, tmp_path
-):
+def test_the_text_has_each_sentence_once_by_its_digest(origin, sources, tmp_path):
     found = build(tmp_path / "out", sources, f"file://{origin}")
     every = [*SENTENCES, "Winds carry sand to the sea.", *OF_TABLE]
     expected = text(*sorted(every, key=lambda sentence: digest(sentence.encode())))

@@ -1,4 +1,4 @@
-"""The linter and the type checker, and the length of files."""
+"""The linter, and the length of files. .ci/run checks types."""
 
 import pytest
 from extras import needs
@@ -8,8 +8,6 @@ from sizes import size
 TOOLS = {
     "lint": ("ruff", "check", "--no-cache", "--output-format=concise", "."),
     "format": ("ruff", "format", "--check", "--no-cache", "."),
-    # pyproject.toml names the whole tree; a kept cache makes this 3 s instead of 25
-    "types": ("mypy",),
 }
 DEV = "requirements-dev.txt"
 
@@ -30,7 +28,7 @@ def test_no_file_is_long_and_no_line_of_core_is_wide():
     assert len(paths) > 150
     for path in paths:
         lines = path.read_text(encoding="utf-8").splitlines()
-        assert len(lines) <= 600, path
+        assert len(lines) <= 400, path
         if path.is_relative_to(ROOT / "core"):
             assert max(map(len, lines), default=0) <= 104, path  # a digest of 64 digits
 

@@ -37,7 +37,7 @@ RUNS = {
 def above_by(mean):
     """Eight seeds of a and of b, which lies above it by so much."""
     a = around(50, 8)
-    return {"a": a, "b": [value + mean + 0.02 * (k % 3) for k, value in enumerate(a)]}
+    return {"a": a, "b": [value + mean + 0.01 * (k % 3) for k, value in enumerate(a)]}
 
 
 def judged(*claims, margin=1.0, published=None, **runs):

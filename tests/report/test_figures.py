@@ -100,7 +100,7 @@ def test_a_numeric_axis_has_our_line_with_bars_and_the_papers_points_at_their_nu
     )
 
 
-def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_shape_and_colour():
+def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_colour():
     study = claim_study(greater(B, A), published={"a": 50.0, "b": 55.0, "d": 51.0})
     one = judged(study, a=around(50, 5), b=around(60, 5), c=around(50.05, 5, step=0.3), d=[])
     (figure,) = drawn(one).values()

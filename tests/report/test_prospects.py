@@ -9,14 +9,7 @@ from fake_store import SOURCES, made_setup
 from scipy import stats
 
 from core.config.scale import PAPER
-from core.report.prospects import (
-    SIMCSE_SPREAD,
-    chances,
-    lines,
-    of_study,
-    power,
-    spread_of,
-)
+from core.report.prospects import SIMCSE_SPREAD, chances, lines, of_study, power, spread_of
 from core.report.statistics import CODED, alpha_at, claim_p, settled
 from core.report.verdicts import study_result
 from core.study.claim import Claim, all_of, best, collapsed, gains, greater

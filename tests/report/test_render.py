@@ -82,9 +82,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
     assert not [path for path in tmp_path.rglob(".*")]
 
 
-def test_a_study_that_cannot_be_drawn_is_one_sentence_and_the_others_are_drawn(
-    tmp_path, monkeypatch
-):
+def test_a_study_that_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
     sound = rendering.figures
 
     def figures(study, *words):

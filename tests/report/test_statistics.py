@@ -89,9 +89,7 @@ def values(predicate, fallen):
         ([0.5], 0, 0),
     ],
 )
-def test_a_share_has_the_tails_of_the_binomial_test_and_neither_counts_against_both(
-    fallen, more, less
-):
+def test_a_share_has_the_tails_of_the_binomial_test(fallen, more, less):
     n = len(fallen)
     up, down = s.share_tails(values(collapsed(A), fallen))
     assert up == pytest.approx(stats.binom.sf(more - 1, n, 0.5))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from claim_study import around
-from fake_store import FakeStore, add_simcse, config_of, filled, made_setup
+from fake_store import FakeStore, add_simcse, filled, made_setup
 from resolved import config_at
 from small_study import printed, result, small, stored
 
@@ -165,18 +165,6 @@ def test_what_a_place_says():
         assert row_of(2, stored(small(), a=five, b=other), 5)[1].endswith(mark)
     three = row_of(2, stored(small(), a=five[:3], b=[60.0, 60.2, 60.2]), 3)
     assert three[1] == "+10.03 ± 0.14"  # three seeds mark nothing
-
-
-def test_other_numbers_of_seeds_are_said_above_the_table():
-    """Three seeds of one's own beside forty published seeds."""
-    store = FakeStore()
-    for seed in range(40):
-        store.add(config_of(small(), ("a",), seed), 50.0 + 0.01 * seed, source="published")
-        if seed < 3:
-            store.add(config_of(small(), ("b",), seed), 50.5 + 0.01 * seed)
-    one = result(small(), store)
-    assert "3 to 40 seeds (column n of the CSV file)" in markdown(sheet(one))
-    assert list(cell_frame(one)["n"]) == [40, 3]
 
 
 def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():

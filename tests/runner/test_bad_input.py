@@ -1,15 +1,20 @@
 """What cannot be meant, and data and encoders that no run could train from, are refused in one
 sentence with status 2 before any training, and nothing is written or lost."""
 
+import contextlib
 import importlib.util
+import io
 import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from desk import check, here, refusing_desk
 from places import ROOT
 
 import run_study
+from core.evaluation import encoding
 
 
 @pytest.fixture
@@ -134,7 +139,17 @@ HARMED = [  # what is changed, how, and the sentence; tests/data has what may be
 ]
 
 
+def loaded_here(words, **_):
+    """What the process that loads an encoder would print."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        encoding.main(Path(words[-1]))
+    return subprocess.CompletedProcess(words, 0, out.getvalue(), "")
+
+
 @pytest.mark.parametrize("name, change, sentence", HARMED)
-def test_data_and_encoders(desk, capsys, name, change, sentence):
+def test_data_and_encoders(desk, capsys, monkeypatch, name, change, sentence):
+    """tests/evaluation/test_loading.py starts the process for real."""
+    monkeypatch.setattr("core.data.encoders.subprocess.run", loaded_here)
     change(desk.folder / name)
     check(desk, capsys, ["table3", *here(desk)], sentence)

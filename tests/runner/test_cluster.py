@@ -143,9 +143,7 @@ def test_a_lost_scheduler_whose_workers_stored_every_run_leaves_nothing_to_train
     assert driver.returncode == 0 and "Trained 1 of 1 run" in out, out + err
 
 
-def test_a_scheduler_that_cannot_read_what_it_is_sent_does_not_hang_the_command(
-    desk, hall, monkeypatch
-):
+def test_a_scheduler_that_cannot_read_its_orders_is_lost(desk, hall, monkeypatch):
     """As where dask on the scheduler's machine is of another version."""
     hall.worker()
     desk.store.prepare()

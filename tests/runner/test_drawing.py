@@ -48,7 +48,7 @@ def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_
     assert "noise" not in started(*seeds[:-1]) and "noise" in started(*seeds)
 
 
-def test_a_damaged_note_of_another_scale_leaves_a_table_as_it_is_and_changed_code_draws_none(
+def test_a_damaged_note_of_another_scale_fails_no_table_and_changed_code_draws_none(
     tmp_path, capsys, monkeypatch
 ):
     (tmp_path / "first").mkdir()

@@ -104,9 +104,7 @@ def test_a_failure_is_named_by_its_cause(desk, launcher):
     assert launch(launcher, runs[0]).state == "done" and not desk.store.failure(runs[0].run_id)
 
 
-def test_the_child_keeps_claim_and_slot_while_it_lives_and_a_run_held_elsewhere_is_left(
-    desk, launcher
-):
+def test_the_child_keeps_claim_and_slot_while_it_lives(desk, launcher):
     run = planned(42)
     gate = desk.folder / "gate"
     slot = devices.slot_folder() / "cpu.0.lock"

@@ -65,9 +65,7 @@ def test_a_results_folder_of_somebody_else(closed, capfd, monkeypatch):
     assert not list(place.iterdir())
 
 
-def test_where_the_home_cannot_be_written_or_is_unknown_the_cache_is_a_temporary_folder(
-    tmp_path, monkeypatch
-):
+def test_without_a_home_the_cache_is_a_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
     assert cache_folder() == tmp_path / "mine" / "run_study"

@@ -13,8 +13,8 @@ TABLE = ("mocose-table3", "--seeds", "1", "--jobs", "3")
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What twenty runs leave in quiet."""
-    return storm.undisturbed(tmp_path_factory.mktemp("quiet"), 1)
+    """What twelve runs leave in quiet."""
+    return storm.undisturbed(tmp_path_factory.mktemp("quiet"), 2)
 
 
 @pytest.mark.long
@@ -24,11 +24,9 @@ def test_killed_at_random_moments_every_run_is_stored_once_and_equal(tmp_path, e
     assert kills.total() >= count and tables >= 1
 
 
-def test_four_commands_on_two_hosts_and_two_paths_share_the_work_and_train_nothing_twice(
-    tmp_path, expected
-):
+def test_four_commands_on_two_hosts_train_nothing_twice(tmp_path, expected):
     trained = storm.driver_storm(tmp_path, expected, 4)
-    assert sum(trained) == 20 and sum(runs > 0 for runs in trained) >= 2
+    assert sum(trained) == 12 and sum(runs > 0 for runs in trained) >= 2
 
 
 def test_harmed_files_are_named_set_aside_and_trained_again(tmp_path, expected):
@@ -40,12 +38,8 @@ def small_disk(tmp_path):
     """A disk of two megabytes, if this user may mount one."""
     place = tmp_path / "disk"
     place.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
     yield place

@@ -28,9 +28,7 @@ def test_a_clean_commit_of_the_repository_is_believed_and_no_other(desk):
     assert not is_committed(second, home)  # no ancestor
 
 
-def test_a_copy_within_another_repository_and_one_without_a_repository_have_no_commit(
-    desk, monkeypatch
-):
+def test_a_copy_and_code_without_a_repository_have_no_commit(desk, monkeypatch):
     desk.commit()
     home = desk.folder / "home"
     monkeypatch.setattr(code, "CORE", home / "core")

@@ -1,9 +1,9 @@
 """Packed runs: each as it was stored, checked as it was stored, and written whole whatever dies."""
 
+import itertools
+import multiprocessing
 import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -11,7 +11,6 @@ import pytest
 from desk import until
 from fake_jobs import made_result
 from fake_store import config_of
-from places import ROOT, SUPPORT
 
 from core.config.identity import run_id
 from core.config.result import Result
@@ -63,11 +62,8 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own, monkeypatch):
     for run in own.runs():
         mine = own.load(run)
         theirs = clone.load(run)
-        assert (mine.config, mine.status, mine.provenance) == (
-            theirs.config,
-            theirs.status,
-            theirs.provenance,
-        )
+        for part in ("config", "status", "provenance"):
+            assert getattr(mine, part) == getattr(theirs, part)
         assert mine.table.equals(theirs.table)
         assert (mine.source, theirs.source) == ("own", "published")
         assert not clone.has(run) and clone.has(run, use_published=True)
@@ -128,9 +124,7 @@ def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 5000], ids=["empty", "noise"])
-def test_a_pack_that_does_not_open_is_named_and_its_runs_are_missing(
-    own, tmp_path, capsys, content
-):
+def test_a_pack_that_does_not_open_is_named(own, tmp_path, capsys, content):
     publish.pack(own, own.runs(), tmp_path)
     pack(tmp_path).write_bytes(content)
     assert len(Store(tmp_path / "results", tmp_path).runs()) == len(CONFIGS) // 2
@@ -149,31 +143,24 @@ def test_a_claim_in_readme_that_no_study_has_is_a_sentence_before_anything_is_pa
         publish.check_readme(file, [STUDY])
 
 
-PUBLISH = """
-import itertools, sys
-sys.path[:0] = sys.argv[1:3]
-from pathlib import Path
-from core.store.store import Store
-from tools import publish
-own, target = Store(Path(sys.argv[3]), None), Path(sys.argv[4])
-runs = own.runs()
-print("ready", flush=True)
-for count in itertools.cycle(range(5, len(runs), 5)):
-    publish.pack(own, runs[:count], target)
-"""
+def publishing(own, target):
+    """Publish more and more runs, again and again."""
+    runs = own.runs()
+    for count in itertools.cycle(range(5, len(runs), 5)):
+        publish.pack(own, runs[:count], target)
 
 
 def test_a_kill_at_any_moment_leaves_whole_packs_and_the_next_one_goes_on(own, tmp_path):
     draw = random.Random(11)
     target = tmp_path / "home" / "published"
-    words = [sys.executable, "-c", PUBLISH, str(ROOT), str(SUPPORT), str(own.root), str(target)]
     for _ in range(4):
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        assert process.stdout.readline() == "ready\n"
+        process = multiprocessing.get_context("fork").Process(target=publishing, args=(own, target))
+        process.start()
         until(lambda: list(target.rglob("runs.parquet")), 60.0)
-        time.sleep(draw.uniform(0.0, 0.5))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        time.sleep(draw.uniform(0.0, 0.3))
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         for path in target.rglob("runs.parquet"):
             opened = Pack(path)
             assert all(opened.read(run)[0].equals(own.load(run).table) for run in opened.footers)

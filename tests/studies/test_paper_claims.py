@@ -332,29 +332,20 @@ def test_single_runs_average_to_what_is_printed():
                 assert mean == near, (study.name, cell.labels)
 
 
-READ = [
-    ROOT / "README.md",
-    ROOT / "run_study.py",
-    *(
-        path
-        for folder in ("core", "studies", "tests", "benchmarks", "docs")
-        for end in ("py", "md")
-        for path in sorted((ROOT / folder).rglob(f"*.{end}"))
-    ),
-]
+READ = [ROOT / "README.md", ROOT / "run_study.py"]
+for folder in ("core", "studies", "tests", "benchmarks", "docs"):
+    READ += [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.md")]
 RANGE = re.compile(r"\bD(\d+) ?[-–…] ?D(\d+)\b")
 
 
 def named(path: Path) -> set[str]:
     """The D-numbers of a file, those within a range ("D22 - D24") included."""
     text = path.read_text(encoding="utf-8")
-    ranges = {
-        f"D{n}"
-        for first, last in RANGE.findall(text)
-        if int(last) - int(first) < 10
-        for n in range(int(first), int(last) + 1)
-    }
-    return set(re.findall(r"\bD\d+\b", text)) | ranges
+    numbers = set(re.findall(r"\bD\d+\b", text))
+    for first, last in RANGE.findall(text):
+        if int(last) - int(first) < 10:
+            numbers |= {f"D{n}" for n in range(int(first), int(last) + 1)}
+    return numbers
 
 
 def test_every_number_that_is_named_is_explained():

@@ -9,10 +9,8 @@ from core.study.claim import above, greater, weighted
 from studies import STUDIES, find
 
 TRAINED = ("selected", "last", "curve")  # checkpoints of a number that comes from training
-COMPARES = (
-    "like_length_excess_learnt",
-    "curve_start",
-)  # quantities that hold the untrained encoder's number
+# quantities that hold the untrained encoder's number
+COMPARES = ("like_length_excess_learnt", "curve_start")
 
 
 def read(study, contrast):
@@ -25,12 +23,8 @@ def read(study, contrast):
 
 
 def from_training(run, metric):
-    return (
-        run is not None
-        and run.trains
-        and metric.checkpoint in TRAINED
-        and metric.quantity != "curve_start"
-    )
+    later = metric.checkpoint in TRAINED and metric.quantity != "curve_start"
+    return run is not None and run.trains and later
 
 
 def differs_by_training(study, contrast):

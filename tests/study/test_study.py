@@ -1,4 +1,4 @@
-"""Studies: what does not hang together, and a user's own variants."""
+"""Studies: what does not hang together, in labels, too, and a user's own variants."""
 
 from dataclasses import replace
 
@@ -14,7 +14,8 @@ from core.errors import UserError
 from core.study.check import check_study
 from core.study.claim import Claim, greater
 from core.study.setup import Setup
-from core.study.study import Axis, Cell, FigureSpec, Metric
+from core.study.study import Axis, Cell, FigureSpec, Metric, Row
+from core.study.study import study as make
 from core.study.variants import varied
 
 SETUP = Setup(profile="paper", scale=SMALL, sources=SOURCES, seeds=1)
@@ -57,28 +58,6 @@ def cell(**stated):
 def test_a_study_that_does_not_hang_together_is_refused(changes):
     with pytest.raises(UserError):
         check_study(study(**changes))
-
-
-def test_a_cell_names_what_it_and_its_study_say():
-    """The cell's word wins over the study's, a profile's over both of its own, a whole section over
-    its fields; a cell of another method has its own alone."""
-    one = study(
-        base={"queue.size": 64, "ema.start": 0.85}, by_profile={"released": {"queue.size": 128}}
-    )
-    of_profile = Cell(labels=("a",), by_profile={"released": {"ema.start": 0.5}})
-    own = Cell(labels=("a",), changes={"queue.size": 256}, by_profile={"paper": {"queue.size": 32}})
-    for named, profile, expected in (
-        (Cell(labels=("a",)), "paper", {"queue.size": 64, "ema.start": 0.85}),
-        (Cell(labels=("a",)), "released", {"queue.size": 128, "ema.start": 0.85}),
-        (of_profile, "repaired", {"queue.size": 64, "ema.start": 0.85}),
-        (of_profile, "released", {"queue.size": 128, "ema.start": 0.5}),
-        (own, "released", {"queue.size": 256, "ema.start": 0.85}),
-        (own, "paper", {"queue.size": 32, "ema.start": 0.85}),
-        (Cell(labels=("a",), changes={"queue": None}), "paper", {"ema.start": 0.85, "queue": None}),
-        (replace(own, method="simcse"), "released", {"queue.size": 256}),
-        (replace(own, method="mocose"), "released", {"queue.size": 256, "ema.start": 0.85}),
-    ):
-        assert one.named(named, profile) == expected
 
 
 def sample(one, place=0):
@@ -130,3 +109,27 @@ def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():
         one = study(metric=metric, base={"eval.transfer": transferred})
         reasons = [cell_at(setup, one, cell).unavailable for cell in one.cells]
         assert [reason and reason.kind for reason in reasons] == [why] * 2
+
+
+SIZES = Axis("size", "Size", {size: Row({"queue.size": int(size)}) for size in ("256", "512")})
+TASKS = Axis("task", "Task", {"STS12": Row(task="STS12"), "avg": Row(title="Avg.")})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"printed": {"256": 1.0, "521": 2.0}},
+        {"printed": {"256": 1.0}},
+        {"printed": {"256": 1.0, "512": "2"}},
+        {"columns": TASKS, "printed": {"256": (1.0,), "512": None}},
+        {"columns": TASKS, "printed": {"256": 1.0, "512": None}},
+        {"printed_runs": {"1": (1.0,)}},
+        {"columns": Axis("more", "More", {"a": Row({"queue": None})})},
+        {"rows": TASKS, "columns": Axis("set", "Set", {"a": Row(task="dev")})},
+        {"columns": TASKS, "without": (("256", "avg"),), "printed": {"256": (1, 2), "512": None}},
+    ],
+)
+def test_a_mistake_in_what_labels_state_is_refused(changes):
+    fields = {"caption": "Small", "method": "mocose", "rows": SIZES, "figure": FigureSpec()}
+    with pytest.raises(UserError):
+        make(**fields | changes)

@@ -18,7 +18,7 @@ from desk import Desk
 from core.errors import UserError
 
 JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed", "REAL_WORKER": "yes"}
-STUDY = "mocose-table7"  # twenty cells
+STUDY = "mocose-table3"  # six cells
 EARLY = 0.2  # of the commands may be shot before they train
 
 
@@ -27,7 +27,7 @@ def start(desk: Desk, seeds: int, *words: str, **more: str):
     return desk.start(STUDY, "--seeds", str(seeds), "--jobs", "3", *words, **JOB, **more)
 
 
-def again(desk: Desk, seeds: int = 1) -> str:
+def again(desk: Desk, seeds: int) -> str:
     """One command to its end; what it printed."""
     driver = start(desk, seeds)
     out, err = driver.communicate(timeout=600)
@@ -72,7 +72,7 @@ def kill_storm(
     rng = random.Random(seed)
     kills = Counter()
     tables = 0
-    seeds = len(expected) // 40
+    seeds = len(expected) // 12
     while kills.total() < count:
         desk = Desk(folder / f"storm{tables}")
         stamps = {}
@@ -138,7 +138,7 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[i
     """`count` commands at once on one folder, every second one by another path and from another
     "host" (its own slots); how many runs each trained."""
     desk = Desk(folder / "shared")
-    seeds = len(expected) // 40
+    seeds = len(expected) // 12
     (desk.folder / "mounted").symlink_to(desk.folder / "home", target_is_directory=True)
     paths = [str(desk.results), str(desk.folder / "mounted" / "results")]
     desk.behave_all("sleep 0.4")
@@ -151,7 +151,7 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[i
     trained = [
         int(out.split("Trained ")[1].split()[0]) if "Trained " in out else 0 for out, _ in ends
     ]
-    assert sum(trained) == 20 * seeds and max(Counter(desk.started()).values()) == 1, trained
+    assert sum(trained) == 6 * seeds and max(Counter(desk.started()).values()) == 1, trained
     assert not any("FAILED" in out for out, _ in ends)
     complete(desk, expected)
     return trained
@@ -178,6 +178,7 @@ def corrupt_storm(place: Path, expected: dict[str, bytes], seed: int = 0) -> int
     files that were."""
     desk = Desk(place / "harmed")
     rng = random.Random(seed)
+    seeds = len(expected) // 12
     desk.store.prepare()
     for name, content in expected.items():
         (desk.results / name).write_bytes(content)
@@ -202,7 +203,7 @@ def corrupt_storm(place: Path, expected: dict[str, bytes], seed: int = 0) -> int
                 path
             )
         before = len(list((desk.results / "damaged").glob("*")))
-        out = again(desk)
+        out = again(desk, seeds)
         for path in refused:
             lines = [line for line in out.splitlines() if str(path) in line]
             assert any("set aside as" in line for line in lines), (path, out)
@@ -210,5 +211,5 @@ def corrupt_storm(place: Path, expected: dict[str, bytes], seed: int = 0) -> int
         # a run that is done without its pairs is trained again when it is deleted
         for path in refused if kind == "pairs" else ():
             (desk.results / "runs" / path.name).unlink()
-    again(desk)
+    again(desk, seeds)
     assert contents(desk) == expected

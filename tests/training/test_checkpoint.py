@@ -226,9 +226,7 @@ def copied(folder, sixth):
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_checkpoint_that_does_not_fit_is_set_aside_and_the_run_starts_anew(
-    harm, sixth, tmp_path, monkeypatch
-):
+def test_a_checkpoint_that_does_not_fit_is_set_aside(harm, sixth, tmp_path, monkeypatch):
     config = configured("mocose", "repaired", {})
     path = copied(tmp_path, sixth)
     HARMS[harm](path)

@@ -85,9 +85,7 @@ def test_rows_and_pairs_of_a_run(whole):
             assert 5 < values(whole, checkpoint, task, "accuracy_test")[0] <= 100
 
 
-def test_a_run_without_training_scores_the_encoder_that_every_run_starts_from(
-    whole, execution, monkeypatch
-):
+def test_a_run_without_training_scores_where_every_run_starts(whole, execution, monkeypatch):
     # every embedding counts as collapsed, which is a result
     monkeypatch.setattr(scoring, "COLLAPSED_SPREAD", 2.0)
     untrained = result_of(small("untrained", "paper", train__steps=0), execution)
@@ -153,9 +151,8 @@ def test_the_other_methods_and_profiles_run(method, profile, execution):
         assert len(curve) == 2 and score == pytest.approx(max(curve), abs=1e-3)
 
 
-def test_a_rewritten_text_asks_for_no_package_that_its_row_does_not_use(
-    execution, monkeypatch, tmp_path
-):  # Table 5, D26
+# Table 5, D26
+def test_a_rewritten_text_asks_for_no_further_package(execution, monkeypatch, tmp_path):
     monkeypatch.setattr(rewrite, "rewrite", lambda text, texts, *_: [f"{t} Yes." for t in texts])
     version = provenance.metadata.version
 

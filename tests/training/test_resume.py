@@ -9,7 +9,7 @@ import threading
 
 import pytest
 from desk import until
-from small_runs import thinned
+from small_runs import shared_cache, thinned
 from threadpoolctl import threadpool_limits
 
 from core.config.identity import canonical_json, run_id
@@ -32,7 +32,7 @@ STEPS = 13
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     found = tmp_path_factory.mktemp("resume")
-    (found / "cache").mkdir()
+    (found / "cache").symlink_to(shared_cache())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(found / "slots"))
         yield found
@@ -87,9 +87,7 @@ def same_as_undisturbed(run: PlannedRun, store: Store, folder) -> None:
 
 
 @pytest.mark.parametrize("method", [pytest.param("mocose", marks=pytest.mark.long), "esimcse"])
-def test_a_run_that_is_killed_twice_and_stopped_is_the_undisturbed_one(
-    method, folder, store, launcher
-):
+def test_a_run_that_is_killed_twice_is_the_undisturbed_one(method, folder, store, launcher):
     run = planned(method)
     outcomes = []
     stop = Stop()
