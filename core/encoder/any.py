@@ -38,8 +38,8 @@ def encoder_over(
     """The encoder over a loaded model's parameters, by the fast path where there is one; unless a
     run `trains` it, also one that transformers alone can compute.
 
-    Raises UserError unless it gives two sentences the vectors that transformers gives each by
-    itself, in training if nothing is dropped, and a sentence's last token counts in its first one's
+    Raises UserError unless it gives the tokens of two sentences the vectors that transformers gives
+    each by itself, in training if nothing is dropped, and a sentence's last token counts in its first one's
     vector.
     """
     kind = model.config.model_type
@@ -47,16 +47,16 @@ def encoder_over(
     batch = pack(tokens, model.device)
     whole = WholeEncoder(model.eval())
     with refusing(f"A {kind} model is no encoder", ANOTHER):
-        theirs = whole(batch)
+        theirs = whole.every(batch)  # (T, hidden)
     try:
         with refusing(f"A {kind} encoder cannot be trained here", ANOTHER):
             make = Encoder if kind in OWN_FORWARD else AnyEncoder
             encoder = make(model, hidden_dropout, attention_dropout)
-            ours = encoder.train(not (hidden_dropout or attention_dropout))(batch)
+            ours = encoder.train(not (hidden_dropout or attention_dropout)).every(batch)
             if not float((ours - theirs).abs().max()) <= SAME_VECTOR * float(theirs.abs().max()):
                 raise ValueError("it has other vectors than in transformers")
             batch.ids[8] = batch.ids[0]
-            if torch.equal(encoder(batch)[0], ours[0]):
+            if torch.equal(encoder.every(batch)[0], ours[0]):
                 raise ValueError("its first token sees no later ones, as in a decoder")
     except UserError:
         if trains:

@@ -32,10 +32,11 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     began = time.monotonic()
     csv: Path | None = options.csv
+    model = no_formula(options.model.name)
     if csv and csv.exists():
-        header = f"{','.join(SCORED_COLUMNS)}\n".encode()
+        header = f"{','.join(SCORED_COLUMNS)}\n{model},".encode()
         if not csv.is_file() or not csv.read_bytes().startswith(header):
-            raise UserError(f"{csv} holds no scores of this command; give another --csv.")
+            raise UserError(f"{csv} holds no scores of {model}; give another --csv.")
     sets, tests, geometry_of = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
@@ -79,7 +80,6 @@ def main(argv: Sequence[str]) -> int:
     if csv:
         import pandas
 
-        model = no_formula(options.model.name)
         rows = [(model, pooling, *line) for line in lines]
         table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
         write_whole(csv, table.to_csv(index=False, na_rep="nan").encode())
