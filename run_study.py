@@ -41,26 +41,67 @@ open_streams()
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, stop)
 
+import functools
+import inspect
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.machinery import PathFinder
 from io import TextIOWrapper
 from pathlib import Path
+from types import ModuleType
 
 HOME = Path(__file__).resolve().parent
+PACKAGES = ("core", "studies", "tools")
 
 
-@contextlib.contextmanager
-def own_packages_first() -> Iterator[None]:
-    """Import this project's packages before others of their names in this context, and after them
-    elsewhere."""
-    sys.path.insert(0, str(HOME))
-    yield
-    sys.path.remove(str(HOME))
+def others_are_there() -> bool:
+    """Whether a script has packages of its own with the names of this project's."""
+    for name in PACKAGES:
+        spec = PathFinder.find_spec(name)
+        places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
+        if places and os.path.realpath(HOME / name) not in map(os.path.realpath, places):
+            return True
+    return False
 
 
 if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
     sys.path.append(str(HOME))
-with own_packages_first():
+apart = others_are_there()  # then this project's packages are loaded within its own calls alone
+loaded: dict[str, ModuleType] = {}  # this project's modules between these calls
+depth = 0  # of such calls
+
+
+@contextlib.contextmanager
+def own_packages() -> Iterator[None]:
+    """A context in which `core`, `studies` and `tools` are this project's. Outside they are those
+    of the script, if it has any."""
+    global depth
+    theirs = _removed() if apart and not depth else {}
+    sys.modules.update(loaded)
+    sys.path.insert(0, str(HOME))
+    depth += 1
+    try:
+        yield
+    finally:
+        depth -= 1
+        sys.path.remove(str(HOME))
+        if apart and not depth:
+            loaded.update(_removed())
+            sys.modules.update(theirs)
+
+
+def _removed() -> dict[str, ModuleType]:
+    """The loaded modules of these packages, which are no longer found by their names."""
+    names = [name for name in sys.modules if name.partition(".")[0] in PACKAGES]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+def within(function: Callable) -> Callable:
+    """The function, to be called from a script: it runs among this project's packages."""
+    return functools.wraps(function)(own_packages()(function))
+
+
+with own_packages():
     from core.errors import UserError, say
 
 
@@ -81,7 +122,7 @@ def refuse_variable(error: ValueError) -> int:
 
 
 try:
-    with own_packages_first():
+    with own_packages():
         from core.runner import cli, command
         from core.runner.train import Surroundings
         from core.store import files
@@ -96,6 +137,7 @@ except ValueError as error:
     sys.exit(refuse_variable(error))
 
 
+@own_packages()
 def main(argv: list[str], surroundings: Surroundings | None = None, installed: bool = False) -> int:
     """Do what the command line asks; the `installed` command works in the current folder. The exit
     status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
@@ -114,8 +156,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
 
             return judge.main(argv[1:])
         options = cli.parse(argv)
-        with own_packages_first():
-            from studies import CATALOGUE  # reads every study
+        from studies import CATALOGUE  # reads every study
 
         if surroundings is None:
             own = HOME
@@ -148,10 +189,21 @@ def __getattr__(name: str) -> object:
     """What `core.api` has under this name, which is imported when it is needed."""
     if name.startswith("__"):  # a library looks at every module
         raise AttributeError(name)
-    with own_packages_first():
-        from core import api
+    value = getattr(_api(), name)
+    return within(value) if apart and inspect.isfunction(value) else value
 
-    return getattr(api, name)
+
+@functools.cache
+def _api() -> ModuleType:
+    """`core.api`, whose objects run among this project's packages."""
+    with own_packages():
+        from core import api
+    if apart:
+        for part in (api.Results, api.Judgement):
+            for name, function in inspect.getmembers(part, inspect.isfunction):
+                if function.__module__ in loaded:
+                    setattr(part, name, within(function))
+    return api
 
 
 def _let_go() -> None:

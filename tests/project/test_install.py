@@ -95,6 +95,8 @@ def test_an_editable_install_works_from_any_folder_and_a_copy_is_refused(fresh):
     for name in ("core", "studies", "tools"):
         (fresh / "away" / name).mkdir()
         (fresh / "away" / name / "__init__.py").write_text("MINE = True\n")
-    words = "import run_study; print(len(run_study.load().runs(scale='demo'))); import tools; tools.MINE"
-    assert int(away(fresh, "python", "-c", words)) > 100
-    away(fresh, "python", "-c", "import core, studies, tools; core.MINE, studies.MINE, tools.MINE")
+    mine = "import core, studies, tools; core.MINE, studies.MINE, tools.MINE"
+    calls = "import run_study; results = run_study.load(); results.plot('table6b')"
+    for words in (f"{mine}; {calls}", f"{calls}; {mine}"):
+        counts = f"{words}; print(len(results.runs(scale='demo')))"
+        assert int(away(fresh, "python", "-c", counts)) > 100
