@@ -55,10 +55,8 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
     published = around.home / "results" / "published"
     files.check_results_dir(results, published)
     draws = options.mode == "regenerate-figures"
-    if draws and options.results_dir and not results.exists():
-        raise UserError(
-            f"{results} is not there; give the --results-dir of the command that trained."
-        )
+    if draws and options.results_dir and not results.parent.exists():
+        raise UserError(f"{results.parent} is not there; give the --results-dir that you mean.")
     store = Store(results, published)
 
     # The studies, and what draws them
@@ -248,7 +246,7 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
     setup = training.setup
     catalogue = training.around.catalogue
     for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
-        say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip())
+        say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip(", "))
     expected = training.expected()
 
     # What is wrong with files

@@ -65,7 +65,6 @@ OPTIONS = {
     "--plan --force": "--plan trains nothing, so --force does not go with it",
     "--plan --list": "not allowed with argument",
     "--regenerate-figures --cell 0.9": "draws what is stored, each table whole, so --cell",
-    "--regenerate-figures": "results is not there; give the --results-dir of the command",
     "--gpus 2": "--gpus needs --plan or --list",
     "--encoder x": "--encoder gives one name twice",
     "--text \udce9": "is not UTF-8; give another name",
@@ -85,6 +84,8 @@ def test_options_and_what_does_not_go_together(desk, capsys):
         check(desk, capsys, ["table3", *line.split(), *here(desk)], sentence)
     for line, sentence in WORDS.items():
         check(desk, capsys, [*line.split(), "--results-dir", str(desk.results)], sentence)
+    mistyped = here(desk, results_dir=str(desk.folder / "hone" / "results"))
+    check(desk, capsys, ["table3", "--regenerate-figures", *mistyped], "hone is not there")
     check(desk, capsys, ["table3", *here(desk), "--set", ""], "A word is empty")
     check(desk, capsys, ["table3", *here(desk), "--data-dir="], "--data-dir= is empty")
 
