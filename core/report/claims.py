@@ -10,7 +10,6 @@ import pandas as pd
 
 from core.config.scale import SCALES
 from core.errors import counted
-from core.report.comparisons import difference_words
 from core.report.numbers import interval, plain, signed, significance
 from core.report.statistics import JUDGED
 from core.report.words import MARKS, outcome_words
@@ -105,7 +104,7 @@ def comparison_words(row) -> str:
         bounds.append(f"above {plain(row.above)}")
     if np.isfinite(row.below):
         bounds.append(f"below {plain(row.below)}")
-    words = difference_words(row.left, row.right)
+    words = f"{row.left} minus {row.right}" if row.right else row.left
     if bounds == ["above 0"]:
         return words
     required = (" and " if row.above < row.below else " or ").join(bounds)

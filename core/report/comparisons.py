@@ -59,6 +59,8 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     # what is compared: left minus right, or left alone
     positive = [term for term in first.terms if term.weight > 0]
     negative = [term for term in first.terms if term.weight < 0]
+    if first.of == "interaction" and len(positive) == len(negative) == 2:
+        positive, negative = [positive[0], negative[0]], [negative[1], positive[1]]
     left = _side(positive or negative, first, study)
     if first.of == "scatter":
         left = f"scatter over seeds: {left}"
@@ -114,15 +116,9 @@ def sides(predicate: Predicate) -> list[Sequence[Contrast]]:
     return below
 
 
-def difference_words(left: str, right: str) -> str:
-    """Left minus right; left alone without a right."""
-    if " plus " in right:
-        right = f"({right})"
-    return f"{left} minus {right}" if right else left
-
-
 def _side(terms: Sequence[Term], contrast: Contrast, study: Study) -> str:
-    """A sum of cells by their labels, each with its weight unless that is 1."""
+    """A cell by its labels, with its weight unless that is 1; several as a sum, or as a difference
+    if their weights differ in sign."""
     if len(terms) > MOST_TERMS:
         return f"a weighted sum of {len(terms)} cells"
     words = []
@@ -134,7 +130,10 @@ def _side(terms: Sequence[Term], contrast: Contrast, study: Study) -> str:
                 labels.append(label or f"every {axis.title.lower()}")
         weight = abs(term.weight)
         words.append("/".join(labels) if weight == 1.0 else f"{weight:.3g} × {'/'.join(labels)}")
-    return " plus ".join(words)
+    if len(words) < 2:
+        return "".join(words)
+    sign = "plus" if terms[0].weight * terms[-1].weight > 0 else "minus"
+    return f"({f' {sign} '.join(words)})"
 
 
 def needed(predicate: Predicate) -> str:

@@ -48,7 +48,7 @@ RC = {
 WIDTH = 7.2
 LETTERS = 84
 LOG_RANGE = 16.0  # largest over smallest label, from which an axis is logarithmic
-CROWDED = 0.05  # of an axis: labels that are nearer stand slanted
+CROWDED = 0.05  # of an axis: if labels are nearer, every other one stands lower
 # of a line of a legend, and what a handle takes of them
 LEGEND_LETTERS = 132
 HANDLE = 9
@@ -111,9 +111,11 @@ def number_axis(panel: Axes, labels: Iterable[str], title: str) -> None:
     ticks = as_numbers(labels).set_axis(list(labels)).dropna().sort_values()
     logarithmic = ticks.min() > 0 and ticks.max() / ticks.min() >= LOG_RANGE
     places = np.log(ticks) if logarithmic else ticks
-    crowded = places.diff().min() < CROWDED * np.ptp(places)
+    names = list(ticks.index)
+    if places.diff().min() < CROWDED * np.ptp(places):
+        names[1::2] = [f"\n{name}" for name in names[1::2]]
     panel.set_xscale("log" if logarithmic else "linear")
-    panel.set_xticks(ticks, list(ticks.index), rotation=60 if crowded else 0)
+    panel.set_xticks(ticks, names)
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xlabel(title)
     panel.grid(axis="y")

@@ -33,7 +33,7 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
         scale = f"{scale}, a made-up language"
     encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
     where = f"scale {scale} ({encoders}) · profile {profile}"
-    return f"{study.paper_name} {study.title} · {where} · {counts} seeds"
+    return f"{study.heading} · {where} · {counts} seeds"
 
 
 def titled(axis: Axis, label: str) -> str:

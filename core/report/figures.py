@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from core.config.methods import method
 from core.config.run import PAPER_STEPS
@@ -37,7 +38,6 @@ from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
-WIDE_RATIO = 8.0  # largest over smallest number, from which the axis of the MTD is logarithmic
 SCORE_TITLE = "average score, Spearman × 100"
 SCATTERS = {  # by file: two columns of runs.csv, and the axes' titles
     "mtd": ("mtd", "score", "Nominal MTD (maximum traceable distance)", SCORE_TITLE),
@@ -174,6 +174,7 @@ def _draw_line(
             "--",
             mfc="white",
             lw=0.9,
+            clip_on=False,
             label=f"{prefix}paper",
             **style,
         )
@@ -200,7 +201,7 @@ def _curves(
     figure, (panel,) = blank_figure(title, 1, 3.0)
     columns = list(curves.columns)
     series = [spec.series] if spec.series else columns[len(SETTING) : columns.index("seed")]
-    of_lines = curves.groupby(curves[series].agg("/".join, axis=1), sort=False)
+    of_lines = curves.groupby(curves[series].agg(", ".join, axis=1), sort=False)
     for place, (name, curve, style) in enumerate(styled(of_lines)):
         by_x = curve.dropna().groupby("x")[column]
         for share in (0.0, 0.25):
@@ -279,20 +280,21 @@ def _along(
 
 def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
     """MTD against score, alignment against uniformity, effective rank against score, of the rows of
-    runs.csv; a figure only where five runs have both numbers."""
+    runs.csv; a figure only where `x` has three values or more."""
     drawn = {}
     for file, (x, y, x_title, y_title) in SCATTERS.items():
         numbers = runs[runs["status"] != "diverged"].dropna(subset=[x, y])
-        if len(numbers) < 5 or numbers[x].nunique() < 3:
+        if numbers[x].nunique() < 3:
             continue
         figure, (panel,) = blank_figure(f"{x_title} and {y} of {len(numbers)} runs", 1, 3.0)
         for name, points, style in styled(numbers.groupby("method")):
             label = f"{method(name).title} ({len(points)} runs)"
             panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
-        if x == "mtd" and numbers[x].max() / numbers[x].min() > WIDE_RATIO:
+        if x == "mtd":
             panel.set_xscale("log")
+            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             panel.xaxis.set_major_formatter("{x:g}")
-            panel.xaxis.set_minor_formatter("{x:g}")
+            panel.xaxis.set_minor_formatter("")
         panel.set_xlabel(x_title)
         panel.set_ylabel(y_title)
         panel.grid()

@@ -150,27 +150,16 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
         )
     printed = None
     prices = {}
-    if IN_ENGLISH in every:
-        # what is left to train, and how long an H100 takes
-        cells = every[IN_ENGLISH].result.cells
-        left = {}
-        for cell in cells:
-            for run in cell.runs:
-                if run.status == "missing":
-                    left[run.run_id] = seconds["mini"](cell.place.config(run.seed))
-        words = "all run"
-        if left:
-            words = f"{counted(len(left), 'run')}, {spoken(sum(left.values()))}"
-        unavailable = sum(cell.unavailable is not None for cell in cells)
-        if unavailable == len(cells):
-            words = "cannot be run"
-        elif unavailable:
-            words += f"; {unavailable} of {len(cells)} cells cannot be run"
-        prices["mini"] = words
+    for key in filter(every.get, (IN_ENGLISH, PRINTED)):
+        runs = {}  # of the seeds that a command trains
+        for cell in every[key].result.grid.cells:
+            for seed, run in enumerate(cell.run_ids):
+                runs[run] = seconds[key[0]](cell.config(seed))
+        prices[key[0]] = (counted(len(runs), "run"), spoken(sum(runs.values())))
+    settles = ""
     if PRINTED in every:
         of_paper = every[PRINTED]
-        costs = prospects.of_study(of_paper.result, seconds[PAPER.name])
-        prices["paper"] = prospects.summary(costs)
+        settles = prospects.summary(prospects.of_study(of_paper.result, seconds[PAPER.name]))
         if of_paper.cells["printed"].notna().any():
             printed = grid(study, of_paper.cells, printed=True)
     axes = [f"{axis.name} {axis.title}" for axis in study.axes]
@@ -182,8 +171,9 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: S
         "paper_notes": (*study.footnotes, *explained(*study.footnotes, *stated)),
         "tables": tables,
         "prices": prices,
+        "settles": settles,
         "printed": printed,
-        "words": " ".join([study.paper_name, study.name, study.title, study.caption, *axes]),
+        "words": " ".join([study.heading, study.name, study.caption, *axes]),
     }
 
 

@@ -18,7 +18,7 @@ from core.report.pictures import Order, Pictures
 from core.report.sheet import Sheet, sheet
 from core.report.tables import AVERAGE_LABEL, latex, markdown
 from core.report.verdicts import Judged, reasons, study_result, why_unmarked
-from core.report.words import title
+from core.report.words import seed_counts, title
 from core.store.files import write_changed
 from core.study.grid import Grid
 from core.study.reason import in_title
@@ -51,10 +51,6 @@ def render(
         folder = figures_dir / key
         runs = len(result.runs)
         head = f"{name}: {runs - result.missing} of {counted(runs, 'run')}"
-        if result.missing:
-            head += f", {result.missing} missing"
-        if result.count("no number"):
-            head += f", {result.count('no number')} without a number"
         if not result.begun:
             lines.append("; ".join([head, "nothing to draw yet", *reasons(result)]))
             continue
@@ -87,7 +83,7 @@ def render(
                 clean=functools.partial(remove, name, tables, folder, (*files,)),
             )
             pictures.orders.append(order)
-            lines.append(f"{head}; {tables / name}.md")
+            lines.append(f"{head}, {seed_counts(result)}; {tables / name}.md")
             drawn.append(of_study)
         except (OSError, UserError):  # of the folder, and so of every study
             raise

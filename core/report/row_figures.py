@@ -26,7 +26,6 @@ from core.study.study import FigureSpec, Study
 MOST_ROOM = 0.5  # of our numbers' range: beyond it a printed number stands at the edge
 LEAST_HEIGHT = 0.8  # of a panel in inches
 PANEL_LETTERS = 84  # of the titles of panels side by side
-NO_NUMBER = {"no number": "no number", "partial": "no number"}  # of a row; others: not run
 
 
 class Style(NamedTuple):
@@ -143,7 +142,7 @@ def _mark_rows(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
         if row["is_base"]:
             texts.append((0.0, place, "reference"))
         elif not row["count"] > 0:
-            words = NO_NUMBER.get(row["status"], "not run")
+            words = "not run" if row["status"] == "missing" else "no number"
             texts.append((0.0 if paired else row["paper_at"], place, words))
         elif np.isnan(row["low"]):
             texts.append((row["ours"], place, "no interval"))

@@ -21,7 +21,6 @@ from core.report.tables import (
 from core.report.verdicts import Judged
 
 SHORT_HEADERS = {PAIRED: "ours −\nreference", PRINTED: "paper −\nreference"}
-WHOSE = {"own": "your", "published": "published"}
 
 
 def terminal(sheet: Sheet, width: int | None = None, whole: str = "") -> str:
@@ -110,7 +109,7 @@ def _columns(table: TextTable, first: int, last: int) -> TextTable:
 def english(result: Judged) -> str:
     """What a study's runs in English say, in a sentence: the claims that are settled."""
     sources = {run.source for run in result.runs if run.source}
-    runs = " and ".join(WHOSE[name] for name in sorted(sources))
+    runs = " and ".join(sorted(sources))
     settled: dict[str, list[str]] = {}
     for verdict in result.verdicts:
         if verdict.outcome in JUDGED:

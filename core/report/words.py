@@ -31,11 +31,7 @@ MARKS: dict[tuple[Outcome, Points], str] = {
 }
 READING = (
     "Brackets have 95 % intervals. An undecided claim points for (?✔) or against (?✘) by them, "
-    "which is no verdict. "
-    "Effect: by how much the weakest comparison that a claim needs lies above (or, negative, "
-    "below) what the "
-    "claim says, paired by seed. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and "
-    "at most "
+    "which is no verdict. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and at most "
     "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
     "comparison misses what the claim says, or exceeds it, by less than the margin."
 )
@@ -45,7 +41,7 @@ MINI_DIGEST = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
 # the text of the runs that are published at scale mini
 WIKI_DIGEST = "13c1061765cca8532f490e7812cae41c09a9b4f5e9227ab1b94a3d13e1182a9c"
 WIKI = (
-    "This text cannot be had; `python -m tools.english DATA` builds one that anybody can have, and "
+    "This text cannot be had; “python -m tools.english DATA” builds one that anybody can have, and "
     "without --data-dir scale mini reads the hub's million sentences once."
 )
 CUT = (
@@ -75,7 +71,7 @@ ENVIRONMENT = (
 
 def title(result: StudyResult) -> str:
     """Paper, table and caption, and the learning rates that labels state in the paper's units."""
-    words = f"{result.study.paper_name} {result.study.title}: {result.study.caption}"
+    words = f"{result.study.heading}: {result.study.caption}"
     rates = [
         f"{label} as {rate:.3g}" for label, rate in dict(trained_rates(result).values()).items()
     ]
@@ -150,18 +146,22 @@ def caution(result: Judged) -> str:
     return " ".join(sentences)
 
 
-def reading(result: StudyResult) -> str:
-    """What a number in the table is, over how many seeds, and what its interval is over."""
+def seed_counts(result: StudyResult) -> str:
+    """How many seeds the cells have that have any."""
     counts = sorted(cell.estimate.n for cell in result.cells if cell.estimate.n) or [0]
-    seeds = counted(counts[-1], "seed")
-    if counts[0] < counts[-1]:
-        seeds = f"{counts[0]} to {seeds} (column n of the CSV file)"
-    more = ""
+    first = f"{counts[0]} to " if counts[0] < counts[-1] else ""
+    return f"{first}{counted(counts[-1], 'seed')} a cell"
+
+
+def reading(result: StudyResult) -> str:
+    """What a number in the table is, over how many seeds, and how far other test pairs would move a
+    difference."""
+    words = f"{_number_words(result)}; {seed_counts(result)}."
     metric = result.study.metric
-    if metric.quantity == "spearman" and not result.setup.scale.generated:
-        error = ERROR_OF_PAIRS.get(metric.task)
-        more = f"; other pairs would move a difference by {error} points" if error else ""
-    return f"{_number_words(result)}; {seeds}. Intervals are over seeds, on fixed test pairs{more}."
+    error = ERROR_OF_PAIRS.get(metric.task)
+    if error and metric.quantity == "spearman" and not result.setup.scale.generated:
+        words += f" Other test pairs would move a difference by {error} points."
+    return words
 
 
 def _number_words(result: StudyResult) -> str:

@@ -48,7 +48,8 @@ FOOTNOTE = re.compile("^ *- ", re.MULTILINE)  # how each begins
 
 @frozen
 class Paper(Typed):
-    """A paper: `key` is what its studies say, `name` what tables say; papers come by `order`."""
+    """A paper: `key` is what its studies say, `name` what tables say (empty: their titles say
+    enough); papers come by `order`."""
 
     key: str
     name: str
@@ -146,11 +147,10 @@ class Study(Typed):
         return self.axis(str(self.columns)) if self.columns else None
 
     @property
-    def paper_name(self) -> str:
-        """What tables call the paper."""
-        if self.source is None:
-            return self.paper
-        return self.source.name
+    def heading(self) -> str:
+        """The paper's name, if it has one, and the title: "MoCoSE Table 7"."""
+        paper = self.paper if self.source is None else self.source.name
+        return f"{paper} {self.title}".strip()
 
     def axis(self, name: str) -> Axis:
         """The axis of that name."""

@@ -55,7 +55,7 @@ CURVES = {  # test averages read off the figures (± 0.2), by share of the run
 
 STUDY = study(
     caption="""Collapse along training with a decay of 0, without and with the predictor (Figures 5
-        and 6)""",
+        and 6); standard: predictor, usual decay""",
     method="mocose",
     base={"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     rows=Axis("setting", "Setting", SETTINGS),

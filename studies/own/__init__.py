@@ -5,7 +5,7 @@ from core.study.study import Paper
 
 PAPER = Paper(
     key="ours",
-    name="Our own",
+    name="",
     title="Studies of this project",
     authors="this project",
     order=9,

@@ -9,7 +9,7 @@ SEVEN = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.30)
 STUDY = study(
     name="noise",
     order=1,
-    caption="One configuration under many seeds",
+    caption="MoCoSE's standard configuration under many seeds",
     method="mocose",
     base={
         "ema.start": 0.85,

@@ -85,7 +85,7 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     found = catalogue(Path(studies.__file__).parent, tmp_path)
     assert not found.faults
     assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "sketched-table2"
-    assert found.find("sketched-table2").paper_name == "Sketched"
+    assert found.find("sketched-table2").heading == "Sketched Table 2"
     assert found.groups["sketched"] == (found.find("sketched-table2"),)
     # the first paper's, and the others by their full names
     assert found.find("table2").name == "mocose-table2"
