@@ -14,6 +14,7 @@ from core.config.methods import own_sections
 from core.config.run import RunConfig
 from core.config.scale import at_scale
 from core.config.vary import vary
+from core.data.encoders import versions
 from core.errors import UserError, say
 from core.runner.devices import cache_folder
 from core.runner.launch import Launcher, Stop, diagnosis
@@ -41,6 +42,7 @@ def tried(
             config = vary(config, {"text": None})  # rewriting takes minutes
         key = [
             core_digest,
+            *versions(),
             method_digest(config.method),
             config.method,
             execution.device,

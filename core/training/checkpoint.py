@@ -25,6 +25,7 @@ from torch.utils._pytree import tree_map_only
 from core.config.identity import NUMERICS
 from core.config.method_code import code_digest
 from core.config.result import Row
+from core.data.encoders import versions
 from core.errors import UserError
 from core.evaluation.scoring import Candidate
 from core.store.files import regular, whole
@@ -84,9 +85,9 @@ class CheckpointFile:
     """The checkpoint file of one run, read and written by the process that trains it. A new one
     restores the model of an earlier attempt.
 
-    A file that is damaged, or of another run, kind of device, torch or code of the method, is set
-    aside, which the run notes. Without `checkpoint_minutes` an earlier attempt's file is used, and
-    none is written.
+    A file that is damaged, or of another run, kind of device, libraries or code of the method, is
+    set aside, which the run notes. Without `checkpoint_minutes` an earlier attempt's file is used,
+    and none is written.
     """
 
     def __init__(self, run: Run, model: nn.Module):
@@ -103,7 +104,7 @@ class CheckpointFile:
             "run_id": run.id,
             "numerics": NUMERICS,
             "device": self.device.type,
-            "torch": str(torch.__version__),
+            "libraries": versions(),
             "code of the method": code_digest(run.config.method),
         }
         self._every = (run.execution.checkpoint_minutes or math.inf) * 60  # seconds

@@ -201,7 +201,9 @@ def without_seal(path):
 HARMS = {
     "of another run": rewritten(lambda content: content.update(run_id="0" * 16)),
     "of other code": rewritten(lambda content: content.update({"code of the method": "0" * 16})),
-    "of another torch": rewritten(lambda content: content.update(torch="1.0")),
+    "of another transformers": rewritten(
+        lambda content: content["libraries"].__setitem__(1, "1.0")
+    ),
     "no step": rewritten(lambda content: content.pop("step")),
     "a weight less": rewritten(lambda content: content["model"].pop(WORDS)),
     "another shape": rewritten(lambda content: content["model"].update({WORDS: torch.zeros(2)})),
