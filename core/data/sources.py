@@ -249,13 +249,8 @@ def first_digests(scale: Scale, results: Path) -> dict[str, str]:
     """The digests that are noted in a results folder (`Store.first`), or of a run that is there
     without the note; empty without a run. Raises UserError."""
     store = Store(results, None)
-    first = store.first(scale.name)
-    if first:
-        return first
     recorded = recorded_sources(scale, store)
-    if recorded is None:
-        return {}
-    return digests(recorded)
+    return store.first(scale.name) or (digests(recorded) if recorded else {})
 
 
 def digests(sources: Sources) -> dict[str, str]:

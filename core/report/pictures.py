@@ -88,11 +88,11 @@ class Pictures:
 def _follow(command: int) -> None:
     """In a drawing process: Ctrl-C is for the command alone, and a command that is killed takes its
     processes along. They would wait for the rest of an order for ever."""
+
+    def end_with_it() -> None:
+        while os.getppid() == command:
+            time.sleep(PARENT_POLL)
+        os._exit(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(command,), daemon=True).start()
-
-
-def _end_with(command: int) -> None:
-    while os.getppid() == command:
-        time.sleep(PARENT_POLL)
-    os._exit(1)
+    threading.Thread(target=end_with_it, daemon=True).start()

@@ -179,7 +179,8 @@ def train_or_plan(training: RunTrainer, studies: list[Study], grids: list[Grid])
             return tell(training, plan, grids)
         status = training.train(plan)
         if status <= 128:  # it was not stopped
-            compare(store, [run.run_id for run in plan.missing if store.has(run.run_id)])
+            done = [run.run_id for run in plan.missing if store.has(run.run_id)]
+            compare(Store(store.root / "none", store.published), store, done)
         return status
 
 

@@ -119,7 +119,7 @@ def train(
     for step, batch in enumerate(batches, start=state.step + 1):
         # one step
         losses.pending.append(train_step(batch, learning_rate(config.train, step)))
-        checks = is_check(config, step)
+        checks = step % config.eval.every == 0 or step == config.train.steps
         writes = file is not None and file.due()
         timed = at_once or checks
         reads = timed or writes  # a GPU finishes the step first
@@ -162,11 +162,6 @@ def train(
             lap_began = time.monotonic()
     step_seconds = statistics.median(laps) if laps else None
     return TrainingResult(selection.selected, losses.means, diverged_at, step_seconds)
-
-
-def is_check(config: RunConfig, step: int) -> bool:
-    """Whether the model is scored after this step: each `eval.every` steps and at the end (D86)."""
-    return step % config.eval.every == 0 or step == config.train.steps
 
 
 def batch_indices(config: RunConfig, rows: int) -> Iterator[np.ndarray]:

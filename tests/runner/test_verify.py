@@ -41,10 +41,10 @@ def test_published_runs_are_trained_again_and_compared(desk):
         assert bool(kept) == ("FAILED" in done.stdout)  # logs of failures stay
         return done.stdout
 
-    assert verify(2, 0, "on_cpu").count("at most 0.000000 points apart.") == 2
+    assert "Your 2 runs (cpu) and the published: at most 0.000000 points" in verify(2, 0, "on_cpu")
     assert sorted(desk.started()[started:]) == sorted(desk.store.runs())[:2]
     assert "at most 0.020000 points apart." in verify(1, 1, "off")
-    assert "0.020000 points apart; of different kinds of device" in verify(1, 0, "on_gpu")
+    assert "(cpu and cuda) and the published: at most 0.020000 points" in verify(1, 0, "on_gpu")
     desk.behave_all("raise")
     assert "the job broke on purpose" in verify(1, 1, "on_cpu")
 
@@ -65,10 +65,10 @@ def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "Your 2 runs and the published: at most 0.0000 points apart." in again(
+    assert "Your 2 runs (cpu) and the published: at most 0.000000 points apart." in again(
         "on_cpu", "--cell", "c"
     )
-    assert "at most 0.0200 points apart.\nfloat32 runs on two makes" in again("off")
+    assert "at most 0.020000 points apart.\nfloat32 runs on two makes" in again("off")
 
 
 def test_differences_by_hand():
