@@ -62,7 +62,7 @@ def filled(readme: str, folder: Path, times: Mapping[str, str]) -> str:
                     "it out there."
                 )
             of_claim = comparisons[comparisons["claim"] == name]
-            lines += _readme_rows(row, of_claim)
+            lines += _readme_rows(row, list(of_claim.itertuples()))
         return "\n".join([f"<!-- results {marks[1]} -->", *lines, "<!-- end -->"])
 
     readme = RESULTS.sub(table, readme)
@@ -80,7 +80,7 @@ def _published(file: Path) -> pd.DataFrame:
     return rows.fillna({name: "" for name in TEXTS if name in rows})
 
 
-def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
+def _readme_rows(row, comparisons: list) -> list[str]:
     """The rows of a claim in README's table: the claim, and below it its comparisons, if it has
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
@@ -88,10 +88,10 @@ def _readme_rows(row, comparisons: pd.DataFrame) -> list[str]:
     marks = f"{' ⚑' if row.rule_changed else ''}{' ↯' if row.along else ''}"
     claim = f"[{row.claim}]({PAGE_LINK}#{slug(row.claim)}) {row.text}"
     if not lists(comparisons):
-        numbers = _readme_numbers(next(comparisons.itertuples()))
+        numbers = _readme_numbers(comparisons[0])
         return [f"| {claim} | {numbers} | {verdict}{seeds}{marks} |"]
     lines = [f"| {claim} | | | {verdict}{seeds}{marks} |"]
-    for comparison in comparisons.itertuples():
+    for comparison in comparisons:
         words = md(comparison_words(comparison))
         lines.append(f"| · {words} | {_readme_numbers(comparison)} | {comparison.points} |")
     return lines

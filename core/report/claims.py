@@ -3,6 +3,7 @@ comparisons."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,14 +30,15 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
     several, the first ones of many: each with its estimate, the printed number, and whether the
     table has it as significant."""
     sentences = []
+    every = list(comparisons.itertuples())
     for row in claims.itertuples():
-        of_claim = comparisons[comparisons["claim"] == row.claim]
+        of_claim = [comparison for comparison in every if comparison.claim == row.claim]
         listed = lists(of_claim)
-        words = verdict_sentence(row, of_claim["needed"].iloc[0], listed)
+        words = verdict_sentence(row, of_claim[0].needed, listed)
         sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}"))
         if not listed:
             continue
-        for comparison in of_claim.head(MOST_LINES).itertuples():
+        for comparison in of_claim[:MOST_LINES]:
             parts = [*estimate_words(comparison), *filter(None, [comparison.points])]
             parts[0] += significance(comparison.different, comparison.tested_low)
             text = f"{comparison_words(comparison)}: {', '.join(parts)}."
@@ -47,12 +49,12 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
     return sentences
 
 
-def lists(comparisons: pd.DataFrame) -> bool:
+def lists(comparisons: Sequence) -> bool:
     """Whether a claim's comparisons are listed below it: several, or one that has to be more than
     above 0, of which one has run."""
-    first = comparisons.iloc[0]
+    first = comparisons[0]
     plain = len(comparisons) == 1 and first.above == 0 and np.isnan(first.below)
-    return bool(comparisons["n"].any()) and not plain
+    return any(comparison.n for comparison in comparisons) and not plain
 
 
 def estimate_words(row) -> list[str]:
