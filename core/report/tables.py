@@ -97,8 +97,9 @@ def grid(
             of_group = [line for line in lines if line in (OURS, PAPER)]
         for line in of_group:
             texts = [_entry(by_labels.get((*labels, label)), line) for label in columns.labels]
-            body.append([*names, line, *texts])
-            names = [""] * len(names)  # a group's labels stand on its first line
+            if any(texts):
+                body.append([*names, line, *texts])
+                names = [""] * len(names)  # a group's labels stand on its first line
 
     titles = [axis.title for axis in groups]
     if columns is None:

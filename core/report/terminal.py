@@ -29,10 +29,6 @@ def terminal(sheet: Sheet, width: int | None = None, whole: str = "") -> str:
     A table wider than `width` columns shows the average over the test sets alone, or is cut into
     parts below one another; `whole` is the file that has all of it."""
     table = grid(sheet.study, sheet.cells)
-    with_numbers = [
-        row for row in table.rows if any(row[: table.lead - 1]) or any(row[table.lead :])
-    ]
-    table = table._replace(rows=with_numbers)
     body = _table_lines(table)
     if width is not None and _width(body) > width:
         body = _narrow(sheet, table, width, whole)
