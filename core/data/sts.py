@@ -103,7 +103,7 @@ _PLACES = (
 def senteval_root(path: Path) -> Path:
     """The folder that holds STS/ and SICK/: `path` or the one usual place below it that does.
     Raises UserError."""
-    roots = {}
+    roots: dict[Path, Path] = {}
     for root in (Path(path) / place for place in _PLACES):
         if (root / "STS").is_dir() and (root / "SICK").is_dir():
             roots.setdefault(root.resolve(), root)
