@@ -13,7 +13,7 @@ import pandas as pd
 from core.config.fields import explained
 from core.config.run import RunConfig
 from core.config.scale import PAPER
-from core.errors import counted, shown, spoken
+from core.errors import HOME, counted, shown, spoken
 from core.report import frames, prospects
 from core.report.claims import comparison_words, estimate_words
 from core.report.figures import SCATTERS
@@ -23,7 +23,6 @@ from core.report.words import MARKS, READING, outcome_words
 from core.study.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
-PROJECT_HOME = Path(__file__).resolve().parents[2]
 TITLE = "Which ablations hold?"  # by which a page of ours is recognised, too
 SCALE_TITLES = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
 DEFAULT = "paper"  # the profile of the claims
@@ -92,7 +91,7 @@ def page_files(
         "english": english[:1],
         "columns": SCALE_TITLES,
         "scatters": scatters,
-        "links": _links({name: PROJECT_HOME / name for name in DOCS}, folder),
+        "links": _links({name: HOME / name for name in DOCS}, folder),
         "csv_files": list(files),
     }
     templates = jinja2.Environment(  # which escape everything from data

@@ -18,7 +18,7 @@ from pathlib import Path
 from distributed import Client, as_completed, get_worker, rpc
 
 from core.config.identity import canonical_json
-from core.errors import UserError
+from core.errors import HOME, UserError
 from core.runner import devices
 from core.runner.launch import SHORT_GRACE, STOP_POLL, Ending, Hear, Launcher, Stop
 from core.runner.plan import PlannedRun
@@ -58,7 +58,7 @@ class Cluster:
 
         self.client.subscribe_topic(self.key, pass_on)
         threading.Thread(target=self._watch, args=(stop, hear, done), daemon=True).start()
-        task = sent(str(devices.PROJECT), self.order)
+        task = sent(str(HOME), self.order)
         try:
             futures = []
             for run in runs:

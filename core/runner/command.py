@@ -13,12 +13,11 @@ from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import PAPER
-from core.errors import WEEKS, UserError, counted, say, spoken
+from core.errors import HOME, WEEKS, UserError, counted, say, spoken
 from core.runner import inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
 from core.runner.cli import Options
-from core.runner.devices import PROJECT
 from core.runner.draw import StudyDrawer
 from core.runner.estimate import GPU, gpu_seconds
 from core.runner.launch import Stop
@@ -108,7 +107,7 @@ def do(options: Options, argv: list[str], around: Surroundings) -> int:
 
 def version() -> str:
     """This project's version, its commit, and the version of its numbers."""
-    about = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    about = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit, why = code.current_commit()
     if why:
         commit += f" ({why})"

@@ -17,7 +17,6 @@ from core.config.scale import SCALES
 from core.config.section import frozen
 from core.errors import UserError, refusing
 
-PROJECT = Path(__file__).resolve().parents[2]
 # Bytes that a run with a real encoder may need on a CPU; a 6 x 384 one in batches of 256 took 7.2
 # GiB.
 RUN_MEMORY = 8 << 30

@@ -9,9 +9,8 @@ import warnings
 from collections.abc import Sequence
 
 from core.config.section import decimal
-from core.errors import say
+from core.errors import HOME, say
 from core.runner.cli import Parser, path_here, program
-from core.runner.devices import PROJECT
 from core.store.files import check_results_dir, write_changed
 
 
@@ -21,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
     options = _judge_parser().parse_args(argv)
     folder = options.results_dir
     if folder is not None:
-        check_results_dir(folder, PROJECT / "results" / "published")
+        check_results_dir(folder, HOME / "results" / "published")
     # figures follow no setting of the user's
     os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
     from core.report.own_scores import judgement  # brings scipy: options are checked first

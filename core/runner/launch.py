@@ -22,9 +22,9 @@ from multiprocessing.reduction import send_handle
 from typing import Literal, NamedTuple
 
 from core.config.identity import canonical_json
-from core.errors import UserError, refusing
+from core.errors import HOME, UserError, refusing
 from core.runner import devices
-from core.runner.devices import PROJECT, Resources, cache_folder
+from core.runner.devices import Resources, cache_folder
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, Message, Report, RunOrder, train_run
 from core.store.files import AGAIN
@@ -211,7 +211,7 @@ class Worker:
             with self.log.open("ab") as output:
                 self.process = subprocess.Popen(
                     [sys.executable, "-c", WORKER, *modules],
-                    cwd=PROJECT,
+                    cwd=HOME,
                     env=environment(threads),
                     stdin=theirs.fileno(),
                     stdout=output,
@@ -276,7 +276,7 @@ def tail(log: str) -> tuple[str, ...]:
 
 def environment(threads: int) -> dict[str, str]:
     """The worker's environment: thread counts before any library reads them, and no network."""
-    paths = [str(PROJECT)]
+    paths = [str(HOME)]
     if os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
     return {

@@ -95,7 +95,7 @@ def catalogue(*folders: Path) -> Catalogue:
                 check_study(study)
                 keys = [f"key {claim.key}" for claim in study.claims]
                 taken |= _owned([f"name {study.name}", *keys], file, taken)
-                files[file] = replace(study, source=paper)
+                files[file] = study
             except (Exception, SystemExit) as error:  # whatever a file does, other studies go on
                 faults[file] = fault(file, error, "STUDY")
     return Catalogue(dict(sorted(files.items(), key=_order)), faults)
@@ -135,6 +135,7 @@ def _named(study: Study, paper: Paper, file: Path) -> Study:
         study,
         name=study.name or f"{file.parent.name}-{stem}",
         paper=paper.key,
+        source=paper,
         title=study.title or title,
     )
 
