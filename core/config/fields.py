@@ -84,23 +84,16 @@ def _usable() -> tuple[list[str], list[str]]:
 
 
 def _described(path: str, kind: type[Section]) -> list[str]:
-    """The lines of one field: name and type, meaning with D-numbers, default or what settles it."""
-    field = fields_of(kind)[path.rpartition(".")[2]]
+    """The lines of one field: name and type, meaning with D-numbers, what settles it or the default
+    with the methods that have it; three values are those of the three profiles."""
+    section, _, name = path.partition(".")
+    field = fields_of(kind)[name or path]
     choices = describe(field.hint).replace("'", "").replace("finite ", "")
     lines = [f"{path:30}  {choices}"]
     if field.meaning:
         lines.append(f"    {field.meaning[:1].upper()}{field.meaning[1:]}.")
     if path in SETTLED:
-        lines.append(f"    Settled by {SETTLED[path]}.")
-    else:
-        lines.append(f"    Default: {_default(path, kind)}.")
-    return lines
-
-
-def _default(path: str, kind: type[Section]) -> str:
-    """The default in words, with the methods that have it; three values are those of the three
-    profiles."""
-    section = path.partition(".")[0]
+        return [*lines, f"    Settled by {SETTLED[path]}."]
     having: dict[str, list[str]] = {}  # methods by default
     for method in _usable()[0]:
         texts = []
@@ -112,4 +105,5 @@ def _default(path: str, kind: type[Section]) -> str:
             texts = texts[:1]
         having.setdefault(" / ".join(texts), []).append(method)
     words = [f"{text} ({', '.join(names)})" for text, names in having.items() if text]
-    return "; ".join(words) or "none; no run has the section unless its cell brings it in"
+    none = "none; no run has the section unless its cell brings it in"
+    return [*lines, f"    Default: {'; '.join(words) or none}."]

@@ -28,7 +28,7 @@ from core.data.sts import senteval_root
 from core.data.text import file_digest
 from core.errors import UserError, refusing, say
 from core.store import locks
-from core.store.files import regular, sweep, whole
+from core.store.files import sweep, whole
 
 WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
 # digits
@@ -186,7 +186,10 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
         wanted = repository.files[name] or path.resolve().name
         if len(wanted) not in (SHA1, SHA256):
             return None
-        digest = git_digest(path) if len(wanted) == SHA1 else file_digest(path)
+        digest = file_digest(path)
+        if len(wanted) == SHA1:  # as git counts it
+            content = b"blob %d\0" % path.stat().st_size + path.read_bytes()
+            digest = hashlib.sha1(content, usedforsecurity=False).hexdigest()
         if digest == wanted:
             return None
         return digest
@@ -215,12 +218,6 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
             f"{where} has the digest {other[:12]}…, which is not its own; try again, {WITHOUT}."
         )
     return path
-
-
-def git_digest(path: Path) -> str:
-    """SHA-1 of a file as git counts it, 40 hex digits."""
-    content = regular(path).read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def is_unpacked(archive: Path, folder: Path) -> bool:

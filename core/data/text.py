@@ -144,41 +144,31 @@ def decoded(content: bytes, name: str, encoding: str = "utf-8") -> str:
 def sentences(content: bytes, reader: str, name: str) -> list[str]:
     """The sentences of a text file's content under data.reader (D36).
 
-    Raises UserError if it is not UTF-8, is a table, has a line too long for a sentence, or has no
-    sentence.
+    Raises UserError if it is not UTF-8, is a table by its first lines, has a line too long for a
+    sentence, or has no sentence.
     """
     text = decoded(content, name)
     rows = read_lines(text) if reader == "lines" else read_csv_quoted(text)
-    problem = _problem(text)
+    head = read_lines("\n".join(text[: TABS * LONGEST_LINE].split("\n", TABS)[:TABS])) or [""]
+    words = [word.strip(' "').lower() for word in re.split("[,;\t]", head[0])]
+    longest = max(map(len, rows), default=0)
+    problem = ""
     if not rows:
         problem = "has no sentences"
-    if not problem and reader == "lines":
-        longest = max(map(len, rows))
-        if longest > LONGEST_LINE:
-            problem = f"has a line of {longest} characters"
+    elif head[0].startswith(("{", "[")) and head[0].endswith(("}", "},", "[", "{")):
+        problem = "begins as JSON does"
+    elif len(words) > 1 and HEADERS.issuperset(words):
+        problem = f"begins with the columns {', '.join(words)}"
+    elif len(head) > 1 and all("\t" in line for line in head):
+        problem = "has tabs in every line"
+    elif longest > LONGEST_LINE and reader == "lines":
+        problem = f"has a line of {longest} characters"
     if problem:
         raise UserError(
             f"The training text {name} {problem}; give one sentence a line, or a .jsonl or "
             ".parquet file."
         )
     return rows
-
-
-def _problem(text: str) -> str:
-    """Why a text is a table and no list of sentences, by its first lines; else empty."""
-    head = text[: TABS * LONGEST_LINE].split("\n", TABS)[:TABS]
-    lines = [line for line in head if line.strip()]
-    if not lines:
-        return ""
-    first = lines[0].rstrip()
-    if first.startswith(("{", "[")) and first.endswith(("}", "},", "[", "{")):
-        return "begins as JSON does"
-    words = [word.strip(' "').lower() for word in re.split("[,;\t]", first)]
-    if len(words) > 1 and HEADERS.issuperset(words):
-        return f"begins with the columns {', '.join(words)}"
-    if len(lines) > 1 and all("\t" in line.strip() for line in lines):
-        return "has tabs in every line"
-    return ""
 
 
 def read_lines(text: str) -> list[str]:

@@ -52,27 +52,26 @@ class TokenTable:
 
 
 def tokenise(tokenizer, texts: Sequence[str], max_length: int) -> TokenTable:
-    """Tokenise with special tokens, cut at `max_length` tokens."""
+    """Tokenise with special tokens, cut at `max_length` tokens; with a compiled tokenizer without
+    offsets and masks."""
     pieces = []
     lengths = []
+    if tokenizer.is_fast:
+        compiled = tokenizer.backend_tokenizer
+        compiled.enable_truncation(max_length, direction=tokenizer.truncation_side)
+        compiled.no_padding()
     for start in range(0, len(texts), CHUNK):
-        encoded = _token_ids(tokenizer, list(texts[start : start + CHUNK]), max_length)
+        chunk = list(texts[start : start + CHUNK])
+        if tokenizer.is_fast:
+            # it may know no [UNK]
+            with refusing("The tokenizer cannot read the text", "copy the encoder's own"):
+                encoded = [line.ids for line in compiled.encode_batch_fast(chunk)]
+        else:
+            encoded = tokenizer(chunk, truncation=True, max_length=max_length)["input_ids"]
         lengths += [len(ids) for ids in encoded]
         pieces.append(np.fromiter(chain.from_iterable(encoded), dtype=np.int32))
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return TokenTable(np.concatenate(pieces), offsets)
-
-
-def _token_ids(tokenizer, texts: list[str], max_length: int) -> list[list[int]]:
-    """Token ids of each text; of a compiled tokenizer without offsets and masks."""
-    if not tokenizer.is_fast:
-        return tokenizer(texts, truncation=True, max_length=max_length)["input_ids"]
-    compiled = tokenizer.backend_tokenizer
-    compiled.enable_truncation(max_length, direction=tokenizer.truncation_side)
-    compiled.no_padding()
-    # it may know no [UNK]
-    with refusing("The tokenizer cannot read the text", "copy the encoder's own"):
-        return [encoded.ids for encoded in compiled.encode_batch_fast(texts)]
 
 
 def unknown_tokens(table: TokenTable, tokenizer) -> str:

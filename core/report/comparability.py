@@ -32,7 +32,7 @@ from core.report.run_lengths import (
     turnover,
 )
 from core.report.statistics import Estimate, over_seeds
-from core.study.claim import ROUNDING, Claim, Contrast, matches, truth
+from core.study.claim import ROUNDING, Claim, Contrast, truth
 from core.study.reason import Reason
 from core.study.study import SIMCSE, Metric, Study
 
@@ -268,10 +268,17 @@ def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
 
 def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
     """Whether each method and encoder of a study learns: the gain of one of its cells on a task
-    against a third of SimCSE's on that encoder, by the scale's own runs or the study's row."""
+    against a third of SimCSE's on that encoder, by the scale's own runs or the study's row.
+
+    The cell is the study's reference, else the best of `must_learn`, else the best of all; cells
+    with a run come first. One that a claim says collapses must not stand for what a scale can
+    train, or the claim could never hold.
+    """
+    study = result.study
     by_method: dict[MethodKey, list[CellResult]] = {}
     for cell in trained(result):
-        by_method.setdefault(_method(cell, result.study), []).append(cell)
+        by_method.setdefault(_method(cell, study), []).append(cell)
+    wanted = [of.labels for labels in study.must_learn for of in study.matching(labels)]
     checks = {}
     for method, cells in by_method.items():
         encoder = method[1]
@@ -281,32 +288,24 @@ def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
             simcse = result.simcse
         elif rows:
             simcse = rows[0].runs
-        checks[method] = _learning(_learner(cells, result, task), simcse, result, task)
+        must = [cell for cell in cells if cell.cell.labels in wanted] or cells
+        orders: list[tuple[float, ...]] = []
+        for cell in cells:
+            is_reference = cell.cell.labels == study.reference
+            stands = cell in must
+            best = gain(cell.runs, task, result.setup.scale.generated).mean
+            orders.append(
+                (
+                    cell.begun and is_reference,
+                    cell.begun and stands,
+                    is_reference,
+                    stands,
+                    np.nan_to_num(best, nan=-np.inf),
+                )
+            )
+        learner = cells[orders.index(max(orders))]
+        checks[method] = _learning(learner, simcse, result, task)
     return checks
-
-
-def _learner(cells: Sequence[CellResult], result: StudyResult, task: str) -> CellResult:
-    """The cell of a method that has to have learnt: the study's reference, else the best of
-    `must_learn`, else the best of all. Cells with a run come first.
-
-    A cell that a claim says collapses must not stand for what a scale can train, or the claim could
-    never hold.
-    """
-    study = result.study
-    made_up = result.setup.scale.generated
-    must = []
-    for cell in cells:
-        if any(matches(labels, cell.cell.labels) for labels in study.must_learn):
-            must.append(cell)
-
-    def order(cell: CellResult) -> tuple[float, ...]:
-        is_reference = cell.cell.labels == study.reference
-        may_stand = not must or cell in must
-        best = np.nan_to_num(gain(cell.runs, task, made_up).mean, nan=-np.inf)
-        begun = cell.begun
-        return (begun and is_reference, begun and may_stand, is_reference, may_stand, best)
-
-    return max(cells, key=order)
 
 
 def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[CellResult]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from core.config.run import TextView
 
@@ -93,11 +93,14 @@ def blanked(sentence: str, insert: bool, rate: float, stream: random.Random) -> 
 
 @torch.inference_mode()
 def fill(
-    model: nn.Module, tokenizer, blanks: Sequence[Blank], choice: Choice, noise: torch.Generator
+    model: Any, tokenizer, blanks: Sequence[Blank], choice: Choice, noise: torch.Generator
 ) -> list[list[str]]:
     """The words drawn for each sentence's masks, fewer than masks where the sentence was cut."""
     masked = [blank.filled([tokenizer.mask_token] * len(blank.replaced)) for blank in blanks]
-    limit = min(tokenizer.model_max_length, _masked_positions(model))
+    places = model.config.max_position_embeddings
+    if model.config.model_type == "roberta":
+        places -= model.config.pad_token_id + 1
+    limit = min(tokenizer.model_max_length, places)
     encoded = tokenizer(
         masked, truncation=True, max_length=limit, padding=True, return_tensors="pt"
     ).to(model.device)
@@ -142,10 +145,3 @@ class Choice:
         gumbel = -torch.rand(best.shape, generator=noise).clamp(min=1e-20).log().neg().log()
         chosen = (best + gumbel.to(best.device)).argmax(1, keepdim=True)
         return [self.words[i] for i in pieces.gather(1, chosen).squeeze(1).tolist()]
-
-
-def _masked_positions(model: Any) -> int:
-    config = model.config
-    if config.model_type == "roberta":
-        return config.max_position_embeddings - config.pad_token_id - 1
-    return config.max_position_embeddings

@@ -38,13 +38,13 @@ def compare(packs: Store, store: Store, trained: Iterable[str]) -> float:
             of_kinds = gaps.setdefault(" and ".join(sorted(kinds)), {})
             of_kinds[run] = difference(*(run.rows for run in both))
     same = 0.0
-    for kinds, of_kinds in gaps.items():
+    for devices, of_kinds in gaps.items():
         worst = max(of_kinds.values())
-        runs = f"{counted(len(of_kinds), 'run')} ({kinds})"
+        runs = f"{counted(len(of_kinds), 'run')} ({devices})"
         print(f"Your {runs} and the published: at most {worst:.6f} points apart.")
         if worst > SAME_POINTS:
             say(USUAL)
-        if " and " not in kinds:
+        if " and " not in devices:
             same = max(same, worst)
     return same
 

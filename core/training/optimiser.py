@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from core.config.run import Train
 
@@ -88,7 +88,14 @@ class TransformersAdamW(torch.optim.Optimizer):
                 continue
             first, second = group["betas"]
             rate = group["lr"]
-            states = self._states(parameters, group["capturable"])
+            for p in parameters:
+                state = self.state[p]
+                if not state:  # zeros; the step lies where it is read
+                    device = p.device if group["capturable"] else "cpu"
+                    state["step"] = torch.zeros((), device=device)
+                    state["exp_avg"] = torch.zeros_like(p)
+                    state["exp_avg_sq"] = torch.zeros_like(p)
+            states = [self.state[p] for p in parameters]
             means = [s["exp_avg"] for s in states]
             squares = [s["exp_avg_sq"] for s in states]
             torch._foreach_add_([s["step"] for s in states], 1.0)
@@ -110,17 +117,6 @@ class TransformersAdamW(torch.optim.Optimizer):
                 torch._foreach_addcdiv_(parameters, means, denominators, sizes)
             if group["weight_decay"]:
                 torch._foreach_mul_(parameters, 1.0 - rate * group["weight_decay"])
-
-    def _states(self, parameters: list[Tensor], capturable: bool) -> list[dict[str, Tensor]]:
-        """The state of each parameter, zeros at its first step."""
-        for p in parameters:
-            state = self.state[p]
-            if not state:
-                # the step lies where it is read
-                state["step"] = torch.zeros((), device=p.device if capturable else "cpu")
-                state["exp_avg"] = torch.zeros_like(p)
-                state["exp_avg_sq"] = torch.zeros_like(p)
-        return [self.state[p] for p in parameters]
 
 
 def learning_rate(train: Train, step: int) -> float:
