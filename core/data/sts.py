@@ -103,12 +103,11 @@ _PLACES = (
 def senteval_root(path: Path) -> Path:
     """The folder that holds STS/ and SICK/: `path` or the one usual place below it that does.
     Raises UserError."""
-    roots: dict[Path, Path] = {}
-    for root in (Path(path) / place for place in _PLACES):
-        if (root / "STS").is_dir() and (root / "SICK").is_dir():
-            roots.setdefault(root.resolve(), root)
+    places = [Path(path) / place for place in _PLACES]
+    having = [root for root in places if (root / "STS").is_dir() and (root / "SICK").is_dir()]
+    roots = {root.resolve() for root in having}
     if len(roots) == 1:
-        return roots.popitem()[1]
+        return having[0]
     raise UserError(
         f"{path} has {counted(len(roots), 'folder')} of SentEval data; give the one with STS/ and "
         "SICK/ in it, or use --scale demo, which needs none."

@@ -17,7 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from core.encoder.bert import Embeddings, Encoder, position_offset, positions
+from core.encoder.bert import (
+    Embeddings,
+    Encoder,
+    position_offset,
+    positions,
+    pretrained_pooler,
+)
 from core.encoder.packing import Packed, pack
 from core.errors import UserError, refusing
 
@@ -72,7 +78,7 @@ class WholeEncoder(Encoder):
     def __init__(self, model: Any):
         nn.Module.__init__(self)
         self.model = model
-        self.pretrained_pooler = [_pooler(model)]
+        self.pretrained_pooler = [pretrained_pooler(model)]
 
     def forward(self, packed: Packed) -> Tensor:
         return self.layers(packed)[-1][packed.first]
@@ -171,7 +177,7 @@ class AnyEncoder(Encoder):
         config = _with_dropout(model.config, hidden_dropout, attention_dropout)
         rebuilt = type(model)(config).to(model.dtype)
         rebuilt.load_state_dict(model.state_dict(), assign=True)
-        self.pretrained_pooler: list[nn.Linear | None] = [_pooler(rebuilt)]
+        self.pretrained_pooler = [pretrained_pooler(rebuilt)]
         if getattr(rebuilt, "pooler", None) is not None:
             rebuilt.pooler = None
         root, table = _word_table(rebuilt)
@@ -185,15 +191,6 @@ class AnyEncoder(Encoder):
         relative = any(getattr(config, name, None) for name in RELATIVE)
         self.shuffles_positions = self.embeddings.has_positions and not relative
         self.mask_token: int | None = None
-
-
-def _pooler(model: Any) -> nn.Linear | None:
-    """The layer behind [CLS] of a loaded model that has one as wide as its vectors."""
-    pooler = getattr(model, "pooler", None)
-    dense = getattr(pooler, "dense", pooler)
-    if isinstance(dense, nn.Linear) and dense.out_features == model.config.hidden_size:
-        return dense
-    return None
 
 
 def _with_dropout(config: Any, hidden_dropout: float, attention_dropout: float) -> Any:

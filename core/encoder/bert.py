@@ -37,6 +37,15 @@ def positions(model: Any) -> int:
     return places - position_offset(getattr(model, "embeddings", None))
 
 
+def pretrained_pooler(model: Any) -> nn.Linear | None:
+    """The layer behind [CLS] of a loaded model that has one as wide as its vectors."""
+    pooler = getattr(model, "pooler", None)
+    dense = getattr(pooler, "dense", pooler)
+    if isinstance(dense, nn.Linear) and dense.out_features == model.config.hidden_size:
+        return dense
+    return None
+
+
 class Embeddings(nn.Module):
     """Word, position and token-type embeddings, LayerNorm, dropout; `source` is transformers'
     module."""
@@ -211,7 +220,6 @@ class Encoder(nn.Module):
     def __init__(self, model: Any, hidden_dropout: float, attention_dropout: float):
         super().__init__()
         config = model.config
-        pooler = getattr(model, "pooler", None)
         layers = [
             Layer(source, config, hidden_dropout, attention_dropout)
             for source in model.encoder.layer
@@ -224,7 +232,7 @@ class Encoder(nn.Module):
         self.max_positions = positions(model)
         self.mask_token: int | None = None  # the id of [MASK], which the tokenizer names
         # in a list: a source of initial weights, not a part of this module
-        self.pretrained_pooler: list[nn.Linear | None] = [None if pooler is None else pooler.dense]
+        self.pretrained_pooler = [pretrained_pooler(model)]
 
     def forward(self, packed: Packed) -> Tensor:
         """[CLS] of the last layer, (B, hidden)."""

@@ -52,7 +52,7 @@ def compared(checkpoint, texts, pooling):
     vectors = sentence_vectors(checkpoint, texts, pooling)
     assert vectors.shape == (len(texts), tiny_checkpoint.HIDDEN) and vectors.dtype == np.float32
     alone = np.stack([one_by_one(checkpoint, text, pooling) for text in texts])
-    np.testing.assert_allclose(vectors, alone, atol=1e-5)
+    np.testing.assert_allclose(vectors, alone, atol=1e-5, rtol=1e-6)
     return vectors
 
 
