@@ -211,10 +211,6 @@ class Results:
                 f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, "
                 f"profiles {', '.join(PROFILES)}."
             )
-        if seeds is not None and seeds < 1:
-            raise UserError(
-                f"{seeds} is no number of seeds; give at least 1, or None for the scale's own."
-            )
         setup = stored_setup(SCALES[scale], self.store, profile, seeds)
         if setup is None:
             raise UserError(

@@ -3,12 +3,10 @@ papers."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import warnings
 from collections.abc import Sequence
 
-from core.config.section import decimal
 from core.errors import HOME, say
 from core.runner.cli import Parser, path_here, program
 from core.store.files import check_results_dir, write_changed
@@ -51,13 +49,6 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _above_0(text: str) -> float:
-    number = decimal(text)
-    if number is None or number <= 0:
-        raise argparse.ArgumentTypeError(f"{text[:80]!r} is no number above 0")
-    return number
-
-
 def _judge_parser() -> Parser:
     parser = Parser(
         prog=f"{program()} judge",
@@ -86,7 +77,7 @@ def _judge_parser() -> Parser:
     )
     add(
         "--margin",
-        type=_above_0,
+        type=float,
         metavar="NUMBER",
         help="a claim that misses what it says by less is equivalent",
     )

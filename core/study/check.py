@@ -9,9 +9,8 @@ from itertools import product
 
 from core.config.methods import PROFILES, refuse_settled
 from core.config.quantities import in_points
-from core.config.result import TASKS, unit
+from core.config.result import unit
 from core.config.run import RunConfig
-from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.axes import Labels
 from core.study.claim import POINT, Claim, Contrast, Pattern
@@ -19,7 +18,6 @@ from core.study.study import Cell, FigureSpec, Study
 
 # a run under each profile, by the cell's labels
 RunsOfCells = dict[Labels, list[RunConfig]]
-SETS = set().union(*(scale.tests + scale.probes for scale in SCALES.values()))
 # of a study's CSV files, beside its axes
 TAKEN_COLUMNS = frozenset(
     """
@@ -90,20 +88,14 @@ def _check_distinct(study: Study) -> None:
 
 
 def _check_known(study: Study) -> None:
-    """Refuse axes, profiles and tasks that are not there."""
+    """Refuse axes and profiles that are not there."""
     figure = study.figure or FigureSpec()
     laid_out = [study.rows, study.columns, figure.x, figure.series, study.tasks and "task"]
     profiles = [*study.by_profile]
-    metrics = [study.metric]
     for cell in study.cells:
         profiles += cell.by_profile
-        metrics.append(study.metric_of(cell))
-    for claim in study.claims:
-        metrics += [contrast.metric or study.metric for contrast in claim.contrasts()]
-    tasks = [re.sub(" (train|dev)$", "", metric.task) for metric in metrics]
     _check_names("axis", filter(None, laid_out), [axis.name for axis in study.axes])
     _check_names("profile", profiles, PROFILES)
-    _check_names("task", tasks, (*TASKS, *sorted(SETS)))
 
 
 def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None:

@@ -145,7 +145,6 @@ def test_what_is_not_there_is_one_sentence(home):
         (lambda: load().table("tabel6b"), "did you mean"),
         (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
-        (lambda: load().table("table6b", seeds=0), "0 is no number of seeds"),
         (lambda: load().table("table6b", settings=["train.batch_size=8"]), "varies"),
         (lambda: load().plot("mocose-table7"), "most of its rows have no run"),
     ):

@@ -56,9 +56,7 @@ WRONG = (  # what is put in the place of what, the line that is named, and what 
     ('name="sketched-table2"', 'name="../../sketched"', 9, "cannot be called"),
     ('name="sketched-table2"', 'name="claims"', 9, "cannot be called"),
     ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "kind is 'pie'"),
-    ('task="avg"', 'task="STS17"', 9, "no task STS17"),
     ('title="Average"', 'title="Average", quantity="pearson"', 22, "quantity is pearson"),
-    ('method="mocose"', 'method="mococo"', 9, "no method mococo"),
     ('{"queue.size": int(size)}', '{}, {"tidy": {}}', 9, "no profile tidy"),
     ('("512",), ("256",)', '("512",), ("1024",)', 9, "which is no cell"),
     ("STUDY = study(", "TABLE = study(", 1, "states no STUDY"),
@@ -143,6 +141,13 @@ def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path):
             made.check(made.find("sketched-table2"))
         start = f"{file}, line 9: 256 of sketched-table2 makes no run under paper: {sentence}"
         assert str(refused.value).startswith(start)
+
+
+def test_a_method_that_is_not_there_is_refused(tmp_path):
+    written(tmp_path, STUDY.replace('method="mocose"', 'method="mococo"'))
+    made = catalogue(tmp_path)
+    with pytest.raises(UserError, match="no method mococo; did you mean mocose"):
+        made.check(made.find("sketched-table2"))
 
 
 def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
