@@ -38,7 +38,7 @@ MARK_MEANINGS = {
     "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there "
     "is",
     "§": "one run",
-    "±": "half of the 95 % interval over seeds, on fixed test pairs; paired: over the seeds that "
+    "±": "half of the 95 % interval over seeds, on fixed test data; paired: over the seeds that "
     "both cells have",
 }
 STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
