@@ -292,7 +292,7 @@ def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
             panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
         if x == "mtd":
             panel.set_xscale("log")
-            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            panel.xaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5, 8)))
             panel.xaxis.set_major_formatter("{x:g}")
             panel.xaxis.set_minor_formatter("")
         panel.set_xlabel(x_title)
