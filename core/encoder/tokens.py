@@ -18,9 +18,9 @@ from core.data.hub import model_folders
 from core.data.sources import Execution
 from core.data.text import READERS_VERSION, training_text
 from core.encoder.streams import stream_seed
-from core.errors import refusing, say
+from core.errors import refusing
 from core.store import locks
-from core.store.cache import Note, kept, key_digest
+from core.store.cache import kept, key_digest
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
 REWRITING_VERSION = 1  # raised when a change of code is meant to change what is rewritten
@@ -85,13 +85,13 @@ def unknown_tokens(table: TokenTable, tokenizer) -> str:
 
 
 def cached_table(
-    cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable], note: Note = say
+    cache_dir: Path, key: Sequence[str | int], build: Callable[[], TokenTable]
 ) -> TokenTable:
     """The table kept under this key, or the table that `build` makes, which is then kept. `key`
     names everything that the ids depend on, by content, but for readers and libraries."""
     folder = cache_dir / "tokens"
     key = [READERS_VERSION, *versions(), *key]
-    return kept(folder, key, build, note=note, load=_from_bytes, dump=_to_bytes, ending="npz")
+    return kept(folder, key, build, load=_from_bytes, dump=_to_bytes, ending="npz")
 
 
 def _to_bytes(table: TokenTable) -> bytes:
@@ -112,7 +112,6 @@ def rewritten_table(
     tokenizer,
     device: torch.device,
     view: str,
-    note: Note = say,
 ) -> TokenTable:
     """Token ids of the training text that `text` rewrites for a view, target or online, cut at
     data.max_length.
@@ -157,7 +156,7 @@ def rewritten_table(
     # one process rewrites
     lock = cache / "tokens" / f"{key_digest(key)}.lock"
     with locks.waiting(lock, "its rewriting of the same text"):
-        return cached_table(cache, key, build, note)
+        return cached_table(cache, key, build)
 
 
 def source_texts(config: RunConfig, text: TextView, sentences: list[str], tokenizer) -> list[str]:

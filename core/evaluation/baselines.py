@@ -22,11 +22,10 @@ from core.encoder.bert import Encoder
 from core.encoder.packing import Packed
 from core.encoder.pooling import mean_of
 from core.encoder.vectors import array
-from core.errors import say
 from core.evaluation.metrics import direction_rows, length_rows, mean_of_7, spectrum_rows
 from core.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
-from core.store.cache import Note, kept
+from core.store.cache import kept
 
 BASELINES_VERSION = (
     4  # of what is kept on disk: raised when a row comes, goes or means something else
@@ -138,7 +137,6 @@ def kept_rows(
     name: str,
     device: torch.device,
     make: Callable[[], list[Row]],
-    note: Note = say,
 ) -> list[Row]:
     """The rows that `make` gives for this untrained encoder on this evaluation data and device,
     kept in the cache for all its runs."""
@@ -148,4 +146,4 @@ def kept_rows(
     def load(content: bytes) -> list[Row]:
         return [Row(*row) for row in json.loads(content)]
 
-    return kept(cache_dir / "baselines", key, make, note=note, load=load)
+    return kept(cache_dir / "baselines", key, make, load=load)

@@ -19,7 +19,6 @@ from core.errors import UserError, say
 from core.store import files, locks
 
 Cached = TypeVar("Cached")
-Note = Callable[[str], object]  # takes a sentence for the user
 
 
 def kept(
@@ -27,7 +26,6 @@ def kept(
     key: Any,
     make: Callable[[], Cached],
     *,
-    note: Note = say,
     load: Callable[[bytes], Cached] = json.loads,
     dump: Callable[[Cached], bytes] = lambda value: json.dumps(value).encode(),
     ending: str = "json",
@@ -38,11 +36,11 @@ def kept(
     kept.
     """
     name = key_digest(key)
-    path = find(folder, name, ending, note)
+    path = find(folder, name, ending)
     if path is not None:
         with contextlib.suppress(Exception):  # numpy and zip files have errors of many kinds
             return load(path.read_bytes())
-        _reject(path, note)
+        _reject(path)
     value = make()
     with contextlib.suppress(UserError):
         keep(folder, name, ending, dump(value))
@@ -54,15 +52,15 @@ def key_digest(key: Any) -> str:
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]
 
 
-def find(folder: Path, name: str, ending: str, note: Note = say) -> Path | None:
+def find(folder: Path, name: str, ending: str) -> Path | None:
     """The file that is kept under this name. A file with other content than its name says is
-    removed, and `note` gets a sentence."""
+    removed, with a printed sentence."""
     for path in sorted(folder.glob(f"{name}.*.{ending}")):
         with contextlib.suppress(OSError):
             if path.is_file() and path == _content_path(folder, name, ending, path.read_bytes()):
                 return path
         if os.path.lexists(path):  # else another process has removed it
-            _reject(path, note)
+            _reject(path)
     return None
 
 
@@ -85,8 +83,8 @@ def _content_path(folder: Path, name: str, ending: str, content: bytes) -> Path:
     return folder / f"{name}.{hashlib.sha256(content).hexdigest()[:16]}.{ending}"
 
 
-def _reject(path: Path, note: Note) -> None:
+def _reject(path: Path) -> None:
     """Remove a damaged file, and say so."""
-    note(f"{path} is not as it was written, so it is made anew.")
+    say(f"{path} is not as it was written, so it is made anew.")
     with contextlib.suppress(OSError):
         path.unlink()

@@ -145,7 +145,7 @@ def rows_before(run: Run, scorer: Scorer, encoder: Encoder, model: Contrastive) 
     method's own vector where that is not [CLS]."""
     config = run.config
     rows = scorer.count_rows(run.sources.evaluation)
-    kept = partial(kept_rows, config, run.cache, device=run.device, note=run.note)
+    kept = partial(kept_rows, config, run.cache, device=run.device)
     rows += kept("baselines", make=partial(baseline_rows, scorer, encoder))
     if config.eval.transfer:
         from core.evaluation.transfer import untrained_rows  # few runs need scikit-learn
@@ -262,7 +262,7 @@ def training_text_of(run: Run, tokenizer) -> TrainingText:
             return tokenise(tokenizer, texts, data.max_length)
 
         name = [*key, "column", column] if column else key
-        return cached_table(run.cache, name, build, run.note)
+        return cached_table(run.cache, name, build)
 
     table, *further = map(table_of, range(min(config.columns, data.columns)))
     if len(table) != data.rows:
@@ -278,7 +278,6 @@ def training_text_of(run: Run, tokenizer) -> TrainingText:
             run.execution,
             tokenizer,
             run.device,
-            note=run.note,
         )
         if config.rewriting.view == "both":
             table = rewrite("online")
@@ -326,7 +325,7 @@ def scorer_for(run: Run, tokenizer, encoder: Encoder) -> Scorer:
         longest = encoder.max_positions
         build = partial(tokenise, tokenizer, texts, longest)
         return cached_table(
-            run.cache, ["evaluation", in_order, longest, config.encoder.digest], build, run.note
+            run.cache, ["evaluation", in_order, longest, config.encoder.digest], build
         )
 
     return Scorer(scored, geometry_of or [scored["dev"]], tasks, tokenised, run.device)

@@ -28,9 +28,9 @@ def got(folder: Path, notes: list) -> tuple[dict, int]:
         made.append(1)
         return MADE
 
-    value = kept(
-        folder, ["key", 1], make, note=notes.append, load=lambda content: dict(json_of(content))
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.store.cache.say", notes.append)
+        value = kept(folder, ["key", 1], make, load=lambda content: dict(json_of(content)))
     return value, len(made)
 
 
