@@ -69,12 +69,8 @@ def test_static_repetition_is_the_sentence_s_own():
     text = TrainingText([np.arange(20)] * 9)  # the same sentence at nine places
 
     def views(seed, resample):
-        return [
-            view.tolist()
-            for view in repeated(
-                tiny.config("esimcse", dup__resample=resample), text, random.Random(seed), range(9)
-            )
-        ]
+        config = tiny.config("esimcse", dup__resample=resample)
+        return [view.tolist() for view in repeated(config, text, random.Random(seed), range(9))]
 
     assert views(5, "static") == views(9, "static")
     assert len({tuple(view) for view in views(5, "static")}) > 1
@@ -102,9 +98,8 @@ def test_words_and_insertions_against_a_second_formulation(unit, inserted):  # D
     for seed in range(60):
         found = repeat_words("A b c d e f", dup, random.Random(seed), inserted)
         assert found == naive_insertion("A b c d e f", dup, random.Random(seed), inserted)
-        assert list(dict.fromkeys(word for word in found.split() if word not in inserted)) == list(
-            "Abcdef"
-        )
+        own = [word for word in found.split() if word not in inserted]
+        assert list(dict.fromkeys(own)) == list("Abcdef")
         # the last word is never doubled
         assert found.split()[-2] != "f" and found.split()[0] == "A"
         lengths.add(len(found.split()))

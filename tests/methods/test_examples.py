@@ -151,19 +151,9 @@ def triples(tmp_path_factory):
     )
 
 
-NAIVE = [
-    (dcl, {}),
-    (barlow, {}),
-    (three, {}),
-    (vicreg, {}),
-    (triplet, {}),
-    (rankcse, {}),
-    (distilled, {}),
-    (tension, {}),
-    (supervised, {}),
-    (supervised, {"hard.weight": 2.0}),
-    (supervised, {"hard.weight": None}),
-]
+PLAIN = (dcl, barlow, three, vicreg, triplet, rankcse, distilled, tension, supervised)
+NAIVE = [(naive, {}) for naive in PLAIN]
+NAIVE += [(supervised, {"hard.weight": weight}) for weight in (2.0, None)]
 
 
 def other_encoder(folder, spread):

@@ -169,9 +169,8 @@ def model_of(name, tmp_path):
 
 def test_a_pass_in_evaluation_has_no_dropout_and_moves_nothing_of_the_stream(tmp_path):
     model, tokenizer = model_of("simcse", tmp_path)
-    batch = pack(
-        [np.array(ids) for ids in tokenizer(["a house .", "the river is old ."]).input_ids]
-    )
+    tokens = tokenizer(["a house .", "the river is old ."]).input_ids
+    batch = pack([np.array(ids) for ids in tokens])
     model.train()
     before = int(model.dropping.position)
     clean = model.eval().pooled(batch)

@@ -79,11 +79,8 @@ def test_a_claim_on_no_difference_of_scores_is_not_marked():
 
 def test_the_study_reads_the_runs_of_table_6():
     at = made_setup(5, scale=MINI)
-    ids = [
-        [cell.run_ids for cell in resolve(find(name), at).cells]
-        for name in ("along", "esimcse-table6")
-    ]
-    assert ids[0] == ids[1]
+    along, table6 = (resolve(find(name), at).cells for name in ("along", "esimcse-table6"))
+    assert [cell.run_ids for cell in along] == [cell.run_ids for cell in table6]
     assert not curve_frame(result(find("along"), stored(study()))).size
 
 
@@ -98,9 +95,8 @@ def test_the_figure_has_each_row_s_line_with_its_band_and_its_printed_difference
     ours = [line for line in panel.get_lines() if line.get_label().startswith(("+", "ESimCSE"))]
     levels = [line.get_ydata()[0] for line in panel.get_lines() if line.get_linestyle() == "--"]
     assert levels == pytest.approx([1.64, 1.53, 2.40])
-    assert [list(line.get_ydata()) for line in ours] == [
-        list(rows["difference"]) for _, rows in frame.groupby("components", sort=False)
-    ]
+    by_row = frame.groupby("components", sort=False)["difference"].agg(list)
+    assert [list(line.get_ydata()) for line in ours] == list(by_row)
     assert len(panel.collections) == 3
     (above,) = panel.child_axes  # passes over the text
     scale = above.get_xlim()[1] / panel.get_xlim()[1]

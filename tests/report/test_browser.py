@@ -32,19 +32,9 @@ def test_axe_finds_nothing(tmp_path, width, scheme):
     page = page.replace("</body>", f"<script>{script}</script><script>{REPORT}</script></body>")
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path}/profile",
-    ]
-    command += [
-        "--virtual-time-budget=60000",
-        "--window-size=1400,2200",
-        "--dump-dom",
-        f"file://{tmp_path}/frame.html",
-    ]
+    options = "--headless --no-sandbox --disable-gpu --virtual-time-budget=60000 --dump-dom"
+    command = [BROWSER, *options.split(), "--window-size=1400,2200"]
+    command += [f"--user-data-dir={tmp_path}/profile", f"file://{tmp_path}/frame.html"]
     seen = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
     found = re.search("<title>axe: ([0-9]+) passed; (.*?)</title>", html.unescape(seen))
     assert found is not None and int(found[1]) > 20, seen[:2000]

@@ -155,9 +155,8 @@ def test_whether_a_pair_differs_is_tested_once_for_table_and_comparisons():
 
 def test_a_claims_row_is_the_comparison_on_which_it_turns_with_raw_numbers():
     published = {"a": 70.0, "b": 73.0, "c": 70.4}
-    judged = result(
-        study(best(B, [A, C], by=2.0), gains(C, A, 1.0, 0.5), published=published), **RUNS
-    )
+    claims = best(B, [A, C], by=2.0), gains(C, A, 1.0, 0.5)
+    judged = result(study(*claims, published=published), **RUNS)
     best_row, gained = claim_frame([judged]).to_dict("records")
     assert (best_row["left"], best_row["right"], best_row["above"]) == ("b", "a", 2.0)
     assert best_row["estimate"] == pytest.approx(np.mean(RUNS["b"]) - np.mean(RUNS["a"]))

@@ -77,9 +77,8 @@ def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_
 
 def test_claims_csv_has_the_estimate_over_all_seeds_beside_the_tested_interval():
     """Four seeds are stored; a check is at three."""
-    row = claim_frame(
-        [judged(claim_study(greater(B, A)), a=around(50, 4), b=around(50.05, 4))]
-    ).iloc[0]
+    one = judged(claim_study(greater(B, A)), a=around(50, 4), b=around(50.05, 4))
+    row = claim_frame([one]).iloc[0]
     assert (row["n"], row["tested_n"], row["unit"]) == (4, 3, "points")
     assert row["estimate"] == pytest.approx(0.05)
     assert row["tested_low"] <= row["estimate"] <= row["tested_high"]
@@ -114,10 +113,8 @@ def test_the_data_dictionary_has_every_column_of_every_file_and_no_other():
         assert list(frame.columns[:3]) == list(frames.SETTING), name
         # trained_rate is there only where the scale changes a stated rate, singular_value of a
         # spectrum
-        assert set(frame.columns) - axes - everywhere == told[name] - {
-            "trained_rate",
-            "singular_value",
-        }, name
+        rare = {"trained_rate", "singular_value"}
+        assert set(frame.columns) - axes - everywhere == told[name] - rare, name
     assert told.keys() == made().keys()
 
 
@@ -130,17 +127,15 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
         return rows["selected", "dev", "spearman_all"]
 
     ids = table["run_ids"].str.split(expand=True)
-    values = ids.map(score, na_action="ignore").astype(
-        float
-    )  # (cells, seeds); some cells have more
+    # (cells, seeds); some cells have more
+    values = ids.map(score, na_action="ignore").astype(float)
     reference = values[table["queue_over_batch"] == table["reference"].dropna().iloc[0]].iloc[0]
     for name, cells in (("", values), ("paired_", values - reference)):
         shown = cells.std(axis=1) > 0  # the reference has no difference to itself
         mean = cells.mean(axis=1)[shown]
         error = cells.sem(axis=1)[shown]
-        ours = table[shown][
-            [f"{name}difference" if name else "mean", f"{name}ci95_low", f"{name}ci95_high"]
-        ]
+        middle = f"{name}difference" if name else "mean"
+        ours = table[shown][[middle, f"{name}ci95_low", f"{name}ci95_high"]]
         interval = stats.t.interval(0.95, cells.count(axis=1)[shown] - 1, mean, error)
         assert len(ours) >= 4
         assert ours.to_numpy().T == pytest.approx(np.array([mean, *interval]), abs=1e-4)

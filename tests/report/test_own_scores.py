@@ -50,9 +50,8 @@ def test_verdicts_and_intervals_are_those_of_scipy_on_random_tables():
         judged = judge(frame(b=b, a=a), "a > b", "a = b within 1")
         paired = stats.ttest_rel(a, b).confidence_interval()
         row = judged.sheet.cells.set_index("row").loc["a"]
-        assert np.allclose(
-            row[["paired_ci95_low", "paired_ci95_high"]].astype(float), paired, atol=1e-4
-        )
+        bounds = row[["paired_ci95_low", "paired_ci95_high"]].astype(float)
+        assert np.allclose(bounds, paired, atol=1e-4)
         verdicts = list(judged.sheet.claims["verdict"])
         assert verdicts[0] == first_verdict(a - b, 2, one_sided)
         assert verdicts[1] == first_verdict(a - b, 2, two_tests)
@@ -229,9 +228,8 @@ def test_a_claim_that_can_be_read_in_two_ways_is_refused():
 
 def test_names_with_signs_and_spaces_are_rows():
     rows = {"K > 5": [1.0, 2.0, 3.0], "K = 5 by hand": [0.0, 0.1, 0.2]}
-    (row,) = judge(frame(**rows), "K > 5 > K = 5 by hand by 0.5").sheet.comparisons.to_dict(
-        "records"
-    )
+    judged = judge(frame(**rows), "K > 5 > K = 5 by hand by 0.5")
+    (row,) = judged.sheet.comparisons.to_dict("records")
     assert (row["left"], row["right"], row["above"]) == ("K > 5", "K = 5 by hand", 0.5)
 
 

@@ -51,19 +51,14 @@ def test_power_agrees_with_made_up_studies_put_to_the_verdicts_functions(predica
     values = {contrast: sums(runs, contrast) for contrast in predicate.contrasts()}
     simulated = (settled(claim_p(one, values), alpha_at(n, claims)) == CODED.index(outcome)).mean()
     means = np.array([means])
-    of = {
-        contrast: (float(sums(means, contrast)[0]), sd * 2**0.5)
-        for contrast in predicate.contrasts()
-    }
+    of = {one: (float(sums(means, one)[0]), sd * 2**0.5) for one in predicate.contrasts()}
     assert -0.06 < power(one, of, n, claims)[outcome] - simulated < 0.03
     assert 0.1 < simulated < 0.99
 
 
 def cells(*runs, copied=False):
-    return [
-        Cell(labels=(str(n),), published_runs=scores, copied=copied)
-        for n, scores in enumerate(runs)
-    ]
+    of = {"copied": copied}
+    return [Cell(labels=(str(n),), published_runs=one, **of) for n, one in enumerate(runs)]
 
 
 # SDs 0.2 and 10
@@ -100,10 +95,8 @@ def test_a_claim_is_priced_by_the_cells_that_it_compares():
 
 
 def costs_of(name, seconds=3600.0):
-    return {
-        cost.claim: cost
-        for cost in of_study(study_result(resolve(find(name), AT)), lambda _: seconds)
-    }
+    costs = of_study(study_result(resolve(find(name), AT)), lambda _: seconds)
+    return {cost.claim: cost for cost in costs}
 
 
 def test_the_papers_claims_have_a_cost_with_its_source():

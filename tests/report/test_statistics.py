@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from core.report import statistics as s
-from core.report.statistics import ALPHA, LOOKS, alpha_at, comparisons, decide, tails
+from core.report.statistics import ALPHA, LOOKS, alpha_at, claim_p, comparisons, decide, tails
 from core.study.claim import Claim, all_of, any_of, collapsed, greater, some_of, sound
 
 A = ("a",)
@@ -61,6 +61,14 @@ def test_p_of_joined_claims_by_hand():
         (nested, 0.04, 1.0),
     ):
         assert tuple(s.p_values(joined, P.get)) == pytest.approx((sup, con))
+
+
+def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
+    differences = np.subtract([50.1, 50.3, 49.8, 50.2, 50.0], [50.0, 50.2, 50.1, 49.9, 50.1])
+    low = stats.ttest_1samp(differences, -0.5, alternative="greater").pvalue
+    high = stats.ttest_1samp(differences, 0.5, alternative="less").pvalue
+    for margin, p in ((0.5, max(low, high)), (None, 1.0)):
+        assert claim_p(claim(GREATER, margin), {GREATER: differences})[2] == pytest.approx(p)
 
 
 def test_cells_without_enough_seeds_cannot_support_but_the_others_can_contradict():

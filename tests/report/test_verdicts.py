@@ -165,10 +165,8 @@ def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
 def test_seconds_of_two_devices_are_never_compared():
     timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
     for odd, wanted in (("cpu", [2.0, 2.0, 2.0]), ("cuda: a GPU", [2.0])):
-        one = give(
-            result(study(timed, greater(A, B)), a=around(51, 3), b=around(46, 3)),
-            seconds=(3.0, 1.0),
-        )
+        made = result(study(timed, greater(A, B)), a=around(51, 3), b=around(46, 3))
+        one = give(made, seconds=(3.0, 1.0))
         one.cells[1].runs[1].provenance["device"] = odd
         reading = readings(one)[timed]
         assert reading.seeds == len(wanted) and reading.under(reading.seeds).tolist() == wanted
@@ -188,9 +186,8 @@ def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_it
     it."""
     lead_b = np.array([1.0, 1.1, 0.9, 1.05, 0.95])  # less than over c, and surer
     lead_c = np.array([2.0, 8.0, -3.0, 6.0, 4.0])
-    (verdict,) = verdicts(
-        best(A, (B, C)), a=[60.0] * 5, b=list(60.0 - lead_b), c=list(60.0 - lead_c)
-    )
+    rows = {"a": [60.0] * 5, "b": list(60.0 - lead_b), "c": list(60.0 - lead_c)}
+    (verdict,) = verdicts(best(A, (B, C)), **rows)
     error = lead_c.std(ddof=1) / np.sqrt(5)
     level = alpha_at(5, 1)
     assert (verdict.weakest.contrast, verdict.tested.n) == (greater(A, C), 5)

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 import tiny_checkpoint
 import torch
+from english import TEXTS
 from safetensors.torch import load_file
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
@@ -20,12 +21,6 @@ from core.rewriting.contextual import LIKELIEST_WORDS, WORD, Choice, blanked, pr
 from core.rewriting.models import load_model
 
 CPU = torch.device("cpu")
-TEXTS = [
-    "The tired nurse hid the thermometer, quietly.",
-    "A dog did not see the old teacher.",
-    "...",
-    "The king slept.",
-]
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +92,8 @@ def test_batching_does_not_mix_sentences_up(demo, monkeypatch):
     for sentence, found in zip(texts, together, strict=True):
         blank = blanked(sentence, False, 0.3, places)
         with torch.inference_mode():
-            alone = contextual.fill(
-                model, tokenizer, [blank], Choice(tokenizer, CPU), torch.Generator()
-            )
+            choice = Choice(tokenizer, CPU)
+            alone = contextual.fill(model, tokenizer, [blank], choice, torch.Generator())
         assert found == blank.filled(alone[0])
     # a mask of the sentence's own would be taken for one of ours
     for left in ("...", "A [MASK] stood in the text."):
@@ -125,9 +119,8 @@ def test_words_are_drawn_by_probability_and_never_the_original(demo):
     logits[:, demo[1].convert_tokens_to_ids(["##s", ".", "[MASK]"])] = 20.0
     counts = Counter(choice.draw(logits, ["Nurse"] * 4000, torch.Generator().manual_seed(0)))
     assert set(counts) == {"the", "king", "boss"}
-    assert [counts[w] / 4000 for w in ("the", "king", "boss")] == pytest.approx(
-        [0.5, 0.3, 0.2], abs=0.03
-    )
+    shares = [counts[word] / 4000 for word in ("the", "king", "boss")]
+    assert shares == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
 
 
 def test_pickled_weights_are_read_as_tensors_alone(demo, tmp_path):
@@ -137,9 +130,8 @@ def test_pickled_weights_are_read_as_tensors_alone(demo, tmp_path):
 
     shutil.copytree(DEMO_ENCODER, tmp_path / "model")
     (tmp_path / "model" / "model.safetensors").unlink()
-    torch.save(
-        load_file(DEMO_ENCODER / "model.safetensors"), tmp_path / "model" / "pytorch_model.bin"
-    )
+    weights = load_file(DEMO_ENCODER / "model.safetensors")
+    torch.save(weights, tmp_path / "model" / "pytorch_model.bin")
     loaded, _ = load_model(tmp_path / "model", "masked words", CPU)
     assert all(map(torch.equal, loaded.parameters(), demo[0].parameters()))
     torch.save({"x": Code()}, tmp_path / "model" / "pytorch_model.bin")
@@ -151,12 +143,7 @@ def test_pickled_weights_are_read_as_tensors_alone(demo, tmp_path):
 def test_a_roberta_checkpoint_proposes_its_own_words(tmp_path):
     """Its words are those behind a blank."""
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    pieces = [
-        *special,
-        *(f"Ġ{word}" for word in "king slept here today".split()),
-        "slept",
-        "<mask>",
-    ]
+    pieces = [*special, "Ġking", "Ġslept", "Ġhere", "Ġtoday", "slept", "<mask>"]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -164,9 +151,8 @@ def test_a_roberta_checkpoint_proposes_its_own_words(tmp_path):
     tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", special_tokens=ends)
     names = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     mask = AddedToken("<mask>", lstrip=True)
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names).save_pretrained(
-        tmp_path
-    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, mask_token=mask, **names)
+    fast.save_pretrained(tmp_path)
     sizes = tiny_checkpoint.SIZES | {"vocab_size": len(pieces), "max_position_embeddings": 12}
     with torch.random.fork_rng():
         torch.manual_seed(0)

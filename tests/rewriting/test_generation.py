@@ -74,9 +74,8 @@ def test_translation_against_one_sentence_at_a_time(fsmt):
             continue
         ids = tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
-            alone = AutoTokenizer.from_pretrained(fsmt[0]).decode(
-                model.generate(ids)[0], skip_special_tokens=True
-            )
+            ids = model.generate(ids)[0]
+        alone = AutoTokenizer.from_pretrained(fsmt[0]).decode(ids, skip_special_tokens=True)
         assert other == alone and other != text
     assert found == translated(model, tokenizer, ENGLISH)
 
@@ -85,9 +84,8 @@ def test_translation_against_one_sentence_at_a_time(fsmt):
 def test_back_translation_goes_there_and_back(fsmt):
     there = translated(*load_model(fsmt[0], "translation", CPU), ENGLISH)
     back = translated(*load_model(fsmt[1], "translation", CPU), there)
-    found = rewrite(
-        TextView(kind="back_translation", model="wmt19-en-de-en"), ENGLISH, 0, fsmt, CPU
-    )
+    view = TextView(kind="back_translation", model="wmt19-en-de-en")
+    found = rewrite(view, ENGLISH, 0, fsmt, CPU)
     assert found == back and len({*ENGLISH, *there, *back}) > len({*ENGLISH, *there})
 
 

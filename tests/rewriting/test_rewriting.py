@@ -6,6 +6,7 @@ import json
 import pytest
 import tiny
 import torch
+from english import TEXTS
 from extras import needs
 from transformers import AutoTokenizer
 
@@ -24,12 +25,6 @@ from core.rewriting.typos import misspelt
 
 TYPOS = needs("nlpaug", "requirements-rewriting.txt")
 CPU = torch.device("cpu")
-TEXTS = [
-    "The tired nurse hid the thermometer, quietly.",
-    "A dog did not see the old teacher.",
-    "...",
-    "The king slept.",
-]
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +61,8 @@ def test_a_text_is_rewritten_once_for_all_seeds(place, tokenizer):
     other_seed = vary(config, {"seed.model": 3, "seed.data": 4})
     assert rows(table(other_seed, execution, tokenizer, "target")) == rows(first)
     assert len(reads) == 1
-    wanted = tokenise(
-        tokenizer, misspelt(TEXTS, 0.3, tokens.stream_seed(0, "text view typos target")), 12
-    )
+    seed = tokens.stream_seed(0, "text view typos target")
+    wanted = tokenise(tokenizer, misspelt(TEXTS, 0.3, seed), 12)
     assert rows(first) == rows(wanted)
 
 
@@ -133,6 +127,5 @@ def test_a_stale_gradient_falls_on_the_slots_of_either_text(seen):
     model.loss(batch, other)
     keys, queries = given  # the target branch goes first
     assert torch.allclose(queries, model.encoder.embeddings.lookup(batch) + 0.05)
-    assert torch.allclose(
-        keys, model.encoder.embeddings.lookup(other) + (0.05 if seen == "both_same" else 0.0)
-    )
+    moved = 0.05 if seen == "both_same" else 0.0
+    assert torch.allclose(keys, model.encoder.embeddings.lookup(other) + moved)

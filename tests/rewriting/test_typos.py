@@ -5,18 +5,13 @@ import json
 import random
 import re
 
+from english import TEXTS
 from extras import needs
 from places import python
 
 from core.rewriting.typos import misspelt
 
 pytestmark = needs("nlpaug", "requirements-rewriting.txt")
-TEXTS = [
-    "The tired nurse hid the thermometer, quietly.",
-    "A dog did not see the old teacher.",
-    "...",
-    "The king slept.",
-]
 
 
 def test_typos_are_the_list_s_and_as_many_as_nlpaug_s_rule_says():

@@ -159,8 +159,8 @@ def test_a_full_disk_costs_the_checkpoint_alone(calm, tmp_path, monkeypatch):
     save = torch.save
     with open("/dev/full", "wb", buffering=0) as disk:
         monkeypatch.setattr(torch, "save", lambda content, file: save(content, disk))
-        same(attempt(config, tmp_path, every=8, notes=notes), calm)
-    assert len(notes) == 2 and "step 8" in notes[0] and "disk is full" in notes[0]
+        same(attempt(config, tmp_path, every=6, notes=notes), calm)
+    assert len(notes) == 2 and "step 6" in notes[0] and "disk is full" in notes[0]
     assert not list((tmp_path / "checkpoints").iterdir())
 
 
