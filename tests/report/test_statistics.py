@@ -71,6 +71,12 @@ def test_equivalence_is_two_one_sided_tests_at_the_shifted_thresholds():
         assert claim_p(claim(GREATER, margin), {GREATER: differences})[2] == pytest.approx(p)
 
 
+def test_a_verdict_once_given_stays_and_names_its_check():
+    a = [50.0, 51.0, 52.0, 50.5, 51.5, 50.7, 51.1, 50.2]
+    b = [40.0, 41.0001, 42.0, 40.5, 90.0, 90.7, 91.1, 90.2]
+    assert decide(claim(GREATER), made(a=a, b=b), 4) == ("supported", 3)
+
+
 def test_cells_without_enough_seeds_cannot_support_but_the_others_can_contradict():
     cells = made(a=[50.0, 50.1, 50.2], b=[60.0, 60.1001, 60.2], c=[40.0])
     assert decide(claim(all_of(GREATER, greater(A, C))), cells, 1) == ("contradicted", 3)

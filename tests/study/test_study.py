@@ -115,6 +115,29 @@ SIZES = Axis("size", "Size", {size: Row({"queue.size": int(size)}) for size in (
 TASKS = Axis("task", "Task", {"STS12": Row(task="STS12"), "avg": Row(title="Avg.")})
 
 
+FIELDS = {"caption": "Small", "method": "mocose", "rows": SIZES, "figure": FigureSpec()}
+
+
+def test_cells_are_the_combinations_of_labels_with_their_changes():
+    short = make(
+        **FIELDS,
+        columns=TASKS,
+        without=(("256", "avg"),),
+        printed={"256": (1.0, None), "512": {"STS12": 2.0, "avg": 3.0}},
+        printed_runs={"512": ((), (2.9, 3.1))},
+        reference=("512", "avg"),
+    )
+    small, large = ({"queue.size": size} for size in (256, 512))
+    runs = {"published": 3.0, "published_runs": (2.9, 3.1)}
+    assert short.cells == (
+        Cell(labels=("256", "STS12"), changes=small, published=1.0, task="STS12"),
+        Cell(labels=("512", "STS12"), changes=large, published=2.0, task="STS12"),
+        Cell(labels=("512", "avg"), changes=large, title="Avg.", **runs),
+    )
+    assert (short.rows, short.columns, short.metric.task) == ("size", "task", "avg")
+    assert make(**FIELDS, reference="512").reference == ("512",)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -130,6 +153,5 @@ TASKS = Axis("task", "Task", {"STS12": Row(task="STS12"), "avg": Row(title="Avg.
     ],
 )
 def test_a_mistake_in_what_labels_state_is_refused(changes):
-    fields = {"caption": "Small", "method": "mocose", "rows": SIZES, "figure": FigureSpec()}
     with pytest.raises(UserError):
-        make(**fields | changes)
+        make(**FIELDS | changes)
