@@ -41,6 +41,7 @@ def test_every_cell_is_a_run_and_shares_it_with_equal_changes(profile, scale, so
             method = cell.method or study.method
             named = [one for one in sorted(cell.changes.items()) if one not in given.items()]
             for seed, run in enumerate(resolved.configs):
+                assert run == resolved.config(seed)
                 assert (run.scale, run.method) == (scale.name, method)
                 assert run.encoder.digest == sources.encoder_for(cell.encoder).digest
                 key = method, cell.encoder, repr(named), seed

@@ -53,7 +53,7 @@ def launcher(folder, store):
     )
     job = "tests.support.killed_jobs:run"
     order = RunOrder(execution=execution, job=job, warm=WARM, provenance={})
-    made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, names=("cpu.0",)))
+    made = Launcher(order, Resources(device="cpu", jobs=1, threads=1, slots={"cpu.0": ""}))
     yield made
     made.close()
 
