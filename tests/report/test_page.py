@@ -56,8 +56,8 @@ def hourly(seconds):
 
 
 def page(folder, small=False):
-    """Draw two of three studies under `paper`, one under `released`, and the page, into a
-    folder."""
+    """Draw two of three studies under `paper`, one under `released`, and the page, into a folder;
+    of a small page one study."""
     store = filled(TABLE)
     store.runs |= filled(TABLE7).runs
     for cell in TABLE.cells:
@@ -66,7 +66,10 @@ def page(folder, small=False):
             store.add(cell_run(TABLE, cell, **at, seed=seed), 40.0 + seed)
     setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
     drawn = {}
-    for setup, studies in ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE])):
+    drawings = (
+        ((setups[0], [TABLE]),) if small else ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE]))
+    )
+    for setup, studies in drawings:
         results = [study_result(resolve(study, setup), store) for study in studies]
         pictures = Pictures()
         _, drawn[setup.scale.name, setup.profile] = render(

@@ -2,7 +2,7 @@
 
 import pytest
 from fake_store import filled, made_setup
-from small_study import result, small, stored
+from small_study import printed, result, small, stored
 
 from core.errors import UserError
 from core.report import frames
@@ -86,18 +86,17 @@ def test_a_study_that_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
     sound = rendering.figures
 
     def figures(study, *words):
-        if study.name == "mocose-table3":
+        if study.name == "mocose-x":
             raise KeyError("no such label")
         return sound(study, *words)
 
     monkeypatch.setattr(rendering, "figures", figures)
-    store = filled(TABLE3)
-    store.runs |= filled(TABLE7).runs
-    _, drawn, faults = draw([TABLE3, TABLE7], store, tmp_path)
-    assert faults == {"mocose-table3": "KeyError: 'no such label'"}
+    store = stored(small(), a=[50.0, 51.0], b=[52.0, 53.0])
+    _, drawn, faults = draw([printed(), small()], store, tmp_path)
+    assert faults == {"mocose-x": "KeyError: 'no such label'"}
     assert len(drawn) == 2
-    assert (tmp_path / "figures/demo/paper/mocose-table7.png").is_file()
-    assert (tmp_path / "results/demo/paper/mocose-table7.md").is_file()
+    assert (tmp_path / "figures/demo/paper/mocose-small.png").is_file()
+    assert (tmp_path / "results/demo/paper/mocose-small.md").is_file()
 
 
 def test_no_axis_has_the_name_of_a_column():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.model_selection import StratifiedKFold
 from small_runs import run as result_of
 from small_runs import shared_cache, small, thinned
 
@@ -36,11 +37,13 @@ def execution(tmp_path_factory):
 
 @pytest.fixture(scope="module", autouse=True)
 def thin_sets():
-    """All runs here are scored on the thinned sets, and the transfer tasks with one C."""
+    """All runs here are scored on the thinned sets, and the transfer tasks with one C on three
+    folds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job, "load_demo", thinned)
         for grid in ("WIDE_GRID", "HIGH_GRID"):
             patch.setattr(transfer, grid, (1.0,))  # tests/evaluation/test_transfer.py tries each
+        patch.setattr(transfer, "FOLDS", StratifiedKFold(3, shuffle=True, random_state=1))
         yield
 
 
