@@ -17,7 +17,7 @@ from desk import Desk
 
 from core.errors import UserError
 
-JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed", "REAL_WORKER": "yes"}
+JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed"}
 STUDY = "mocose-table3"  # six cells
 EARLY = 0.2  # of the commands may be shot before they train
 
@@ -78,7 +78,7 @@ def kill_storm(
         stamps = {}
         status = None
         while status != 0:
-            driver = start(desk, seeds)
+            driver = start(desk, seeds, REAL_WORKER="yes")  # which `processes` knows
             early = rng.random() < EARLY
             while kills.total() < count and driver.poll() is None:
                 # a run takes 0.1 s
