@@ -45,8 +45,8 @@ def encoder_over(
     run `trains` it, also one that transformers alone can compute.
 
     Raises UserError unless it gives the tokens of two sentences the vectors that transformers gives
-    each by itself, in training if nothing is dropped, and a sentence's last token counts in its first one's
-    vector.
+    each by itself, in training if nothing is dropped, and a sentence's last token counts in its
+    first one's vector.
     """
     kind = model.config.model_type
     tokens = [np.arange(2, 11) % model.config.vocab_size, np.arange(5, 11)]
