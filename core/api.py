@@ -93,9 +93,9 @@ class Results:
         rows: dict[str, dict] = {}
         for name in wanted:
             if name in self.store.packs:  # thousands of runs: none is loaded by itself
-                footers, averages = self.store.packs[name].averages()
-                scores = _averages(averages)
-                for footer in footers:
+                pack = self.store.packs[name]
+                scores = _averages(pack.rows)
+                for footer in pack.footers.values():
                     rows[footer["run_id"]] = _run_row(footer, "published", scores)
         for run in self._each(own=True):
             with contextlib.suppress(CorruptRun), believed(run.run_id):

@@ -89,6 +89,12 @@ def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):
     assert set(seeds["run"]) <= set(runs["run"]) and set(seeds["seed"]) == {0, 1}
     sizes = runs.set_index("run").loc[seeds["run"], "train.batch_size"].astype(str)
     assert list(sizes) == list(seeds["batch_size"])
+    pack = home / "results" / "published" / "demo" / "runs.parquet"
+    content = bytearray(pack.read_bytes())
+    content[4:99] = bytes(95)  # of a page: its runs are there, and have no score
+    pack.write_bytes(content)
+    theirs = load().runs().query("source == 'published'")
+    assert len(theirs) == len(STUDY.cells) and theirs["score"].isna().all()
     for kind in ("runs", "pairs"):
         path = min((home / "results" / kind).glob("*.parquet"))
         path.write_bytes(path.read_bytes()[:-20])
