@@ -217,8 +217,8 @@ class Results:
                 f"No run of scale {scale} is stored in {self.store.root}; train one first."
             )
         wanted = studies.find(study)
-        changes = _texts(settings)
-        fields = _texts(vary)
+        changes = [settings] if isinstance(settings, str) else settings
+        fields = [vary] if isinstance(vary, str) else vary
         if changes or fields:
             wanted = varied(wanted, setup, changes, fields)
         return verdicts.study_result(resolve(wanted, setup), self.store, loaded)
@@ -229,13 +229,6 @@ class Results:
         for run in self.store.own_runs() if own else self.store.runs():
             with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
                 yield self.store.load(run)
-
-
-def _texts(texts: str | Sequence[str]) -> tuple[str, ...]:
-    """One or several texts as a tuple."""
-    if isinstance(texts, str):
-        return (texts,)
-    return tuple(texts)
 
 
 def _averages(table: pa.Table, run: str = "") -> dict[tuple[str, str], float]:

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.config import methods
 from core.errors import UserError, fault, nearest, place
 from core.study.check import check_runs, check_study
 from core.study.study import Paper, Study
@@ -62,10 +61,8 @@ class Catalogue:
         raise UserError(f"There is no study {name[:80]!r}; {hint}")
 
     def check(self, study: Study) -> None:
-        """Refuse a study of which some cell makes no run. Raises UserError with the file and line,
-        of a method where its files are wrong."""
-        for cell in study.cells:
-            methods.method(cell.method or study.method)
+        """Refuse a study of which some cell makes no run. Raises UserError with the file and
+        line."""
         try:
             check_runs(study)
         except UserError as error:
