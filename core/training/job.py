@@ -110,8 +110,10 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
     rows += final.rows
     if final.status != "diverged" and selected is not None:
         rows += rows_after(run, scorer, model, tokenizer, selected.step)
-        if execution.keep_models and config.keepable:
-            pooling = "cls" if model.starts_from_cls() else scored_pooling(model, sentences)
+        if execution.keep_models:
+            pooling = None  # of a run that is scored through its head, among others
+            if config.keepable:
+                pooling = "cls" if model.starts_from_cls() else scored_pooling(model, sentences)
             if pooling is not None:
                 keep_model(run, model, selected.step, pooling)
             else:

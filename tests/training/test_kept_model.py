@@ -78,9 +78,14 @@ def test_a_library_gives_the_run_s_cosines(left, reader):
     np.testing.assert_allclose(cosine, stored, atol=2e-5)
 
 
-@pytest.mark.parametrize("config", [small(eval__vector="pooler"), small("simcse", eval__head="on")])
-def test_a_run_that_scores_a_head_keeps_no_model(config):
-    assert not config.keepable
+def test_a_run_that_scores_a_head_keeps_no_model_and_says_so(tmp_path, monkeypatch):
+    assert not small(eval__vector="pooler").keepable
+    monkeypatch.setattr(job, "load_demo", thinned)
+    execution = Execution(
+        results_dir=str(tmp_path), cache_dir=shared_cache(), sources=demo_sources(), keep_models=True
+    )
+    result = run(small("simcse", eval__head="on"), execution)
+    assert result.provenance["keeps_no_model"] and not (tmp_path / "models").exists()
 
 
 def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, capsys):
