@@ -82,7 +82,10 @@ def test_a_run_that_scores_a_head_keeps_no_model_and_says_so(tmp_path, monkeypat
     assert not small(eval__vector="pooler").keepable
     monkeypatch.setattr(job, "load_demo", thinned)
     execution = Execution(
-        results_dir=str(tmp_path), cache_dir=shared_cache(), sources=demo_sources(), keep_models=True
+        results_dir=str(tmp_path),
+        cache_dir=shared_cache(),
+        sources=demo_sources(),
+        keep_models=True,
     )
     result = run(small("simcse", eval__head="on"), execution)
     assert result.provenance["keeps_no_model"] and not (tmp_path / "models").exists()
