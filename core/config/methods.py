@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from types import ModuleType
 from typing import Any, Literal
 
@@ -99,19 +100,20 @@ def refuse_settled(owner: str, changes: Iterable[str]) -> None:
                 raise UserError(f"{owner} changes {path}, which {option} settles; leave it out.")
 
 
-_begun: set[str] = set()  # methods whose base is being made
+_begun = set[tuple[str, int]]()  # methods whose base is being made, each by its thread
 
 
 @functools.cache  # one class of runs a method
 def _method_of(derived: Derived, name: str) -> Method:
     """The method that a folder of this name states as derived."""
-    if name in _begun:
+    here = (name, get_ident())
+    if here in _begun:
         raise UserError(f"{name} derives from itself.")
-    _begun.add(name)
+    _begun.add(here)
     try:
         parent = method(derived.base)
     finally:
-        _begun.remove(name)
+        _begun.remove(here)
     section = derived.section
 
     def check(run: RunConfig) -> None:

@@ -74,7 +74,7 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
         raise UserError(f"{place.partition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
     if SET not in frame:
         frame[SET] = ""
-    frame["seed"] = frame["seed"].str.replace("^0+(?=[0-9])", "", regex=True)  # 01 is 1
+    frame["seed"] = frame["seed"].str.replace("^[+]?0*(?=[0-9])", "", regex=True)  # +01 is 1
     numbers = frame["score"].map(decimal).astype(float)
     unnamed = (frame[["row", "seed"]] == "").any(axis=1)
     again = frame.duplicated(["row", "seed", SET])

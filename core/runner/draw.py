@@ -154,12 +154,10 @@ class StudyDrawer:
             results = self.judged(begun, loaded)
             both = Path(scale) / profile
             if only in (None, scale) and self.options.profile in (None, profile):
-                first = {}  # what is drawn under the first profile
+                first = []  # what is drawn under the first profile
                 if self.options.profile is None:
-                    for of_study in sheets.get((scale, PROFILES[0]), ()):
-                        first[of_study.study.name] = of_study.result.grid
-                named = {grid.study.name: grid for grid in begun}
-                repeated = [name for name in named if named[name].repeats(first.get(name))]
+                    first = [drawn.result.grid for drawn in sheets.get((scale, PROFILES[0]), ())]
+                repeated = [grid.study.name for grid in begun if any(map(grid.repeats, first))]
                 if repeated:
                     listed = ", ".join(repeated)
                     say(f"Profile {profile} has the same runs as {PROFILES[0]} in {listed}.")

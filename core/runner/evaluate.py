@@ -34,8 +34,10 @@ def main(argv: Sequence[str]) -> int:
     csv: Path | None = options.csv
     model = no_formula(options.model.name)
     if csv and csv.exists():
-        header = f"{','.join(SCORED_COLUMNS)}\n{model},".encode()
-        if not csv.is_file() or not csv.read_bytes().startswith(header):
+        quoted = model.replace('"', '""')  # as a name with a comma or a quote is written
+        header = f"{','.join(SCORED_COLUMNS)}\n".encode()
+        mine = (header + f"{model},".encode(), header + f'"{quoted}",'.encode())
+        if not csv.is_file() or not csv.read_bytes().startswith(mine):
             raise UserError(f"{csv} holds no scores of {model}; give another --csv.")
     sets, tests, geometry_of = _task(options)
     devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU

@@ -85,9 +85,9 @@ class Grid:
         """Every distinct run of the setup's seeds."""
         return {run for cell in self.cells for run in cell.run_ids}
 
-    def repeats(self, other: Grid | None) -> bool:
-        """Whether the study's grid under another profile has the same run in each cell."""
-        if other is None or other.setup.profile == self.setup.profile:
+    def repeats(self, other: Grid) -> bool:
+        """Whether this is the study of another grid, with the same run in each cell."""
+        if self.study.name != other.study.name:
             return False
         runs = [(cell.name, cell.run_ids) for cell in self.available]
         return bool(runs) and runs == [(cell.name, cell.run_ids) for cell in other.available]

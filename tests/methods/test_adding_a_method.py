@@ -1,6 +1,8 @@
 """Adding a method is adding a folder: what its settings may state, and what its code's digest
 covers."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from places import ROOT
 
@@ -93,6 +95,20 @@ def test_methods_that_derive_from_each_other_are_one_sentence(added):
         added.write(name, text, model)
     with pytest.raises(UserError, match="one derives from itself"):
         methods.method("one")
+
+
+def test_threads_that_need_a_method_at_once_all_get_it(added):
+    model = (EXAMPLES / "dcl" / "model.py").read_text()
+    for name, other, first in (("one", "other", ""), ("other", "simcse", "time.sleep(0.2)")):
+        text = f"""import time
+from core.config.methods import derived
+{first}
+METHOD = derived('{other}', title='T')
+"""
+        added.write(name, text, model)
+    with ThreadPoolExecutor(2) as threads:
+        made = [*threads.map(methods.method, ["one", "one"])]
+    assert [method.name for method in made] == ["one", "one"]
 
 
 @pytest.mark.parametrize("file", ["model", "helper"])

@@ -169,7 +169,7 @@ def test_names_are_compared_in_one_line_and_in_composed_letters(tmp_path):
         "",
         "row,seed,score\n",
         LONG + "a,1,7\n",
-        LONG + "a,01,7\nb,01,8\n",  # the seed 1 twice
+        LONG + "a,+01,7\nb,+01,8\n",  # the seed 1 twice
         LONG + "b,2,7\n",
         *(
             LONG.replace("5", score)
