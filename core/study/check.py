@@ -11,9 +11,11 @@ from core.config.methods import PROFILES, refuse_settled
 from core.config.quantities import in_points
 from core.config.result import unit
 from core.config.run import RunConfig
+from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.axes import Labels
 from core.study.claim import POINT, Claim, Contrast, Pattern
+from core.study.grid import unmeasured
 from core.study.study import Cell, FigureSpec, Study
 
 # a run under each profile, by the cell's labels
@@ -129,19 +131,21 @@ def _run_of(cell: Cell) -> tuple:
 
 
 def check_runs(study: Study) -> None:
-    """Refuse a cell that makes no run, and a claim that says nothing: of one number and itself, of
-    two kinds of numbers, or with a margin in another unit. Raises UserError."""
+    """Refuse a cell that makes no run or has no score at any scale, and a claim that says nothing:
+    of one number and itself, of two kinds of numbers, or with a margin in another unit. Raises
+    UserError."""
     runs: RunsOfCells = {}
     for cell, profile in product(study.cells, PROFILES):
-        if cell.copied:
-            continue
+        name = f"{_in_words(cell.labels)} of {study.name}"
         try:
             run = study.paper_config(cell, profile)
         except UserError as error:
-            labels = _in_words(cell.labels)
-            raise UserError(
-                f"{labels} of {study.name} makes no run under {profile}: {error}"
-            ) from error
+            raise UserError(f"{name} makes no run under {profile}: {error}") from error
+        if cell.copied:
+            continue
+        metric = study.metric_of(cell)
+        if all(unmeasured(metric, True, scale) for scale in SCALES.values()):
+            raise UserError(f"{name} has no score at any scale; correct its task {metric.task}.")
         runs.setdefault(cell.labels, []).append(run)
     for claim in study.claims:
         for contrast in claim.contrasts():

@@ -143,11 +143,18 @@ def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path):
         assert str(refused.value).startswith(start)
 
 
-def test_a_method_that_is_not_there_is_refused(tmp_path):
-    written(tmp_path, STUDY.replace('method="mocose"', 'method="mococo"'))
-    made = catalogue(tmp_path)
-    with pytest.raises(UserError, match="no method mococo; did you mean mocose"):
-        made.check(made.find("sketched-table2"))
+def test_a_method_or_task_that_is_not_there_is_refused(tmp_path):
+    copied = '{}, method="mococo", copied=True'
+    text = STUDY[: STUDY.index("    reference=")] + ")\n"
+    for old, new, sentence in (
+        ('method="mocose"', 'method="mococo"', "no method mococo; did you mean mocose"),
+        ('{"queue.size": int(size)}', copied, "no method mococo; did you mean mocose"),
+        ('task="avg"', 'task="STS17"', "no score at any scale; correct its task STS17"),
+    ):
+        written(tmp_path, text.replace(old, new))
+        made = catalogue(tmp_path)
+        with pytest.raises(UserError, match=sentence):
+            made.check(made.find("sketched-table2"))
 
 
 def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
