@@ -65,8 +65,9 @@ def load_checkpoint(
     """The encoder in this folder as a run trains it, in float32, with these rates of dropout and
     every weight that `pooling` needs; unless a run `trains` it, any that transformers loads.
 
-    Raises UserError for decoders, for pickled weights unless allowed (a pickle can run code), and
-    for weights that the checkpoint lacks: `transformers` would fill those with random numbers.
+    Raises UserError for what a run cannot train, such as decoders, for pickled weights unless
+    allowed (a pickle can run code), and for weights that the checkpoint lacks: `transformers` would
+    fill those with random numbers.
     """
     folder = Path(folder)
     check_files(folder)

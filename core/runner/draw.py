@@ -84,7 +84,8 @@ class StudyDrawer:
 
     def judged(self, grids: Sequence[Grid], loaded: Loaded) -> list[Judged]:
         """Studies as they stand in the store; `loaded` keeps runs that several of them read."""
-        return [_report().study_result(grid, self.store, loaded) for grid in grids]
+        report = _report()
+        return [report.study_result(grid, self.store, loaded) for grid in grids]
 
     def finish(self, pictures: Pictures) -> None:
         """Draw what was ordered, under a bar on a terminal, and say which figures cannot be

@@ -131,10 +131,11 @@ def _run_of(cell: Cell) -> tuple:
 
 
 def check_runs(study: Study) -> None:
-    """Refuse a cell that makes no run or has no score at any scale, and a claim that says nothing:
-    of one number and itself, of two kinds of numbers, or with a margin in another unit. Raises
-    UserError."""
+    """Refuse a cell that makes no run, a cell and a claim that have no score at any scale, and a
+    claim that says nothing: of one number and itself, of two kinds of numbers, or with a margin in
+    another unit. Raises UserError."""
     runs: RunsOfCells = {}
+    read = []  # metrics of cells and claims
     for cell, profile in product(study.cells, PROFILES):
         name = f"{_in_words(cell.labels)} of {study.name}"
         try:
@@ -143,13 +144,15 @@ def check_runs(study: Study) -> None:
             raise UserError(f"{name} makes no run under {profile}: {error}") from error
         if cell.copied:
             continue
-        metric = study.metric_of(cell)
-        if all(unmeasured(metric, True, scale) for scale in SCALES.values()):
-            raise UserError(f"{name} has no score at any scale; correct its task {metric.task}.")
+        read.append((name, study.metric_of(cell)))
         runs.setdefault(cell.labels, []).append(run)
     for claim in study.claims:
         for contrast in claim.contrasts():
             _check_contrast(study, claim, contrast, runs)
+            read.append((f"Claim {claim.key}", contrast.metric or study.metric))
+    for owner, metric in read:
+        if all(unmeasured(metric, True, scale) for scale in SCALES.values()):
+            raise UserError(f"{owner} has no score at any scale; correct its task {metric.task}.")
 
 
 def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOfCells) -> None:
