@@ -17,9 +17,9 @@ NAMED = re.compile(r"^\s*(?:from|import)\b[^\n(]*(?:\([^)]*)?|derived\([^)]*", r
 
 
 def code_digest(method: str) -> str:
-    """SHA-256 of what the files of a method's folder say, 16 digits; comments do not count. Behind
-    a plus, the same of the other parts of `core/methods` that these name, if any."""
-    files = sorted(methods.folder(method).glob("[!.]*.py"))
+    """SHA-256 of what the files of a method's folder say, 16 digits; comments in code do not count.
+    Behind a plus, the same of the other parts of `core/methods` that these name, if any."""
+    files = sorted(file for file in methods.folder(method).glob("[!.]*") if file.is_file())
     own = len(files)
     for file in files:  # which grows by what they name
         named = " ".join(NAMED.findall(file.read_text(encoding="utf-8", errors="replace")))
@@ -48,8 +48,10 @@ def _digest_of(files: Mapping[Path, str]) -> str:
     texts = []
     for file, named in sorted(files.items(), key=lambda item: item[1]):
         try:
-            tree = ast.parse(file.read_bytes(), str(file))
+            said: object = file.read_bytes()
+            if file.suffix == ".py":
+                said = ast.dump(ast.parse(file.read_bytes(), str(file)))
         except (OSError, SyntaxError) as error:
             raise UserError(fault(file, error)) from error
-        texts.append(f"{named}\n{ast.dump(tree)}\n")
+        texts.append(f"{named}\n{said}\n")
     return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]

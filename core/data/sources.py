@@ -21,7 +21,7 @@ from core.data.text import READERS_VERSION, measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError, say
 from core.store.cache import kept
-from core.store.records import StoredRun, believed
+from core.store.records import believed
 from core.store.store import FIRST_DIGESTS, Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
@@ -225,10 +225,24 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
         # a damaged or foreign file says nothing about sources
         with contextlib.suppress(UserError), believed(run):
             stored = store.load(run)
-            scale = stored.config.scale
-            sources = _sources_of(stored)
-            own = stored.provenance.get("own_data")
-            if scale in left and not own and first[scale].items() <= digests(sources).items():
+            config = stored.config
+            scale = config.scale
+            about: Mapping[str, Any] = stored.provenance
+            encoder, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
+            encoder = encoder._replace(masked_words=about["encoder_masked_words"])
+            sources = Sources(
+                corpus_digest=config.data.digest,
+                corpus_columns=config.data.columns,
+                corpus_name=about["corpus"],
+                evaluation_name=about["evaluation"],
+                encoders=(encoder, *others),
+                **{name: about[name] for name in RECORDED},
+            )
+            if (
+                scale in left
+                and not about.get("own_data")
+                and first[scale].items() <= digests(sources).items()
+            ):
                 by_scale[scale] = sources
     return by_scale
 
@@ -257,22 +271,6 @@ def digests(sources: Sources) -> dict[str, str]:
     """The digests of encoder, text and sets, as `Store.first` gives them."""
     values = sources.encoder.digest, sources.corpus_digest, sources.evaluation_digest
     return dict(zip(FIRST_DIGESTS, values, strict=True))
-
-
-def _sources_of(run: StoredRun) -> Sources:
-    """The sources that a stored run records. Raises KeyError for a run that records none."""
-    config = run.config
-    about: Mapping[str, Any] = run.provenance
-    own, *others = (EncoderSource(*encoder) for encoder in about["encoders"])
-    own = own._replace(masked_words=about["encoder_masked_words"])
-    return Sources(
-        corpus_digest=config.data.digest,
-        corpus_columns=config.data.columns,
-        corpus_name=about["corpus"],
-        evaluation_name=about["evaluation"],
-        encoders=(own, *others),
-        **{name: about[name] for name in RECORDED},
-    )
 
 
 def _labelled(part: str, name: str, digest: str) -> str:

@@ -143,6 +143,8 @@ def test_the_digest_of_a_method_s_code_covers_what_it_takes_over(added, base, im
         file.write_text(file.read_text().replace(*change))
         assert not is_code_of(before, "heir")
         before = code_digest("heir")
+    (heir / "words.txt").write_text("which the model may read\n")
+    assert not is_code_of(before, "heir")
     assert shipped == [code_digest(name) for name in ("simcse", "esimcse", "mocose")]
 
 
