@@ -43,9 +43,7 @@ def fields() -> list[tuple[str, type[Section]]]:
     """Path and section class of every field, those of every method first; two sections may share a
     name (queue)."""
     listed: dict[tuple[str, type[Section]], None] = {}  # in order, each once
-    runs: list[type[RunConfig]] = [RunConfig]
-    runs += [methods.method(name).run for name in _usable()[0]]
-    for run in runs:
+    for run in (RunConfig, *(methods.method(name).run for name in _usable()[0])):
         for name, of_run in fields_of(run).items():
             for section in section_classes(of_run.hint):
                 for field in fields_of(section):

@@ -51,8 +51,8 @@ CAPITAL = re.compile("^[A-Z]", re.MULTILINE)
 
 def encoder_digest(folder: Path) -> str:
     """SHA-256 over an encoder's weights, configuration and tokenizer files, by name and content."""
-    names = [name for name in ENCODER_FILES if (Path(folder) / name).is_file()]
-    return named_digest((name, Path(folder) / name) for name in names)
+    names = [name for name in ENCODER_FILES if (folder / name).is_file()]
+    return named_digest((name, folder / name) for name in names)
 
 
 def encoder_in(stands_for: str, folder: Path, cache: Path) -> EncoderSource:
@@ -138,7 +138,7 @@ def json_object(path: Path) -> dict[str, Any]:
 
 def configuration(folder: Path) -> dict[str, Any]:
     """The encoder's config.json. Raises UserError if it is missing or unreadable."""
-    path = Path(folder) / "config.json"
+    path = folder / "config.json"
     if not path.is_file():
         raise UserError(
             f"{folder} holds no config.json; give a folder with it, model.safetensors and a "

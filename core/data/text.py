@@ -7,7 +7,6 @@ import csv
 import gzip
 import hashlib
 import io
-import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -22,9 +21,8 @@ from core.store.files import regular
 Numbered = TypeVar("Numbered")
 Example = TypeVar("Example")
 DEMO_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "demo"
-COLUMNS_ENDING = (
-    ".columns"  # the ending of a text with tabs between its columns, which the cache holds
-)
+# the ending of a text with tabs between its columns, which the cache holds
+COLUMNS_ENDING = ".columns"
 READERS_VERSION = 2  # of what counts are kept of: raised when a reader finds other sentences
 LONGEST_LINE = 100_000  # characters of a line; no text has so long a sentence
 LONGEST_SENTENCE = 10_000  # characters of a sentence in a pair or a task
@@ -72,12 +70,8 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int, int]:
             return [len(columned_lines(content, str(path)))] * 2
         return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
 
-    def load(content: bytes) -> list[int]:
-        lines, quoted = json.loads(content)
-        return [int(lines), int(quoted)]
-
     key = [READERS_VERSION, path.suffix == COLUMNS_ENDING, digest]
-    lines, quoted = kept(cache / "counts", key, count, load=load)
+    lines, quoted = kept(cache / "counts", key, count)
     return digest, lines, quoted, columns
 
 

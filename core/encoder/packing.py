@@ -159,9 +159,8 @@ class Layout:
         )
         self.token = token.view(batch, 1, width)
         self.place = head * width + packed.slot.unsqueeze(1)
-        # R - T
         self.bias = bias.repeat_interleave(heads, 0).unsqueeze(1)
-        self.spare = -len(tokens) % ROWS
+        self.spare = -len(tokens) % ROWS  # R - T
 
     def lengthened(self, x: Tensor) -> Tensor:
         """(T, hidden) to (R, hidden): spare rows copy the first, since LayerNorm has no use for

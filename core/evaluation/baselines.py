@@ -27,9 +27,8 @@ from core.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
 from core.store.cache import kept
 
-BASELINES_VERSION = (
-    4  # of what is kept on disk: raised when a row comes, goes or means something else
-)
+# of what is kept on disk: raised when a row comes, goes or means something else
+BASELINES_VERSION = 4
 # of the vectors' length: a direction with a smaller deviation is rounding of float32
 LEAST_DEVIATION = 1e-6
 

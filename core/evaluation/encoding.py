@@ -87,8 +87,8 @@ def load_checkpoint(
             dtype=torch.float32,
             use_safetensors=safe,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,
-            **LOCAL,  # mismatches are named and refused below
+            ignore_mismatched_sizes=True,  # which are named and refused below
+            **LOCAL,
         )
         longest = min(positions(model), tokenizer.model_max_length)
         first = [*tokenise(tokenizer, ["a"], 8)[0][:1]]

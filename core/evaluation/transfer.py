@@ -5,20 +5,18 @@ The protocol is SentEval's with its scikit-learn classifier: 10 stratified folds
 powers of two chosen on development data, then a fit on all of the training data. Vectors go in as
 they are, since the grid has its meaning on that scale. A pair's features are |u - v| and u * v. The
 differences:
+
 - The papers used SentEval's torch probe, which stops early and depends on a seed; this one is
-convex. The
-  torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and 2.6 on CR.
+  convex. The torch probe was 0.2 points lower on SST-2, and up to 2.3 apart on MRPC and 2.6 on CR.
 - Sentences stay in file order, where SentEval sorts them by length before it makes the folds.
 - Newton's method on doubles, to the solution: lbfgs needs hundreds of steps, and in single
-precision its line
-  search gives up on the way (a path on MR ended 6 % short of the solution's weights). With more
-  than two classes conjugate gradients find the step: TREC's matrix of second derivatives took 30
-  times as long.
+  precision its line search gives up on the way (a path on MR ended 6 % short of the solution's
+  weights). With more than two classes conjugate gradients find the step: TREC's matrix of second
+  derivatives took 30 times as long.
 - One multinomial model, an intercept that is not penalised, and no rounding before the average.
 - Cross-validated tasks nest ten folds in each of ten. Here a fold's inner folds are the other nine
-outer
-  ones, so the model without folds i and j serves both: 45 paths along C instead of 100. The fits of
-  a path start from the solution for the previous, smaller C.
+  outer ones, so the model without folds i and j serves both: 45 paths along C instead of 100. The
+  fits of a path start from the solution for the previous, smaller C.
 """
 
 from __future__ import annotations

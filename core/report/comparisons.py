@@ -3,16 +3,15 @@ a claim requires stands beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from core.config.quantities import in_points
-from core.config.result import unit
 from core.report.contrasts import points
 from core.report.verdicts import Judged, Verdict
 from core.study.claim import Contrast, Joined, Predicate, Term
-from core.study.study import Metric, Study
+from core.study.study import Study
 
 MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 Record = dict[str, object]
@@ -64,12 +63,9 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     left = _side(positive or negative, first, study)
     if first.of == "scatter":
         left = f"scatter over seeds: {left}"
-    metrics: Iterable[Metric] = map(study.metric_of, study.cells_of([first]))
     if first.metric is not None:
         left = f"{first.metric.title.lower()}: {left}"
-        metrics = [first.metric]
-    units = {unit(metric) for metric in metrics}
-    units = {"points" if in_points(name) else name for name in units}
+    units = {"points" if in_points(name) else name for name in study.units_of(first)}
     row: Record = {
         "left": left,
         "right": _side(negative, first, study) if positive else "",

@@ -46,8 +46,7 @@ WIKI = (
 )
 CUT = (
     "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen "
-    "because "
-    "SimCSE rises on it."
+    "because SimCSE rises on it."
 )
 # of a difference in English, over 200 bootstrap samples of the test pairs (95 %): docs/method.md
 ERROR_OF_PAIRS = {"avg": "± 0.25 to 0.4", "dev": "± 0.7 to 1.2"}

@@ -37,9 +37,8 @@ class Pack:
         with believed(path, "published"):
             self._file = opened(regular(path), SCHEMA)
             packed = base64.b64decode(self._file.metadata.metadata[b"runs"])
-            listed = json.loads(
-                zlib.decompress(packed)
-            )  # of each run its footer, seal and number of rows
+            # of each run its footer, seal and number of rows
+            listed = json.loads(zlib.decompress(packed))
             starts = itertools.accumulate((rows for *_, rows in listed), initial=0)
             self.footers = {footer["run_id"]: footer for footer, *_ in listed}
             self._places = dict(zip(self.footers, zip(listed, starts, strict=False), strict=True))

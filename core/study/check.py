@@ -8,13 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 
 from core.config.methods import PROFILES, refuse_settled
-from core.config.quantities import in_points
-from core.config.result import unit
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.axes import Labels
-from core.study.claim import POINT, Claim, Contrast, Pattern
+from core.study.claim import Claim, Contrast, Pattern
 from core.study.grid import unmeasured
 from core.study.study import Cell, FigureSpec, Study
 
@@ -132,8 +130,8 @@ def _run_of(cell: Cell) -> tuple:
 
 def check_runs(study: Study) -> None:
     """Refuse a cell that makes no run, a cell and a claim that have no score at any scale, and a
-    claim that says nothing: of one number and itself, of two kinds of numbers, or with a margin in
-    another unit. Raises UserError."""
+    claim that says nothing: of one number and itself, or of two kinds of numbers. Raises
+    UserError."""
     runs: RunsOfCells = {}
     read = []  # metrics of cells and claims
     for cell, profile in product(study.cells, PROFILES):
@@ -162,7 +160,7 @@ def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOf
     for cell in study.cells_of([contrast]):
         number = runs.get(cell.labels, cell.labels)
         numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *number))
-    units = sorted({unit(metric) for metric, *_ in numbers})
+    units = sorted(study.units_of(contrast))
     if len(numbers) == 1 and len(contrast.terms) > 1:
         raise UserError(
             f"Claim {claim.key} compares {names}, one number of one run; name cells that differ."
@@ -170,11 +168,6 @@ def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOf
     if len(units) > 1:
         raise UserError(
             f"Claim {claim.key} compares different kinds ({', '.join(units)}): {names}."
-        )
-    if claim.margin == POINT and not in_points(units[0]):
-        raise UserError(
-            f"Claim {claim.key} has a margin of a point, and its unit is another: {names}. "
-            "Give it a margin in their unit, or None."
         )
 
 

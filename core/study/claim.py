@@ -20,7 +20,7 @@ from core.errors import UserError
 # a cell by its labels along the axes; None stands for every label: the mean over those cells
 Pattern = tuple[str | None, ...]
 ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
-POINT = 1.0  # the margin of a claim that states none, in scores x 100
+POINT = 1.0  # the margin of a claim that compares scores x 100 and states none
 COLLAPSED = Metric(
     task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last"
 )
@@ -101,11 +101,11 @@ class Claim(Typed):
 
     `key` is table or figure and a number (T3.1); `text` what the claim says, in our words; `quote`
     the paper's own, and `place` where they stand. `margin` is the difference, in the predicate's
-    unit, below which a claim may be "equivalent" (None: the predicate has its own). `gate` says
-    what a verdict requires of the methods compared: that each has learnt, or nothing, as for a
-    claim on collapse. `note` is a reservation that goes with any verdict. `untrained` is of the
-    encoder before training: if it holds there, training is not the reason, and the claim has no
-    verdict.
+    unit, below which a claim may be "equivalent"; None: a point for scores without a threshold
+    (`study` puts it in), and no margin for any other claim. `gate` says what a verdict requires of
+    the methods compared: that each has learnt, or nothing, as for a claim on collapse. `note` is a
+    reservation that goes with any verdict. `untrained` is of the encoder before training: if it
+    holds there, training is not the reason, and the claim has no verdict.
     """
 
     key: str
@@ -113,7 +113,7 @@ class Claim(Typed):
     predicate: Predicate
     quote: str = ""
     place: str = ""
-    margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = POINT
+    margin: Annotated[float | None, "below it, a claim may be equivalent", ABOVE_0] = None
     note: str = ""
     gate: Literal["learns", "none"] = "learns"
     untrained: Predicate | None = None

@@ -16,14 +16,15 @@ from typing import Annotated, Any, Literal
 
 from core.config import methods
 from core.config.methods import profile_changes
-from core.config.result import Metric
+from core.config.quantities import in_points
+from core.config.result import Metric, unit
 from core.config.run import RunConfig
 from core.config.scale import Scale
 from core.config.section import Typed, fields_of, frozen, one_of
 from core.config.vary import over, vary
 from core.errors import UserError
 from core.study.axes import ENCODERS, OF_METRIC, Axis, Labels, Row, by_labels, joined
-from core.study.claim import Claim, Contrast, Pattern, labels_of, matches
+from core.study.claim import POINT, Claim, Contrast, Pattern, labels_of, matches
 
 __all__ = [
     "AVERAGE",
@@ -175,6 +176,12 @@ class Study(Typed):
         stated = {name: getattr(cell, name) for name in OF_METRIC if getattr(cell, name)}
         return replace(self.metric, **stated)
 
+    def units_of(self, contrast: Contrast) -> set[str]:
+        """The units of what a contrast reads of its cells' runs."""
+        if contrast.metric is not None:
+            return {unit(contrast.metric)}
+        return {unit(self.metric_of(cell)) for cell in self.cells_of([contrast])}
+
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or
         they are the paper's. What the paper printed stays where a task has the same name; claims on
@@ -305,7 +312,7 @@ def study(
         stated["encoder"] = row.encoder or ENCODERS[0]
         single = runs.get(labels) or ()
         cells.append(Cell(labels=labels, published=number, published_runs=single, **stated))
-    return Study(
+    made = Study(
         rows=rows.name if isinstance(rows, Axis) else rows,
         columns=columns.name if isinstance(columns, Axis) else columns,
         axes=tuple(replace(axis, labels=tuple(axis.labels)) for axis in axes),
@@ -313,10 +320,10 @@ def study(
         metric=metric,
         reference=None if reference is None else labels_of(reference),
         caption=in_one_line(caption),
-        claims=tuple(map(_in_lines, claims)),
         footnotes=tuple(filter(None, map(in_one_line, re.split(FOOTNOTE, footnotes)))),
         **facts,
     )
+    return replace(made, claims=tuple(_whole(claim, made) for claim in claims))
 
 
 def in_one_line(text: str) -> str:
@@ -324,10 +331,16 @@ def in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _in_lines(claim: Claim) -> Claim:
-    """A claim with each of its texts in one line."""
+def _whole(claim: Claim, study: Study) -> Claim:
+    """A claim of a study with each of its texts in one line, and with its margin."""
     text, quote, note = map(in_one_line, (claim.text, claim.quote, claim.note))
-    return replace(claim, text=text, quote=quote, note=note)
+    margin = claim.margin
+    plain = []  # whether each contrast is of scores without a threshold
+    for contrast in claim.predicate.contrasts():
+        plain.append(contrast.above == 0 and all(map(in_points, study.units_of(contrast))))
+    if margin is None and all(plain):
+        margin = POINT
+    return replace(claim, text=text, quote=quote, note=note, margin=margin)
 
 
 def short(suffix: str) -> str:

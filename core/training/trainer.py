@@ -15,8 +15,9 @@ import torch
 from core.config import methods
 from core.config.run import RunConfig
 from core.encoder.streams import numpy_stream, python_stream, seed_libraries
+from core.evaluation.scoring import Candidate
 from core.methods.contrastive import Batch, Contrastive, TrainingText, device_batch
-from core.training.checkpoint import Candidate, CheckpointFile, TrainingState
+from core.training.checkpoint import CheckpointFile, TrainingState
 from core.training.optimiser import adamw, learning_rate
 from core.training.step import step_for
 

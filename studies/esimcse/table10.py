@@ -51,7 +51,6 @@ STUDY = study(
             predicate=between(MASK, [NONE], 0.0, 1.0),
             quote="Inserting [MASK] can also bring a small improvement",
             place="Section 5.3",
-            margin=None,
             note="A little is read as less than one point; the paper gives no margin.",
         ),
         Claim(
@@ -60,7 +59,6 @@ STUDY = study(
             predicate=between(NONE, [STOPWORDS], 0.0, 1.0),
             quote="inserting stop words will slightly decrease effect.",
             place="Section 5.3",
-            margin=None,
             note="Slightly is read as less than one point; the paper gives no margin.",
         ),
         Claim(

@@ -73,7 +73,6 @@ STUDY = study(
                 predicate=gains(("ESimCSE", backbone), ("unsup-SimCSE", backbone), gain, gain / 2),
                 quote=SENTENCE,
                 place="Section 4.3",
-                margin=None,
                 note="""As printed is read as nearer to the printed gain than to none: within half
                     of it, which is our margin.""",
             )

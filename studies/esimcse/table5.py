@@ -89,7 +89,6 @@ STUDY = study(
                 ),
                 quote=SENTENCE,
                 place="Section 4.3",
-                margin=None,
                 note="""As printed is read as nearer to the printed gain than to none: within half
                     of it, which is our margin.""",
             )

@@ -61,7 +61,6 @@ STUDY = study(
             quote="""either word repetition or momentum contrast can bring substantial improvements
                 to unsup-SimCSE.""",
             place="Section 4.3",
-            margin=None,
             note="""The gains are those of Table 7. As printed is read as nearer to the printed gain
                 than to none: within half of it, which is our margin.""",
         ),

@@ -1,7 +1,7 @@
 """MoCoSE Figure 3: the maximum traceable distance (MTD) by batch size."""
 
 from core.study.claim import Claim, all_of, greater, mean_above, within
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.mocose._mtd import MTD, PRINTED, settings
 
 RUNS = {  # the three runs of each, the middle one inferred
@@ -51,7 +51,6 @@ STUDY = study(
     cell=lambda batch, mtd: Row(settings(mtd, int(batch))),
     printed={str(batch): scores for batch, scores in PRINTED.items()},
     printed_runs={str(batch): runs for batch, runs in RUNS.items()},
-    metric=AVERAGE,
     figure=FigureSpec(x="mtd", series="batch_size"),
     reference=("64", "14.67"),
     claims=(
@@ -76,7 +75,6 @@ STUDY = study(
         Claim(
             key="F3.2",
             text="One MTD gives one score, whatever the batch size (our reading).",
-            margin=None,
             predicate=all_of(
                 *(within([(str(batch), mtd) for batch in PRINTED], 1.0) for mtd in MTD)
             ),
@@ -105,7 +103,6 @@ STUDY = study(
             key="F3.4",
             text="""Decay and queue are exchangeable: settings of nearly one MTD score alike (our
                 reading).""",
-            margin=None,
             predicate=all_of(*(within([(batch, mtd) for mtd in LIKE], 1.0) for batch in BATCHES)),
             quote="""We obtained different value of traceable distance by jointly adjust the decay
                 weight, queue size, and batch size""",

@@ -60,7 +60,6 @@ STUDY = study(
         Claim(
             key="F4.2",
             text="The MTD shows in alignment and uniformity.",
-            margin=None,
             predicate=of_metric(differ([("alignment", mtd) for mtd in MTD], by=0.1), SUM),
             quote="""changes in MTD reflects in the performance of uniformity and alignment of the
                 learned text embedding.""",

@@ -79,7 +79,6 @@ STUDY = study(
         Claim(
             key="F5.2",
             text="Without predictor and with a decay of 0 the score falls to about 0.",
-            margin=None,
             predicate=all_of(
                 below((BARE, "last"), 5.0),
                 above((BARE, "last"), -5.0),
@@ -95,7 +94,6 @@ STUDY = study(
         Claim(
             key="F5.3",
             text="Without predictor and with a decay of 0 the vectors collapse.",
-            margin=None,
             gate="none",
             predicate=collapsed((BARE, "last")),
             untrained=collapsed((BARE, "last"), "untrained"),
@@ -106,7 +104,6 @@ STUDY = study(
         Claim(
             key="F5.4",
             text="With predictor and decay training does not collapse.",
-            margin=None,
             gate="none",
             predicate=sound((HEALTHY, "last")),
             untrained=collapsed((HEALTHY, "last"), "untrained"),
@@ -118,7 +115,6 @@ STUDY = study(
         Claim(
             key="F6.1",
             text="With a decay of 0 the vectors collapse although the predictor is kept.",
-            margin=None,
             gate="none",
             predicate=collapsed((KEPT, "last")),
             untrained=collapsed((KEPT, "last"), "untrained"),
@@ -129,7 +125,6 @@ STUDY = study(
         Claim(
             key="F6.2",
             text="With the predictor the score oscillates late in training.",
-            margin=None,
             predicate=greater((KEPT, "late range"), (BARE, "late range"), by=1.0),
             quote="has a dramatic oscillation in the late stage of training",
             place="Appendix A.2",
@@ -140,7 +135,6 @@ STUDY = study(
         Claim(
             key="F6.2 (schedule)",
             text="It does so if the decay follows the released schedule from 0 (our reading).",
-            margin=None,
             predicate=greater(
                 ("predictor, η from 0", "late range"),
                 ("no predictor, η from 0", "late range"),

@@ -1,22 +1,17 @@
 """MoCoSE Figure 7: singular values of the sentence vectors."""
 
 from core.config.methods import as_coded
-from core.methods.mocose.settings import rising, wrapping
+from core.methods.mocose.settings import wrapping
 from core.study.claim import Claim, all_of, best, greater
 from core.study.study import Axis, FigureSpec, Metric, Row, study
+from studies.mocose._models import MAIN
 
-MOCOSE: dict[str, object] = {
-    **rising(0.75, 0.95),
-    "queue.size": 512,
-    "queue.init_size": 128,
-    "train.batch_size": 64,
-}
 CODED = as_coded(wrapping(0.75))
 UNTRAINED = "BERT"  # before training, which any run of bert-base holds
 MODELS = {
-    "MoCoSE": Row(MOCOSE, CODED, method="mocose"),
+    "MoCoSE": Row(MAIN, CODED, method="mocose"),
     "SimCSE": Row({"train.batch_size": 64, "train.learning_rate": 3e-5}, method="simcse"),
-    UNTRAINED: Row(MOCOSE, CODED, method="mocose", checkpoint="untrained"),
+    UNTRAINED: Row(MAIN, CODED, method="mocose", checkpoint="untrained"),
 }
 MEASURES = {
     "largest": Row(title="Largest", quantity="singular_value_0"),
@@ -68,7 +63,6 @@ STUDY = study(
         Claim(
             key="F7.1 (levels)",
             text="MoCoSE's singular values lie above SimCSE's at indices 50 and 100.",
-            margin=None,
             predicate=all_of(*(greater(("MoCoSE", level), ("SimCSE", level)) for level in LEVELS)),
             quote="""our method is able to alleviate the rapid decline of singular values compared
                 to other methods""",

@@ -1,6 +1,6 @@
 """MoCoSE's slide deck: centres of the queue in the place of its entries."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 CENTRES = {  # what stands for the queue
@@ -27,7 +27,6 @@ STUDY = study(
     base=STANDARD,
     columns=Axis("negatives", "Negatives", CENTRES),
     printed=PRINTED,
-    metric=AVERAGE,
     figure=FigureSpec(x="negatives"),
     reference="10 clusters",
     footnotes="""

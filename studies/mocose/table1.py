@@ -85,7 +85,6 @@ STUDY = study(
         Claim(
             key="T1.4",
             text="On BERT-large MoCoSE's average exceeds SimCSE's by about 0.7.",
-            margin=None,
             predicate=gains((LARGE, "avg"), (SIMCSE_LARGE, "avg"), 0.7, 0.5),
             quote="""Our MoCoSE-BERT-large model outperforms SimCSE-BERT-Large by about 0.7 on
                 average""",
@@ -133,7 +132,6 @@ STUDY = study(
         Claim(
             key="T1.7",
             text="On the other tasks the large model is not below the level of SimCSE.",
-            margin=None,
             predicate=all_of(
                 *(greater((LARGE, task), (SIMCSE_LARGE, task), by=-1.0) for task in OTHERS)
             ),

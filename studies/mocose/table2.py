@@ -93,7 +93,6 @@ STUDY = study(
         Claim(
             key="T2.1",
             text="On BERT-base MoCoSE is on a par with SimCSE.",
-            margin=None,
             predicate=on_a_par("dev"),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
@@ -103,7 +102,6 @@ STUDY = study(
         Claim(
             key="T2.1 (test)",
             text="On BERT-base MoCoSE is on a par with SimCSE, both on the test split.",
-            margin=None,
             predicate=on_a_par("test"),
             quote="and is on par with SimCSE-BERT-base.",
             place="Section 4.2",
@@ -150,7 +148,6 @@ STUDY = study(
         Claim(
             key="T2.4",
             text="MoCoSE on BERT-large is at a comparable level with SimCSE on RoBERTa-large.",
-            margin=None,
             predicate=within(
                 [("MoCoSE-BERT-large", "dev", "avg"), ("SimCSE-RoBERTa-large", "test", "avg")], 1.0
             ),

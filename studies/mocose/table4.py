@@ -1,7 +1,7 @@
 """MoCoSE Table 4: depth of the projection and of the predictor."""
 
 from core.study.claim import Claim, all_of, best, greater, of_metric
-from core.study.study import AVERAGE, Axis, FigureSpec, Metric, Row, study
+from core.study.study import Axis, FigureSpec, Metric, Row, study
 from studies.mocose._models import STANDARD
 
 PREDICTOR = ("1", "2", "3")
@@ -29,7 +29,6 @@ STUDY = study(
         {depth: Row({"heads.predictor_layers": int(depth)}) for depth in (ADDED, *PREDICTOR)},
     ),
     printed=PRINTED,
-    metric=AVERAGE,
     figure=FigureSpec(x="projection", series="predictor"),
     reference=("1", "2"),
     claims=(

@@ -3,7 +3,7 @@
 from core.config.methods import as_coded
 from core.config.run import TextView
 from core.study.claim import Claim, all_of, best, between, each_above, greater
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 DROPOUT = "Dropout only"
@@ -56,7 +56,6 @@ STUDY = study(
     rows=Axis("augmentation", "Augmentation", VECTOR | TEXT),
     printed=PRINTED,
     printed_runs={FGSM: (76.80, 77.04, 77.27)},
-    metric=AVERAGE,
     figure=FigureSpec(x="augmentation"),
     reference=DROPOUT,
     claims=(
@@ -73,7 +72,6 @@ STUDY = study(
         Claim(
             key="T5.1 (only)",
             text="No other vector-level method improves on dropout alone.",
-            margin=None,
             predicate=each_above([DROPOUT], (*CUTOFFS, SHUFFLE), by=-1.0),
             quote="Only the adversarial attack (FGSM) has slight improvement on the performance.",
             place="Section 5.3",
@@ -83,7 +81,6 @@ STUDY = study(
         Claim(
             key="T5.2",
             text="Token dropout does not help.",
-            margin=None,
             predicate=greater(DROPOUT, "Token dropout 0.1", by=-1.0),
             quote="""cut off and token shuffle do not improve, even slightly hurt the model’s
                 performance.""",
@@ -93,7 +90,6 @@ STUDY = study(
         Claim(
             key="T5.3",
             text="Feature dropout is at best as good as none.",
-            margin=None,
             predicate=each_above([DROPOUT], CUTOFFS[1:], by=-1.0),
             quote="""the results of using the feature cut off is at most the same as without using
                 feature the cut off""",
@@ -103,7 +99,6 @@ STUDY = study(
         Claim(
             key="T5.4",
             text="Shuffling positions hurts slightly and not significantly.",
-            margin=None,
             predicate=between(DROPOUT, [SHUFFLE], 0.0, 1.0),
             quote="""The token shuffle is slightly, but not significantly, detrimental to the
                 results of the model.""",
@@ -114,7 +109,6 @@ STUDY = study(
         Claim(
             key="T5.5",
             text="No rewriting of words beats dropout, FGSM or shuffled positions.",
-            margin=None,
             predicate=all_of(
                 *(
                     greater(better, name, by=-1.0)
@@ -135,7 +129,6 @@ STUDY = study(
             key="T5.5 (generated)",
             text="""Neither paraphrasing nor back-translation beats dropout, FGSM or shuffled
                 positions.""",
-            margin=None,
             predicate=all_of(
                 *(
                     greater(better, name, by=-1.0)
@@ -151,7 +144,6 @@ STUDY = study(
         Claim(
             key="T5.6",
             text="Cut-off hurts slightly.",
-            margin=None,
             predicate=between(DROPOUT, CUTOFFS, 0.0, 1.0),
             quote="""cut off and token shuffle do not improve, even slightly hurt the model’s
                 performance.""",

@@ -1,7 +1,7 @@
 """MoCoSE Table 6a and Figure 10: width of the contrastive space."""
 
 from core.study.claim import Claim, each_above, within
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 PRINTED = {"256": 73.91, "512": 76.07, "768": 77.04, "1024": 77.02, "2048": 77.03}
@@ -24,14 +24,12 @@ STUDY = study(
     ),
     printed=PRINTED,
     printed_runs=RUNS,
-    metric=AVERAGE,
     figure=FigureSpec(x="dimension"),
     reference="768",
     claims=(
         Claim(
             key="T6a.1",
             text="A small dimension hurts badly.",
-            margin=None,
             predicate=each_above([width for width in PRINTED if width != "256"], ["256"], by=1.0),
             quote="""the predictor mapping dimension can seriously impair the performance of the
                 model when it is small""",
@@ -41,7 +39,6 @@ STUDY = study(
         Claim(
             key="T6a.2",
             text="From 768 upward the dimension has no significant effect.",
-            margin=None,
             predicate=within(["768", "1024", "2048"], 1.0),
             quote="""when the dimension rises to a suitable range or larger, it no longer has a
                 significant impact on the model.""",

@@ -1,7 +1,7 @@
 """MoCoSE Table 6b: batch size at a fixed queue."""
 
 from core.study.claim import Claim, best, each_above
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 PRINTED = {"32": 73.86, "64": 77.25, "128": 76.78, "256": 76.62}
 # of Figure 3's equal cells (± 0.02; none for 32, 77.30 for 64 there)
@@ -18,7 +18,6 @@ STUDY = study(
     ),
     printed=PRINTED,
     printed_runs=RUNS,
-    metric=AVERAGE,
     figure=FigureSpec(x="batch_size"),
     reference="64",
     claims=(
@@ -32,7 +31,6 @@ STUDY = study(
         Claim(
             key="T6b.2",
             text="Batches larger than 64 do not improve the score.",
-            margin=None,
             predicate=each_above(["64"], ("128", "256"), by=-1.0),
             quote="Surprisingly the model performance does not improve with increasing batch size",
             place="Section 5.5",

@@ -11,7 +11,7 @@ from core.study.claim import (
     mean_scatters_more,
     weighted,
 )
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 SIZES = (128, 256, 512, 1024, 4096)
 FILLS = {  # initial vectors K_s of a queue of K
@@ -90,7 +90,6 @@ STUDY = study(
     cell=cell,
     printed=PRINTED,
     printed_runs=RUNS,
-    metric=AVERAGE,
     figure=FigureSpec(x="queue_size", series="initial_fill"),
     reference=("quarter", "512"),
     claims=(
@@ -117,7 +116,6 @@ STUDY = study(
         Claim(
             key="T7.3",
             text="Beyond a queue of 1024 results are unstable.",
-            margin=None,
             predicate=any_of(
                 mean_scatters_more(COLUMNS[4096], COLUMNS[1024], by=1.0),
                 *(collapsed(cell) for cell in COLUMNS[4096]),

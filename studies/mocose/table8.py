@@ -2,7 +2,7 @@
 
 from core.config.methods import as_coded
 from core.study.claim import Claim, best, differ, weighted
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 PARTS = {  # of the queue, newest first
     "0~512": ((0, 512),),
@@ -38,7 +38,6 @@ STUDY = study(
         {name: Row({"queue.slice": columns}) for name, columns in PARTS.items()},
     ),
     printed=PRINTED,
-    metric=AVERAGE,
     figure=FigureSpec(x="slice"),
     reference=MIDDLE,
     claims=(
@@ -63,7 +62,7 @@ STUDY = study(
             key="T8.3",
             text="""The age of the negatives matters: some two parts of one size differ, in either
                 direction.""",
-            predicate=differ([MIDDLE, *(name for name in REST)]),
+            predicate=differ([MIDDLE, *REST]),
             quote="""using different parts of samples from the negative queue leads to different
                 performance.""",
             place="Section 1",

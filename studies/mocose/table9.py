@@ -1,7 +1,7 @@
 """MoCoSE Table 9: strength of the FGSM perturbation, with strengths at which it could matter."""
 
 from core.study.claim import Claim, best
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.mocose._models import STANDARD
 
 PRINTED = {"1e-9": 75.61, "5e-9": 76.64, "1e-8": 75.39, "5e-8": 76.62, "none": 76.26}
@@ -23,7 +23,6 @@ STUDY = study(
         {epsilon: (STRENGTHS | NONE)[epsilon] for epsilon in (*PRINTED, *CONTROLS)},
     ),
     printed=PRINTED | dict.fromkeys(CONTROLS),
-    metric=AVERAGE,
     figure=FigureSpec(x="epsilon"),
     reference="5e-9",
     claims=(

@@ -3,7 +3,7 @@ configuration."""
 
 from core.config.methods import deviating
 from core.methods.mocose.settings import rising, wrapping
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 SIDES = deviating("mocose")  # where the profiles differ, with what each has there
 STALE: dict[str, object] = {"fgsm.gradient": "stale_online", "fgsm.views": "both_same"}
@@ -60,7 +60,6 @@ STUDY = study(
         "Deviation",
         {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
-    metric=AVERAGE,
     figure=FigureSpec(x="deviation"),
     reference="paper",
     footnotes="""

@@ -2,7 +2,7 @@
 draw."""
 
 from core.config.methods import deviating
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 PAPER = deviating("mocose")["paper"]  # where the profiles differ, with what the paper has there
 AUGMENTATIONS: dict[str, dict[str, object]] = {
@@ -67,7 +67,6 @@ STUDY = study(
     printed={
         name: {"plain": None, "augmented": PRINTED.get(name)} for name in ("none", *AUGMENTATIONS)
     },
-    metric=AVERAGE,
     figure=FigureSpec(),
     reference=("none", "plain"),
     footnotes="""

@@ -2,7 +2,7 @@
 configuration."""
 
 from core.config.methods import deviating
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 SIDES = deviating("esimcse")  # where the profiles differ, with what each has there
 
@@ -44,7 +44,6 @@ STUDY = study(
         "Deviation",
         {name: Row(changes) for name, changes in CHANGES.items()} | READINGS,
     ),
-    metric=AVERAGE,
     figure=FigureSpec(x="deviation"),
     reference="paper",
     footnotes="""

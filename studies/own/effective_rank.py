@@ -29,7 +29,6 @@ STUDY = study(
     method="simcse",
     rows=Axis("row", "Row", ROWS),
     columns=Axis("measure", "Measure", MEASURES),
-    metric=AVERAGE,
     figure=None,  # several units; rank.png draws effective rank against score over all runs
     reference=("SimCSE", None),
     footnotes="""

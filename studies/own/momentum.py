@@ -1,6 +1,6 @@
 """ESimCSE's momentum: how far its slow encoder lags, with and without word repetition."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.esimcse._components import BOTH, COMPONENTS, QUEUE
 
 LAMBDAS = ("0.9", "0.98", "0.995")
@@ -18,7 +18,6 @@ STUDY = study(
         {value: Row({"momentum.lambda": float(value)}) for value in LAMBDAS},
     ),
     columns=Axis("components", "Components", PARTS),
-    metric=AVERAGE,
     figure=FigureSpec(x="momentum", series="components"),
     reference=("0.995", "ESimCSE"),
     footnotes="""

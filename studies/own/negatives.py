@@ -1,7 +1,8 @@
 """Where negatives come from, with and without the predictor: what lies between MoCoSE and SimCSE
 (D1)."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
+from studies.mocose._models import STANDARD
 
 BASELINE = "SimCSE: batch alone"
 SETTINGS = {
@@ -20,14 +21,8 @@ STUDY = study(
     title="Negatives and predictor",
     caption="MoCoSE with and without its predictor, by where negatives come from, beside SimCSE",
     method="mocose",
-    base={
-        "ema.start": 0.85,
-        "queue.size": 512,
-        "queue.init_size": 128,
-        "train.batch_size": 64,
-    },
+    base=STANDARD,
     rows=Axis("setting", "Negatives", SETTINGS),
-    metric=AVERAGE,
     figure=FigureSpec(x="setting"),
     reference=(BASELINE,),
     footnotes="""

@@ -1,7 +1,8 @@
 """Noise: one configuration of MoCoSE under many seeds, beside which the spread of every table can
 be read."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, study
+from core.study.study import Axis, FigureSpec, study
+from studies.mocose._models import STANDARD
 
 # slides, Tables 3, 9, 4, 5 and 6a, 6b, 7 (D48)
 SEVEN = (76.41, 76.49, 76.64, 76.89, 77.04, 77.25, 77.30)
@@ -11,15 +12,9 @@ STUDY = study(
     order=1,
     caption="MoCoSE's standard configuration under many seeds",
     method="mocose",
-    base={
-        "ema.start": 0.85,
-        "queue.size": 512,
-        "queue.init_size": 128,
-        "train.batch_size": 64,
-    },
+    base=STANDARD,
     rows=Axis("configuration", "Configuration", labels=("standard",)),
     printed_runs={"standard": SEVEN},
-    metric=AVERAGE,
     figure=FigureSpec(x="configuration"),
     least_seeds=24,  # the largest table has 20 cells, each with a seed of its own
     footnotes="""

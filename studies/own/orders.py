@@ -1,7 +1,7 @@
 """Orders: what ESimCSE and its parts gain over SimCSE where all runs share one seed of the data
 (D35)."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 from studies.esimcse._components import COMPONENTS
 
 ORDERS = (42, 43, 44, 45, 46, 47)  # the code's own number first
@@ -17,7 +17,6 @@ STUDY = study(
         "order", "Seed of the data", {str(order): Row({"seed.data": order}) for order in ORDERS}
     ),
     columns=Axis("components", "Components", COMPONENTS),
-    metric=AVERAGE,
     figure=FigureSpec(x="order", series="components", base=(None, "unsup-SimCSE")),
     footnotes="""
         - The code seeds order of the text, dropout and repetitions with 42 in every run (D35). Here

@@ -1,6 +1,6 @@
 """Batch size with equal numbers of updates; the cells of Table 6b have equal epochs."""
 
-from core.study.study import AVERAGE, Axis, FigureSpec, Row, study
+from core.study.study import Axis, FigureSpec, Row, study
 
 SIZES = ("32", "64", "128", "256")
 
@@ -15,7 +15,6 @@ STUDY = study(
     columns=Axis(
         "batch_size", "Batch size", {size: Row({"train.batch_size": int(size)}) for size in SIZES}
     ),
-    metric=AVERAGE,
     figure=FigureSpec(x="batch_size"),
     reference="64",
     equal_updates=True,

@@ -1,6 +1,7 @@
 """How far FGSM alone moves the two views of a sentence apart, MoCoSE's reason for it (D18, D19)."""
 
 from core.study.study import Axis, FigureSpec, Metric, Row, study
+from studies.mocose._models import STANDARD
 
 STRENGTHS = ("1e-9", "5e-9", "1e-8", "5e-8", "1e-4", "1e-3", "1e-2")  # Table 9's, and its controls
 
@@ -10,12 +11,7 @@ STUDY = study(
     title="FGSM and the two views",
     caption="How much FGSM lowers the cosine of the two views of a sentence, by its strength",
     method="mocose",
-    base={
-        "ema.start": 0.85,
-        "queue.size": 512,
-        "queue.init_size": 128,
-        "train.batch_size": 64,
-    },
+    base=STANDARD,
     rows=Axis(
         "epsilon",
         "FGSM ε",

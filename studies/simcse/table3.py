@@ -42,7 +42,6 @@ STUDY = study(
         Claim(
             key="S3.2",
             text="Without dropout the score degrades dramatically.",
-            margin=None,
             predicate=greater("0.1", "0", by=5.0),
             quote="""the resulting embeddings for the pair are exactly the same, and it leads to a
                 dramatic performance degradation.""",

@@ -155,3 +155,21 @@ def test_cells_are_the_combinations_of_labels_with_their_changes():
 def test_a_mistake_in_what_labels_state_is_refused(changes):
     with pytest.raises(UserError):
         make(**FIELDS | changes)
+
+
+@pytest.mark.parametrize(
+    ("claim", "quantity", "margin"),
+    [
+        ({"predicate": greater("512", "256")}, None, 1.0),
+        ({"predicate": greater("512", "256", by=0.5)}, None, None),
+        ({"predicate": greater("512", "256")}, "mean_cosine", None),
+        ({"predicate": greater("512", "256"), "margin": 0.02}, "mean_cosine", 0.02),
+    ],
+)
+def test_a_claim_has_a_point_of_margin_if_it_compares_scores_without_a_threshold(
+    claim, quantity, margin
+):
+    sizes = {size: Row({"queue.size": int(size)}, quantity=quantity) for size in ("256", "512")}
+    rows = Axis("size", "Size", sizes)
+    own = make(**FIELDS | {"rows": rows, "claims": [Claim(key="K", text="More.", **claim)]})
+    assert own.claims[0].margin == margin

@@ -86,8 +86,8 @@ ONE = study(
     (
         Claim(key="K1", text="a is better than b.", predicate=greater(A, B), gate="none"),
         Claim(key="K2", text="t", predicate=all_of(greater(A, B), greater(B, C)), gate="none"),
-        Claim(key="K3", text="c is better than d.", predicate=greater(C, D), gate="none"),
-        Claim(key="K4", text="t", predicate=greater(C, D), margin=None, gate="none"),
+        Claim(key="K3", text="t", predicate=greater(C, D), margin=1.0, gate="none"),
+        Claim(key="K4", text="t", predicate=greater(C, D), gate="none"),
     ),
 )
 TWO = study(

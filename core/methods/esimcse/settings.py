@@ -61,8 +61,7 @@ class Repetition(Section):
 
     def largest_count(self, length: int) -> int:
         """The largest number of repetitions that may be drawn for a sequence of this length; the
-        smallest is
-        0. A length counts words, or tokens with [CLS] and [SEP]."""
+        smallest is 0. A length counts words, or tokens with [CLS] and [SEP]."""
         share = int(self.rate * length)
         cap = length if self.cap is None else self.cap
         if self.range == "paper":
