@@ -87,8 +87,8 @@ def uniformity(x: Vectors, mode: str) -> float:
     """
     potentials = []
     for batch in _batches(unit_vectors(x), mode):
-        # |x_i - x_j|^2 = 2 - 2 x_i . x_j of unit rows. On a CPU products are in float32 (error about
-        # 1e-7), on a GPU in float64, since float32 may be TF32.
+        # |x_i - x_j|^2 = 2 - 2 x_i . x_j of unit rows. On a CPU products are in float32 (error
+        # about 1e-7), on a GPU in float64, since float32 may be TF32.
         rows: Vectors = batch
         library: Any = torch
         if not isinstance(batch, Tensor):

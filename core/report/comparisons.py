@@ -1,5 +1,5 @@
-"""The comparisons of a claim on the runs, one by one, as people read them. All numbers are raw: what
-a claim requires stands beside them."""
+"""The comparisons of a claim on the runs, one by one, as people read them. All numbers are raw:
+what a claim requires stands beside them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Verdicts on a user's own scores, by the functions that judge the papers: a study of one axis whose
-runs have scores and nothing else."""
+"""Verdicts on a user's own scores, by the functions that judge the papers: a study of one axis
+whose runs have scores and nothing else."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 TEXTS = ("row", "reference", "left", "right", "claim", "text")  # columns with a user's words
 WHEN = (
-    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the table. At most "
-    f"{ALPHA:.0%} of such tables have a wrong verdict, however often they are checked."
+    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the table. "
+    f"At most {ALPHA:.0%} of such tables have a wrong verdict, however often they are checked."
 )
 NO_CLAIM = "No claim is stated, so there is no verdict; --claim 'a > b' states one."
 

@@ -24,8 +24,8 @@ PARENT_POLL = 1.0  # seconds between looks whether the command is still there
 
 @frozen
 class Order:
-    """Figures to draw into a folder: what `draw` makes of the `frames`. `clean` gets the names of the
-    files when they are written."""
+    """Figures to draw into a folder: what `draw` makes of the `frames`. `clean` gets the names of
+    the files when they are written."""
 
     name: str
     folder: Path
@@ -68,8 +68,8 @@ class Pictures:
             order.clean({*drawn})
 
     def _drawn(self) -> Iterator[dict[str, bytes] | str]:
-        """The files of each order, or why they cannot be drawn. What the processes do not draw, since
-        one was killed or none starts, is drawn here."""
+        """The files of each order, or why they cannot be drawn. What the processes do not draw,
+        since one was killed or none starts, is drawn here."""
         done = 0
         if len(self.orders) >= FEW:
             processes = min(joblib.cpu_count(), MOST_PROCESSES)

@@ -20,8 +20,8 @@ from core.store.files import regular
 COLUMNS = ("row", "seed", "score")
 SET = "set"
 LAYOUT = (
-    "write row, seed and score, and set for several test sets, with commas between them and a point "
-    "in each number"
+    "write row, seed and score, and set for several test sets, with commas between them and a "
+    "point in each number"
 )
 LARGEST = 1e12  # score; squares of some larger ones are infinite
 MOST_APART = 30.0  # times the scores of another row: fractions stand beside percents
@@ -55,7 +55,8 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         for number, line in lines:
             if len(line) != len(names):
                 raise UserError(
-                    f"{scores}, line {number} has {len(line)} fields and not {len(names)}; {LAYOUT}."
+                    f"{scores}, line {number} has {len(line)} fields and not {len(names)}; "
+                    f"{LAYOUT}."
                 )
         index = [number for number, _ in lines]
         frame = pd.DataFrame([line for _, line in lines], index=index, columns=names)
@@ -96,8 +97,8 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
     lacking = (counts != sets).stack()
     for row, seed in lacking.index[lacking]:
         raise UserError(
-            f"Row {shown(row)!r} lacks a score under seed {seed}; give every row the same seeds and "
-            "sets."
+            f"Row {shown(row)!r} lacks a score under seed {seed}; give every row the same seeds "
+            "and sets."
         )
     if min(counts.shape) < 2:
         raise UserError("There are fewer than 2 rows or 2 seeds; give more, to compare them.")
@@ -107,8 +108,8 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
     smallest = sizes.idxmin()
     if sizes[smallest] and sizes[largest] >= MOST_APART * sizes[smallest]:
         raise UserError(
-            f"The scores of {shown(largest)} are {sizes[largest] / sizes[smallest]:.0f} times those "
-            f"of {shown(smallest)}; give all rows in one unit."
+            f"The scores of {shown(largest)} are {sizes[largest] / sizes[smallest]:.0f} times "
+            f"those of {shown(smallest)}; give all rows in one unit."
         )
     words = f"Read as: {counted(len(rows), 'row')}, {counted(rows.shape[1], 'seed')}"
     if sets > 1:

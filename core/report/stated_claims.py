@@ -1,4 +1,5 @@
-"""Claims that a user states about rows of a table, as text: `a > b`, `a = b within 0.5`, `a best`."""
+"""Claims that a user states about rows of a table, as text: `a > b`, `a = b within 0.5`,
+`a best`."""
 
 from __future__ import annotations
 
