@@ -56,21 +56,17 @@ def hourly(seconds):
 
 
 def page(folder, small=False):
-    """Draw two of three studies under `paper`, one under `released`, and the page, into a folder;
-    of a small page one study."""
+    """Draw one of three studies under `paper` and `released`, and the page, into a folder; of a
+    small page under `paper` alone."""
     store = filled(TABLE)
-    store.runs |= filled(TABLE7).runs
     for cell in TABLE.cells:
         for seed in range(3):
             at = {"profile": "released", "scale": DEMO, "sources": SOURCES}
             store.add(cell_run(TABLE, cell, **at, seed=seed), 40.0 + seed)
     setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
     drawn = {}
-    drawings = (
-        ((setups[0], [TABLE]),) if small else ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE]))
-    )
-    for setup, studies in drawings:
-        results = [study_result(resolve(study, setup), store) for study in studies]
+    for setup in setups[::2] if not small else setups[:1]:
+        results = [study_result(resolve(TABLE, setup), store)]
         pictures = Pictures()
         _, drawn[setup.scale.name, setup.profile] = render(
             results, folder, folder / "figures", pictures, small
@@ -202,13 +198,6 @@ def test_letters_of_latex_and_markdown():
     assert tex("[MASK] *") == "{[}MASK{]} {*}"
 
 
-def test_a_study_at_the_papers_scale_has_its_price(tmp_path):
-    at = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
-    results = {("paper", "paper"): [sheet(study_result(resolve(TABLE7, at)))]}
-    files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(240.0))
-    assert "h of an H100 would settle" in files["index.html"]
-
-
 def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
     """Against the numbers of its cells: 100 runs at five seeds, and every printed number."""
     at = made_setup(3, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
@@ -218,6 +207,7 @@ def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
         ("mini", "paper"): [sheet(study_result(resolve(TABLE7, mini)))],
     }
     files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(60.0))
+    assert "h of an H100 would settle" in files["index.html"]
     numbers = [cell.published for cell in TABLE7.cells if cell.published is not None]
     text = Reader(files["index.html"]).text
     assert all(f" {value:.2f} " in text for value in numbers)

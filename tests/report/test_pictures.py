@@ -47,18 +47,6 @@ def of(order):
     return images(order.draw, order.frames, order.kinds).items()
 
 
-def broken(*frames):
-    raise KeyError("no such label")
-
-
-def test_a_figure_that_cannot_be_drawn_is_a_fault_and_the_others_are_written(tmp_path):
-    pictures = Pictures()
-    pictures.orders += [order(tmp_path / "a", draw=broken), order(tmp_path / "b")]
-    pictures.finish()
-    assert pictures.faults == {"a": "KeyError: 'no such label'"}
-    assert pictures.names["a"] == set() and len(pictures.names["b"]) == 2
-
-
 def interrupted(*frames):
     raise KeyboardInterrupt
 
