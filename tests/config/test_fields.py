@@ -10,7 +10,6 @@ from resolved import config_at
 import run_study
 from core.config import methods
 from core.config.fields import fields
-from core.config.identity import run_id
 from core.config.methods import base
 from core.config.run import TextView
 from core.config.vary import paths, value_at, vary, written
@@ -35,9 +34,8 @@ def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_
         for seed in range(2):
             before = config_at(at, study, cell, seed)
             slower = config_at(at, own, slow, seed)
-            assert run_id(config_at(at, own, usual, seed)) == run_id(before)
+            assert config_at(at, own, usual, seed) == before
             assert slower == vary(before, {"train.learning_rate": 3e-4})
-            assert run_id(slower) != run_id(before)
         assert (usual.published, slow.published) == (cell.published, None)
     assert own.name == "mocose-table9@by-train.learning_rate=3e-4,1e-3"
     assert own.title == "Table 9 by train.learning_rate"
@@ -47,11 +45,9 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
     study = find("mocose-table3")
     own = varied("mocose-table3", RATES, "loss.temperature=0.05, 0.1, 0.2")
     assert [axis.labels for axis in own.axes[1:]] == [("3e-4", "1e-3"), ("0.05", "0.1", "0.2")]
-    assert len(own.cells) == 6 * len(study.cells) and len(own.claims) == 6 * len(study.claims)
-    places = parts(own)
     names = [f"{rate}/{heat}" for rate in ("3e-4", "1e-3") for heat in ("0.05", "0.1", "0.2")]
-    assert [values(place) for place in places] == names
-    for place in places:
+    assert [values(place) for place in parts(own)] == names
+    for place in parts(own):
         assert len(place.cells) == len(study.cells)
         assert place.reference == (*study.reference, *place.cells[0].labels[1:])
         keys = [f"{claim.key} ({values(place)})" for claim in study.claims]

@@ -164,7 +164,7 @@ def test_bases_and_cells_have_what_the_papers_say():
         assert not other_values(study.paper_config(cell, "paper"), settings), line
 
 
-# By paper study, the digest of its trained cells' run ids under paper, repaired and released, at
+# By paper study, the digest of its cells' run ids under paper, repaired and released, at
 # scale paper. If all of these change, every stored result is orphaned. That is right only together
 # with NUMERICS or before a release. A study that gains or loses cells gets new digests; no other
 # study's may move.
@@ -187,8 +187,8 @@ PINNED = {
     "mocose-figure12": "1baaa7 1d681d 0004fc",
     "mocose-figure13": "8d3339 93a5b6 ded81c",
     "mocose-kmeans": "bbe178 2a815d f6fe4a",
-    "esimcse-table1": "3c83d5 693c85 8746ee",
-    "esimcse-table2": "575a4d 575a4d 23cd37",
+    "esimcse-table1": "2c671e aae1b7 d79ae6",
+    "esimcse-table2": "3b417e 3b417e d55d86",
     "esimcse-table3": "575a4d 575a4d 23cd37",
     "esimcse-table4": "42200c 1253e7 006d73",
     "esimcse-table5": "42200c 1253e7 006d73",
@@ -202,15 +202,11 @@ PINNED = {
 }
 
 
-WITHOUT_TRAINING = ["dba3d8", "dba3d8", "d5fc1f"]
-UNTRAINED = {"esimcse-table1": WITHOUT_TRAINING, "esimcse-table2": WITHOUT_TRAINING}
-
-
-def digest(study, profile, trains=True):
+def digest(study, profile):
     setup = Setup(profile=profile, scale=PAPER, sources=PAPER_SOURCES, seeds=1)
     every = tuple(dataclasses.replace(cell, copied=False) for cell in study.cells)
     cells = resolve(dataclasses.replace(study, cells=every), setup).cells
-    ids = {run_id(run) for run in (cell.config(5) for cell in cells) if run.trains == trains}
+    ids = {run_id(cell.config(5)) for cell in cells}
     return hashlib.sha256(" ".join(sorted(ids)).encode()).hexdigest()[:6]
 
 
@@ -219,11 +215,6 @@ def test_no_run_of_a_paper_study_has_moved():
     assert {
         study.name: " ".join(digest(study, profile) for profile in PROFILES) for study in studies
     } == PINNED
-    untrained = {
-        name: [digest(find(name), profile, trains=False) for profile in PROFILES]
-        for name in UNTRAINED
-    }
-    assert untrained == UNTRAINED
 
 
 def test_published_runs_are_runs_of_cells(tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
-from resolved import cell_at, config_at
+from resolved import cell_at
 from small_study import printed, small
 
 from core.config.methods import base
@@ -93,25 +93,23 @@ def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions
 
 def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
-        """The text view of a run, and the kind of the reason why there is none."""
+        """The text view of a run, and the reason why there is none."""
         encoder = SOURCES.encoder._replace(masked_words=head)
         sources = replace(SOURCES, corpus_rows=1_000_000, encoders=(encoder,))
         setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
         one = small(base={"text": text}, metric=Metric(task="dev", title=""))
-        return config_at(setup, one, one.cells[0], 0).text, cell_at(
-            setup, one, one.cells[0]
-        ).unavailable
+        cell = cell_at(setup, one, one.cells[0])
+        return cell.config(0).text, cell.unavailable
 
-    continued = TextView(kind="continuation", model="xlnet-base-cased")
-    translated = TextView(kind="back_translation", model="wmt19-en-de-en")
+    models = {"continuation": "xlnet-base-cased", "back_translation": "wmt19-en-de-en"}
     for scale in SCALES:
         assert at(scale, TYPOS) == (TYPOS, None)
         model = "roberta-base" if scale == "paper" else "encoder"
         assert at(scale, SUBSTITUTED) == (replace(SUBSTITUTED, model=model), None)
-        assert at(scale, continued)[0] == continued
-    for text in (continued, translated):
-        assert at("paper", text)[1] is None
-        assert at("mini", text)[1] is not None and at("demo", text)[1] is not None
+        for kind, model in models.items():
+            text = TextView(kind=kind, model=model)
+            made, unavailable = at(scale, text)
+            assert made == text and (unavailable is None) == (scale == "paper")
     assert at("paper", SUBSTITUTED, head=False)[1] is None
     assert "masked-word head" in at("mini", SUBSTITUTED, head=False)[1].words
 

@@ -280,8 +280,6 @@ def decided(judged):
         claim_frame([judged]).drop(columns="reason"),
         check_frame([judged]).drop(columns="words"),
         cell_frame(judged).drop(columns="unavailable"),
-        pd.Series([reason.kind for one in judged.verdicts for reason in one.barred]),
-        pd.Series([reason.kind for one in judged.verdicts for reason in one.provisional]),
         pd.Series([len(of_runs(judged)), len(reasons(judged)), len(why_unmarked(judged))]),
     )
 

@@ -156,7 +156,6 @@ def test_names_are_compared_in_one_line_and_in_composed_letters(tmp_path):
     "text",
     (
         "",
-        "row,seed,score\n",
         LONG + "a,1,7\n",
         LONG + "a,+01,7\nb,+01,8\n",  # the seed 1 twice
         LONG + "b,2,7\n",
@@ -164,12 +163,8 @@ def test_names_are_compared_in_one_line_and_in_composed_letters(tmp_path):
         LONG + "b,2\n",
         "row,seed,score\na,0,1e308\na,1,2e300\nb,0,1e308\nb,1,1e300\n",  # with infinite squares
         "row,seed,score\na,0,1\nb,0,2\n",
-        "row,seed,score\na,0,1\na,1,1\n",
-        "row,STS12,STS13,avg\na,70,71,70.5\nb,71,72,71.5\n",
         "seed,SimCSE,Mine\n1,76.1,77.1\n2,75.9,76.9\n",
-        "method,seed,sts_avg\nSimCSE,1,0.76\nMine,1,0.77\n",
         'row,seed,score\n"a,0,1\n',
-        "row;seed;score\na;0;76,1\nb;0;77,0\n",
         "sep=;\nrow;seed;score\na;0;76,1\n",
         "row,seed,score\na,0,0.7612\na,1,0.7588\nb,0,77.01\nb,1,77.33\n",  # two units
         "row,seed,set,score\na,0,x,1\na,1,x,1\nb,0,x,1\nb,1,y,1\n",

@@ -63,21 +63,17 @@ def page(folder, small=False):
         for seed in range(3):
             at = {"profile": "released", "scale": DEMO, "sources": SOURCES}
             store.add(cell_run(TABLE, cell, **at, seed=seed), 40.0 + seed)
-    setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
+    studies = (TABLE, TABLE7, find("esimcse-table11"))
     drawn = {}
-    for setup in setups[::2] if not small else setups[:1]:
+    every = {}
+    for profile in ("paper",) if small else ("paper", "released"):
+        setup = made_setup(3, profile)
+        key = setup.scale.name, profile
         results = [study_result(resolve(TABLE, setup), store)]
         pictures = Pictures()
-        _, drawn[setup.scale.name, setup.profile] = render(
-            results, folder, folder / "figures", pictures, small
-        )
+        _, drawn[key] = render(results, folder, folder / "figures", pictures, small)
         pictures.finish()
-    studies = (TABLE, TABLE7, find("esimcse-table11"))
-    every = {}
-    for setup in setups:
-        key = setup.scale.name, setup.profile
-        if key in drawn or setup is setups[0]:
-            every[key] = [resolve(study, setup) for study in studies]
+        every[key] = [resolve(study, setup) for study in studies]
     render_index(studies, drawn, every, folder, folder / "figures", hourly(3600.0))
     return folder
 

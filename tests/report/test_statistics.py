@@ -155,15 +155,3 @@ def test_a_pair_that_a_claim_compares_has_the_claims_own_interval_and_other_pair
     # as the verdict has it
     assert comparisons(three, A, (claim(greater(B, A)),))[B].distinguishable
     assert math.isnan(comparisons(three, A, (claim(greater(C, A)),))[C].low)
-
-
-def test_a_table_of_noise_shows_something_in_at_most_one_of_twenty():
-    rng = np.random.default_rng(8)
-    shown = 0
-    for _ in range(150):
-        cells = {(str(name),): rng.normal(50, 1, 18) for name in range(8)}
-        stages = [{key: dict(enumerate(cells[key][:n])) for key in cells} for n in (5, 8, 12, 18)]
-        shown += any(
-            c.distinguishable for one in stages for c in comparisons(one, ("0",), ()).values()
-        )
-    assert shown <= 0.05 * 150 + 2 * math.sqrt(150 * 0.05 * 0.95)

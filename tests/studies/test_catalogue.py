@@ -5,15 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from made_scales import cell_run
 from places import ROOT, SHIPPED
 
 import run_study
 import studies
-from core.config.identity import run_id
-from core.config.methods import PROFILES
-from core.config.scale import DEMO
-from core.data.sources import demo_sources
 from core.errors import UserError
 from core.study.catalogue import catalogue
 
@@ -72,14 +67,6 @@ def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     assert found.groups["sketched"] == (found.find("sketched-table1"),)
     # the first paper's, and the others by their full names
     assert found.find("table1").name == "mocose-table1"
-    study = found.find("sketched-table1")
-    sources = demo_sources()
-    runs = {
-        run_id(cell_run(study, cell, profile=p, scale=DEMO, sources=sources, seed=0))
-        for cell in study.cells
-        for p in PROFILES
-    }
-    assert len(runs) == 12  # repaired is paper
 
 
 def test_the_study_of_contributing_is_whole(tmp_path):

@@ -151,6 +151,7 @@ def test_d21_asks_every_augmentation_both_ways():
 
 BATCH = "loss.in_batch_negatives"
 OURS = {  # by study of ours: a paper's study, and by label its labels and what ours has instead
+    "along": ("esimcse-table6", lambda components: ((components,), {})),
     "noise": ("mocose-table9", lambda _: (("5e-9",), {})),
     "views": ("mocose-table9", lambda epsilon: ((epsilon,), {})),
     "collapse": (
