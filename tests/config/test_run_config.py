@@ -79,6 +79,7 @@ def test_a_value_of_the_wrong_type_is_refused_by_name():
         ("train.learning_rate", float("nan")),
         ("train.learning_rate", np.float64(1e-4)),
         ("train.learning_rate", True),
+        ("train.steps", np.int64(3)),
         ("train.steps", 3.0),
         ("train.steps", True),
         ("target.stop_gradient", 1),

@@ -143,7 +143,6 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
     [
         ("train.steps=3000", "rate × sentences read is 0.19 times"),
         ("ema.start=0.99", "7.4 times as far as the paper's; at most 3 times is allowed (b)"),
-        ("train.learning_rate=3e-4", "lag 10 times as far"),
     ],
 )
 def test_a_setting_that_breaks_a_check_says_which_claims_it_cannot_judge(setting, words):

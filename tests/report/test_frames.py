@@ -12,6 +12,7 @@ from fake_store import SOURCES, filled
 from scipy import stats
 from small_study import result
 
+from core.api import load
 from core.config.scale import DEMO
 from core.report import frames
 from core.report.frames import (
@@ -22,7 +23,6 @@ from core.report.frames import (
     run_frame,
     summary_frame,
 )
-from core.store.store import Store
 from studies import find
 
 TABLE7 = find("mocose-table7")
@@ -30,7 +30,6 @@ TABLE11 = find("esimcse-table11")
 FIGURE5 = find("mocose-figure5")
 ALONG = find("along")
 USING = Path(__file__).parents[2] / "docs" / "using.md"
-PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 
 
 def read(frame):
@@ -97,17 +96,17 @@ def test_the_data_dictionary_has_every_column_of_every_file_and_no_other():
 
 
 def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
-    table = pd.read_csv(PUBLISHED / "mini/paper/esimcse-table11.csv")
-    store = Store("none", PUBLISHED)
+    results = load()
+    table = results.table("esimcse-table11", scale="mini")
 
     def score(run):
-        rows = store.load(run).rows.set_index(["checkpoint", "task", "metric"])["value"]
+        rows = results.store.load(run).rows.set_index(["checkpoint", "task", "metric"])["value"]
         return rows["selected", "dev", "spearman_all"]
 
     ids = table["run_ids"].str.split(expand=True)
     # (cells, seeds); some cells have more
     values = ids.map(score, na_action="ignore").astype(float)
-    reference = values[table["queue_over_batch"] == table["reference"].dropna().iloc[0]].iloc[0]
+    reference = values[table["queue_over_batch"] == table["reference"].iloc[0]].iloc[0]
     for name, cells in (("", values), ("paired_", values - reference)):
         shown = cells.std(axis=1) > 0  # the reference has no difference to itself
         mean = cells.mean(axis=1)[shown]

@@ -114,9 +114,11 @@ def test_another_metric_is_read_of_the_same_runs():
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
-    one = give(result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1]))
+    claims = below(A, 0.9, COSINE), above(A, 40.0, LAST)
+    one = give(result(study(*claims), a=[50.0, (0.0, "diverged"), 50.1]))
+    assert readings(one)[claims[1]].values.tolist() == [[49.0, 0.0, 49.1]]
     # seed 2 comes behind the gap
-    assert readings(one)[below(A, 0.9, COSINE)].values.tolist() == [[0.5]]
+    assert readings(one)[claims[0]].values.tolist() == [[0.5]]
     assert judge(one).verdicts[0].outcome == "undecided"
 
 

@@ -72,27 +72,6 @@ def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
     assert own.footnotes[len(one.footnotes) :] == ("No field ema.start, and so unchanged: b.",)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "queue.siz=5",
-        "dup.rate=0.3",
-        "queue.size=128",  # what the study varies
-        "loss.temperature=-1",
-        "seed.model=3",
-        "scale=paper",
-        "data.digest=x",
-        "encoder.digest=x",
-        "method=simcse",
-    ],
-)
-def test_a_setting_that_makes_no_variant_is_refused(text):
-    simcse = Cell(labels=("a",), method="simcse")
-    one = study(cells=(simcse, Cell(labels=("b",), changes={"queue.size": 512})), base={})
-    with pytest.raises(UserError):
-        sample(varied(one, SETUP, (text,)))
-
-
 def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():
     sources = replace(SOURCES, transfer_digest="t")
     setup = Setup(profile="paper", scale=DEMO, sources=sources, seeds=1)
