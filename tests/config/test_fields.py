@@ -48,6 +48,7 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
     names = [f"{rate}/{heat}" for rate in ("3e-4", "1e-3") for heat in ("0.05", "0.1", "0.2")]
     assert [values(place) for place in parts(own)] == names
     for place in parts(own):
+        assert place.reference == (*study.reference, *place.cells[0].labels[1:])
         run = config_at(made_setup(), place, place.cells[0], 0)
         here = value_at(run, "train.learning_rate"), value_at(run, "loss.temperature")
         assert here == tuple(map(float, values(place).split("/")))

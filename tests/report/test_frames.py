@@ -118,7 +118,7 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
         assert ours.to_numpy().T == pytest.approx(np.array([mean, *interval]), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "@a"])
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@a"])
 def test_no_encoder_s_name_is_a_formula(name):
     sources = replace(SOURCES, encoders=(SOURCES.encoder._replace(name=name),))
     one = result(TABLE11, filled(TABLE11), sources=sources)

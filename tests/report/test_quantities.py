@@ -95,7 +95,9 @@ def test_averages_need_every_part():
     "quantity, worst, lowest",
     [
         ("spearman_all", 0.0, -3.0),
+        ("accuracy_test", 0.0, -3.0),
         ("mean_cosine", 1.0, 1.0),  # the end of its scale
+        ("effective_rank", 1.0, 1.0),
         ("curve_late_range", None, None),
         ("cosine_itself", None, None),
     ],

@@ -17,9 +17,6 @@ from studies import STUDIES, find
 
 # each profile and each scale once; that no run of a paper moves is in tests/config/test_identity.py
 PLACES = [("paper", DEMO, SOURCES), ("repaired", MINI, SOURCES), ("released", PAPER, PAPER_SOURCES)]
-ESIMCSE = {
-    study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"
-}
 
 
 @pytest.mark.parametrize("profile, scale, sources", PLACES, ids=PROFILES)
@@ -71,7 +68,7 @@ def test_at_the_demo_tables_have_the_demo_s_sets_and_the_claims_on_them():
     by_labels = {cell.labels: cell for cell in demo.cells}
     assert by_labels["BERT (first-last avg.)", DEMO.tests[0]].checkpoint == "untrained_first_last_0"
     assert by_labels["CT-BERT", "avg"].copied and by_labels["CT-BERT", "avg"].published == 72.05
-    assert [cell.labels for cell in ESIMCSE["table3"].at(DEMO).cells if not cell.copied] == [
+    assert [cell.labels for cell in find("esimcse-table3").at(DEMO).cells if not cell.copied] == [
         ("test", task) for task in DEMO.tests
     ]
 

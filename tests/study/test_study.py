@@ -26,10 +26,6 @@ RATES = tuple(
 )
 
 
-def claims(*keys, of=("a", "b")):
-    return tuple(Claim(key=key, text="A claim.", predicate=greater(of[:1], of[1:])) for key in keys)
-
-
 def cell(**stated):
     return {"cells": (Cell(labels=("a",), **stated),)}
 
@@ -43,14 +39,11 @@ def cell(**stated):
         {"figure": FigureSpec(x="depth")},
         {"figure": FigureSpec(base=("c",))},
         {"figure": FigureSpec(against={"a": "c"})},
-        {"claims": claims("X1", of=("a", "c"))},
-        {"claims": claims("X1", "X1")},
+        {"claims": (Claim(key="X1", text="A claim.", predicate=greater("a", "b")),) * 2},
         {"base": {"method": "simcse"}},
         {"base": {"train.steps": 10}},
-        cell(changes={"data.rows": 10}),
         cell(changes={"train": c.Train(steps=3)}),
         cell(by_profile={"paper": {"seed.model": 10}}),
-        cell(by_profile={"tidy": {}}),
         {"axes": (SIZE, SIZE)},
         {"axes": (SIZE, RATE), "cells": RATES},  # two runs at one place of the table
     ],
