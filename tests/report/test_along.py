@@ -1,7 +1,5 @@
 """Differences along training, against scipy on the stored curves, and the mark beside a verdict."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from claim_study import A, B, around, study
@@ -9,34 +7,33 @@ from fake_store import add_simcse, filled, made_setup
 from scipy import stats
 from small_study import result, stored
 
+from core.api import load
 from core.config.scale import MINI
 from core.report.along import differs_along_training
 from core.report.drawing import drawing
 from core.report.figures import figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.verdicts import study_result
-from core.store.store import Store
-from core.study.claim import greater
+from core.study.claim import greater, of_metric
 from core.study.grid import resolve
+from core.study.study import Metric
 from studies import find
-
-PUBLISHED = Path(__file__).parents[2] / "results" / "published"
 
 
 def test_a_published_difference_is_what_scipy_makes_of_the_curves_of_the_runs():
-    table = pd.read_csv(PUBLISHED / "mini/paper/esimcse-table6.csv").set_index("components")
-    store = Store("none", PUBLISHED)
+    results = load()
+    table = results.table("esimcse-table6", scale="mini").set_index("components")
 
     def curves(name):
         """(seeds,) of development scores by step."""
         by_run = []
         for run in table["run_ids"][name].split():
-            rows = store.load(run).rows
+            rows = results.store.load(run).rows
             here = rows[(rows["checkpoint"] == "curve") & (rows["metric"] == "spearman_all")]
             by_run.append(here[here["task"] == "dev"].set_index("step")["value"])
         return pd.concat(by_run, axis=1)
 
-    frame = pd.read_csv(PUBLISHED / "mini/paper/along_curves.csv")
+    frame = curve_frame(results.study("along", scale="mini"))
     assert (frame["seeds"] == 5).all() and frame["step"].min() == 125
     base = curves("unsup-SimCSE")
     for (name, step), row in frame.set_index(["components", "step"]).iterrows():
@@ -49,15 +46,16 @@ def test_a_published_difference_is_what_scipy_makes_of_the_curves_of_the_runs():
             assert row["passes"] == pytest.approx(step * 64 / 48_118, rel=1e-5)
 
 
-def judged(early):
-    """A above B by 3 at the end, and by `early` at the first of three checks."""
-    one = study(greater(A, B))
+def judged(early, predicate):
+    """A above B by 3 at the end, and by `early` at the first of three checks; its cosines below."""
+    one = study(predicate)
     store = stored(one, scale=MINI, a=around(53, 5), b=[50.0] * 5)
     for run in store.runs.values():
         rows = run.rows
         first = (rows["checkpoint"] == "curve") & (rows["step"] == 100)
         score = rows.loc[rows["step"] == 300, "value"].max()
         rows.loc[first, "value"] = 20 + (score - 51 if score > 52 else 0) * early / 3
+        rows.loc[len(rows)] = ("selected", "dev", "cosine_itself", 300, 1 - score / 100)
     at = made_setup(5, scale=MINI)
     add_simcse(store, at, 29.0, 30.0, 31.0)
     return study_result(resolve(one, at), store)
@@ -65,22 +63,17 @@ def judged(early):
 
 @pytest.mark.parametrize(("early", "marked"), [(2.0, False), (-2.0, True)])
 def test_a_verdict_is_marked_if_a_fifth_of_the_checks_say_the_opposite(early, marked):
-    one = judged(early)
+    one = judged(early, greater(A, B))
     (verdict,) = one.verdicts
     assert verdict.weakest.estimate.mean == pytest.approx(3, abs=0.3)
     assert differs_along_training(verdict, one.aggregate) is marked
 
 
-def test_a_claim_on_no_difference_of_scores_is_not_marked():
-    one = result(find("mocose-figure7"), stored(study()))
-    assert [differs_along_training(verdict, "all") for verdict in one.verdicts]
-    assert not any(differs_along_training(verdict, "all") for verdict in one.verdicts)
-
-
-def test_the_study_reads_the_runs_of_table_6():
-    at = made_setup(5, scale=MINI)
-    along, table6 = (resolve(find(name), at).cells for name in ("along", "esimcse-table6"))
-    assert [cell.run_ids for cell in along] == [cell.run_ids for cell in table6]
+def test_a_claim_on_no_difference_of_scores_is_not_marked_and_without_runs_nothing_is_drawn():
+    cosine = Metric(task="dev", title="", quantity="cosine_itself")
+    one = judged(2.0, of_metric(greater(B, A), cosine))
+    assert one.verdicts[0].weakest.estimate.mean > 0
+    assert not differs_along_training(one.verdicts[0], one.aggregate)
     assert not curve_frame(result(find("along"), stored(study()))).size
 
 

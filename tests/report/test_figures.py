@@ -146,18 +146,13 @@ def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
 
 def test_rows_and_titles_name_the_encoder_that_ran():
     study = find("esimcse-table5")
-    figure = drawn(result(study, filled(study)))[study.name]
-    encoder = shown_encoder(result(study, filled(study)))
-    assert figure.axes[0].get_title("left") == f"ESimCSE-BERT-base ({encoder})"
-    assert "paper" in labels_of(figure.axes[0])
-    words = " ".join(figure.axes[-1].get_xlabel().split())
+    one = result(study, filled(study))
+    (encoder,) = set(cell_frame(one)["encoder"]) - {""}
+    axes = drawn(one)[study.name].axes
+    assert axes[0].get_title("left") == f"ESimCSE-BERT-base ({encoder})"
+    assert "paper" in labels_of(axes[0])
+    words = " ".join(axes[-1].get_xlabel().split())
     assert words.endswith(f"unsup-SimCSE-BERT-base ({encoder})")
-
-
-def shown_encoder(one):
-    """The encoder of a result's cells."""
-    (name,) = set(cell_frame(one)["encoder"]) - {""}
-    return name
 
 
 def test_singular_values_are_drawn_as_the_paper_prints_them():

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from places import ROOT
 from small_study import result, small
 
+from core.config.methods import PROFILES
 from core.config.scale import DEMO, MINI, PAPER
 from core.errors import shown
 from core.report.page import page_files
@@ -56,32 +57,25 @@ def hourly(seconds):
 
 
 def page(folder, small=False):
-    """Draw two of three studies under `paper`, one under `released`, and the page, into a folder;
-    of a small page one study."""
+    """Draw one of three studies under `paper` and `released`, and the page, into a folder; of a
+    small page under `paper` alone."""
     store = filled(TABLE)
-    store.runs |= filled(TABLE7).runs
     for cell in TABLE.cells:
         for seed in range(3):
             at = {"profile": "released", "scale": DEMO, "sources": SOURCES}
             store.add(cell_run(TABLE, cell, **at, seed=seed), 40.0 + seed)
-    setups = [made_setup(3, profile) for profile in ("paper", "repaired", "released")]
-    drawn = {}
-    drawings = (
-        ((setups[0], [TABLE]),) if small else ((setups[0], [TABLE, TABLE7]), (setups[2], [TABLE]))
-    )
-    for setup, studies in drawings:
-        results = [study_result(resolve(study, setup), store) for study in studies]
-        pictures = Pictures()
-        _, drawn[setup.scale.name, setup.profile] = render(
-            results, folder, folder / "figures", pictures, small
-        )
-        pictures.finish()
     studies = (TABLE, TABLE7, find("esimcse-table11"))
+    drawn = {}
     every = {}
-    for setup in setups:
-        key = setup.scale.name, setup.profile
-        if key in drawn or setup is setups[0]:
-            every[key] = [resolve(study, setup) for study in studies]
+    for profile in PROFILES:
+        setup = made_setup(3, profile)
+        key = setup.scale.name, profile
+        every[key] = [resolve(study, setup) for study in studies]
+        if profile == "paper" or (profile == "released" and not small):
+            results = [study_result(resolve(TABLE, setup), store)]
+            pictures = Pictures()
+            _, drawn[key] = render(results, folder, folder / "figures", pictures, small)
+            pictures.finish()
     render_index(studies, drawn, every, folder, folder / "figures", hourly(3600.0))
     return folder
 
@@ -169,7 +163,7 @@ def test_numbers_on_the_page_are_those_of_the_csv_files(folder, seen):
     assert "?✘ undecided, points against" in " ".join(seen.text.split())
     cells = pd.read_csv(folder / "demo/paper/mocose-table3.csv")
     assert all(f"{mean:.2f} ± " in seen.text for mean in cells["mean"])
-    assert set(claims["profile"]) >= {"paper", "released"}
+    assert set(claims["profile"]) == {"paper", "released"}  # nothing is drawn of repaired
     assert (folder / "comparability.csv").is_file()
 
 
@@ -202,13 +196,6 @@ def test_letters_of_latex_and_markdown():
     assert tex("[MASK] *") == "{[}MASK{]} {*}"
 
 
-def test_a_study_at_the_papers_scale_has_its_price(tmp_path):
-    at = made_setup(1, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
-    results = {("paper", "paper"): [sheet(study_result(resolve(TABLE7, at)))]}
-    files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(240.0))
-    assert "h of an H100 would settle" in files["index.html"]
-
-
 def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
     """Against the numbers of its cells: 100 runs at five seeds, and every printed number."""
     at = made_setup(3, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
@@ -218,6 +205,7 @@ def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
         ("mini", "paper"): [sheet(study_result(resolve(TABLE7, mini)))],
     }
     files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(60.0))
+    assert "h of an H100 would settle" in files["index.html"]
     numbers = [cell.published for cell in TABLE7.cells if cell.published is not None]
     text = Reader(files["index.html"]).text
     assert all(f" {value:.2f} " in text for value in numbers)

@@ -33,30 +33,16 @@ def test_pictures_have_the_same_bytes_from_processes_of_which_one_is_killed(tmp_
     monkeypatch.setenv("TESTED", str(os.getpid()))
     several = Pictures()
     several.orders += [order(tmp_path / str(place), 50 + place) for place in range(FEW - 1)]
-    alone = {f"{one.name}/{name}": content for one in several.orders for name, content in of(one)}
+    alone = {}
+    for one in several.orders:
+        for name, content in images(one.draw, one.frames, one.kinds).items():
+            alone[f"{one.name}/{name}"] = content
     several.orders.append(order(tmp_path / "a", draw=killed))
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     several.finish()
     assert not several.faults and len(alone) == 2 * (FEW - 1)
     for name, content in alone.items():
         assert (tmp_path / name).read_bytes() == content
-
-
-def of(order):
-    """The files of an order that this process draws, by name."""
-    return images(order.draw, order.frames, order.kinds).items()
-
-
-def broken(*frames):
-    raise KeyError("no such label")
-
-
-def test_a_figure_that_cannot_be_drawn_is_a_fault_and_the_others_are_written(tmp_path):
-    pictures = Pictures()
-    pictures.orders += [order(tmp_path / "a", draw=broken), order(tmp_path / "b")]
-    pictures.finish()
-    assert pictures.faults == {"a": "KeyError: 'no such label'"}
-    assert pictures.names["a"] == set() and len(pictures.names["b"]) == 2
 
 
 def interrupted(*frames):

@@ -8,7 +8,6 @@ import pytest
 from fake_store import as_table
 
 from core.config.quantities import QUANTITIES, Sum, known_quantity
-from core.config.result import unit
 from core.config.scale import DEMO
 from core.report.quantities import Rows, counted, worst_of
 from core.report.quantities import value as value_of
@@ -130,10 +129,3 @@ def test_every_number_that_runs_leave_stands_in_the_table(tmp_path):
         if isinstance(quantity.derived, Sum):
             for _, part, _ in quantity.derived.parts:
                 assert QUANTITIES[part].derived is None
-
-
-@pytest.mark.parametrize("quantity", ["loss", "mtd_nominal", "spread", "diverged_at"])
-def test_what_is_no_score_is_called_none_and_has_no_worst_score(quantity):
-    metric = Metric(task="train", title="", quantity=quantity)
-    assert "Spearman" not in unit(metric)
-    assert worst_of(metric, [3.0]) is None

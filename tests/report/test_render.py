@@ -10,6 +10,7 @@ from core.report import render as rendering
 from core.report.pictures import Pictures
 from core.report.render import render
 from core.report.verdicts import study_result
+from core.report.words import title
 from core.runner.draw import origins
 from core.study.check import TAKEN_COLUMNS, check_study
 from core.study.grid import resolve
@@ -17,7 +18,7 @@ from core.study.study import Axis, Cell
 from studies import find
 
 TABLE3 = find("table3")
-TABLE7 = find("table7")
+TABLE6B = find("table6b")
 
 
 def draw(studies, store, folder, seeds=3):
@@ -31,12 +32,12 @@ def draw(studies, store, folder, seeds=3):
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     store = filled(TABLE3)
-    store.runs |= filled(TABLE7, skip={(("quarter", "512"), 0)}).runs
+    store.runs |= filled(TABLE6B, skip={(("64",), 0)}).runs
     for run in (run for run in list(store.runs.values())[:4]):
         run.source = "published"
     (both,) = (cell for cell in result(TABLE3, store).cells if cell.cell.labels == ("0.85",))
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
-    lines, drawn, _ = draw([TABLE3, TABLE7], store, tmp_path)
+    lines, drawn, _ = draw([TABLE3, TABLE6B], store, tmp_path)
     assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
     missing, published = origins(drawn, "train")
     assert missing == "1 run is missing; `train` trains it."
@@ -46,7 +47,7 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     expected = {
         f"{root}/demo/paper/{study}{end}"
         for root, endings in (("results", tables), ("figures", figures))
-        for study in ("mocose-table3", "mocose-table7")
+        for study in ("mocose-table3", "mocose-table6b")
         for end in endings
     }
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")} == expected
@@ -100,9 +101,9 @@ def test_a_study_that_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_no_axis_has_the_name_of_a_column():
-    judged = result(TABLE7, filled(TABLE7))
+    judged = result(TABLE6B, filled(TABLE6B))
     for frame in (frames.cell_frame(judged), frames.run_frame(judged), frames.curve_frame(judged)):
-        axes = {axis.name for axis in TABLE7.axes}
+        axes = {axis.name for axis in TABLE6B.axes}
         assert set(frame.columns) - axes - {"task"} <= TAKEN_COLUMNS
     for name in ("metric", "n", "scale", "step", "values"):
         axes = (Axis(name=name, title="Size", labels=("a", "b")),)
@@ -110,18 +111,12 @@ def test_no_axis_has_the_name_of_a_column():
             check_study(small(axes=axes, columns=name, figure=None))
 
 
-def test_labels_that_state_another_rate_than_is_trained_are_explained(tmp_path):
-    def study(**more):
-        rates = ("1e-5", "3e-5")
-        cells = [
-            Cell(labels=(rate,), changes={"train.learning_rate": float(rate)}) for rate in rates
-        ]
-        axes = (Axis(name="size", title="Rate", labels=rates),)
-        return small(cells=tuple(cells), axes=axes, reference=rates[:1], **more)
-
-    paper = study()
-    frame = frames.cell_frame(result(paper, filled(paper)))
-    assert frame["trained_rate"].tolist() == pytest.approx([1e-3 / 3, 1e-3], rel=1e-6)
-    draw([paper], filled(paper), tmp_path)
-    table = (tmp_path / "results/demo/paper/mocose-small.md").read_text()
-    assert "Scale demo trains the learning rates 1e-5 as 0.000333, 3e-5 as 0.001" in table
+def test_labels_that_state_another_rate_than_is_trained_are_explained():
+    rates = ("1e-5", "3e-5")
+    cells = [Cell(labels=(rate,), changes={"train.learning_rate": float(rate)}) for rate in rates]
+    axes = (Axis(name="size", title="Rate", labels=rates),)
+    study = small(cells=tuple(cells), axes=axes, reference=rates[:1])
+    one = result(study, filled(study))
+    trained = frames.cell_frame(one)["trained_rate"]
+    assert trained.tolist() == pytest.approx([1e-3 / 3, 1e-3], rel=1e-6)
+    assert "Scale demo trains the learning rates 1e-5 as 0.000333, 3e-5 as 0.001" in title(one)

@@ -13,17 +13,14 @@ from fake_store import FakeStore, add_simcse, filled, made_setup
 from resolved import config_at
 from small_study import printed, result, small, stored
 
-from core.config.scale import DEMO, MINI
+from core.config.scale import MINI
 from core.report.frames import cell_frame, csv_text
-from core.report.quantities import Rows
-from core.report.quantities import value as value_of
 from core.report.sheet import sheet
 from core.report.tables import grid, latex, markdown
 from core.report.terminal import terminal
 from core.report.words import of_runs
 from core.study import variants
 from core.study.claim import Claim, greater
-from core.study.study import Metric
 from studies import find
 
 TABLE3 = find("table3")
@@ -32,42 +29,18 @@ TABLE11 = find("esimcse-table11")
 SETS = find("mocose-table1")
 
 
-def test_a_diverged_run_counts_as_the_worst_and_a_collapsed_one_as_what_it_scored():
-    diverged = (0.0, "diverged")
-    collapsed = (20.0, "collapsed")
-    one = result(small(), stored(small(), a=[50.0, diverged, 52.0], b=[60.0, collapsed, 61.0]))
-    for cell, mean, status in zip(one.cells, (34.0, 47.0), ("diverged", "collapsed"), strict=True):
-        assert (cell.estimate.mean, cell.estimate.n) == (mean, 3)
-        assert (cell.status, cell.count(status)) == (status, 1)
-    late = Metric(task="dev", title="", quantity="curve_late_range", checkpoint="curve")
-    lost = result(replace(small(), metric=late), stored(small(), a=[50.0, diverged, 52.0]))
-    assert lost.cells[0].estimate.n == 2  # this metric has no worst value
-
-
-def test_an_average_with_a_test_set_missing_is_no_average():
-    store = stored(small(), a=[50.0, 51.0], b=[50.0, 50.0])
-    run = store.runs[result(small(), store, seeds=2).cells[0].runs[0].run_id]
-    run.rows = run.rows[~((run.rows["task"] == "Roles") & (run.rows["metric"] == "spearman_all"))]
-    one = result(small(), store, seeds=2)
-    assert [r.status for r in one.cells[0].runs] == ["no number", "ok"]
-    assert one.cells[0].estimate.n == 1 and one.missing == 0 and one.count("no number") == 1
-    assert any("without the number that its cell shows" in note for note in of_runs(one))
-    average = Metric(task="avg", title="")
-    rows = Rows(run.table, {})
-    assert value_of(rows, average, "all", DEMO) is None
-    assert value_of(rows, average, "mean", DEMO) == pytest.approx(50.0)  # which is whole
-
-
 def test_a_run_without_a_number_is_done_and_neither_0_nor_the_best():
     """A set of which every pair is one sentence twice has no rank correlation, whatever the run."""
     store = stored(small(), a=[50.0, 51.0], b=[40.0])
-    for run in store.runs.values():
+    first, *others = store.runs.values()
+    first.rows = first.rows[first.rows["task"] != "Roles"]  # nor is an average without a set
+    for run in others:
         run.rows.loc[run.rows["task"].isin(("Roles", "avg")), "value"] = float("nan")
     one = result(small(), store, seeds=2)
     assert [cell.status for cell in one.cells] == ["no number", "partial"]
     assert (one.missing, one.count("no number")) == (1, 3)
+    assert any("without the number that its cell shows" in note for note in of_runs(one))
     frame = cell_frame(one)
-    assert list(frame["status"]) == ["no number", "partial"]
     assert list(frame["values"]) == ["- -", "- -"]
     assert frame["mean"].isna().all() and not frame["n"].any()
     assert laid_out(one).rows[0][1:] == ["no number", "no number"]
@@ -88,8 +61,10 @@ def test_a_failed_run_stands_above_no_other_run_of_its_table():
         store.add(config_at(at, varied, cell, 0), -40.0, status=status)
     one = result(varied, store, seeds=1)
     assert {run.value for cell in one.cells for run in cell.runs} == {-40.0}
-    alone = result(small(), stored(small(), a=[(0.0, "diverged")], b=[12.0]), seeds=1).cells[0]
-    assert alone.by_seed == {0: 0.0}
+    failed = stored(small(), a=[(0.0, "diverged")], b=[(12.0, "collapsed")])
+    alone, collapsed = result(small(), failed, seeds=1).cells
+    assert (alone.status, alone.by_seed) == ("diverged", {0: 0.0})
+    assert (collapsed.status, collapsed.by_seed) == ("collapsed", {0: 12.0})
 
 
 def laid_out(one):

@@ -20,10 +20,10 @@ def results():
     return load()
 
 
-def averages(study):
-    """The rows of the published averages."""
-    table = pandas.read_csv(ROOT / "results/published/mini/paper" / f"{study}.csv")
-    return table[table["task"] == "avg"]
+def published_claims(scale):
+    """The rows of the published claims of a scale under profile paper."""
+    claims = pandas.read_csv(ROOT / "results/published/claims.csv")
+    return claims[(claims["scale"] == scale) & (claims["profile"] == "paper")]
 
 
 def lines_of_table(text):
@@ -38,7 +38,8 @@ def test_a_narrow_terminal_shows_the_average_and_its_differences(results):
     text = terminal(sheet(result), 80, "FILE")
     body = lines_of_table(text)
     assert max(map(len, body)) <= 80 < max(map(len, lines_of_table(terminal(sheet(result)))))
-    for row in averages("esimcse-table7").itertuples():
+    table = pandas.read_csv(ROOT / "results/published/mini/paper/esimcse-table7.csv")
+    for row in table[table["task"] == "avg"].itertuples():
         (line,) = (line for line in body if line.startswith(f"{row.components} "))
         assert f" {row.mean:.2f} ±" in line and f" {row.printed:.2f}" in line
         if row.components != "unsup-SimCSE":
@@ -62,18 +63,14 @@ def test_a_narrow_table_without_an_average_is_cut_into_parts_with_every_number(r
 
 def test_english_in_a_line_has_the_verdicts_of_the_csv_file(results):
     line = english(results.study("esimcse-table7", "mini"))
-    claims = pandas.read_csv(ROOT / "results/published/claims.csv")
-    claims = claims[(claims["scale"] == "mini") & (claims["profile"] == "paper")]
+    claims = published_claims("mini")
     settled = claims[(claims["study"] == "esimcse-table7") & (claims["verdict"] == "contradicted")]
     assert f"contradicted: {', '.join(settled['claim'])};" in line
 
 
 def test_a_verdict_on_the_made_up_language_names_it(results):
-    """A published claim of scale demo that is settled."""
-    claims = pandas.read_csv(ROOT / "results/published/claims.csv")
-    judged = claims["verdict"].isin(("supported", "contradicted", "equivalent"))
-    rows = claims[judged & (claims["scale"] == "demo") & (claims["profile"] == "paper")]
-    row = rows.iloc[0]
+    claims = published_claims("demo")
+    row = claims[claims["verdict"].isin(("supported", "contradicted", "equivalent"))].iloc[0]
     text = terminal(sheet(results.study(row["study"], "demo")))
     (line,) = (line for line in text.splitlines() if f" {row['claim']} {row['verdict']}" in line)
     assert "in the made-up language" in line

@@ -1,7 +1,5 @@
 """Verdicts against cases by hand and scipy: contrasts, outcomes, intervals, the paper's numbers."""
 
-import math
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,8 +18,6 @@ from core.study.claim import (
     any_of,
     below,
     best,
-    differ,
-    gains,
     greater,
     interaction,
     some_of,
@@ -32,20 +28,11 @@ from core.study.study import Metric
 LAST = Metric(task="avg", title="Last", checkpoint="last")
 COSINE = Metric(task="dev", title="Mean cosine", quantity="cosine_itself")
 STEP = Metric(task="train", title="A step", quantity="step_seconds", checkpoint="time")
-CLEAR = {
-    "a": around(51, 5),
-    "b": [v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))],
-    "c": [v - 11 + 0.02 * (k % 3) for k, v in enumerate(around(51, 5))],
-    "d": [v - 21 + 0.03 * (k % 2) for k, v in enumerate(around(51, 5))],
-}
+CLEAR = {"a": around(51, 5), "b": [v - 5 + 0.01 * k for k, v in enumerate(around(51, 5))]}
 
 
 def verdicts(*claims, margin=1.0, published=None, **values):
     return result(study(*claims, margin=margin, published=published), **values).verdicts
-
-
-def outcomes(*claims, margin=1.0, **values):
-    return [verdict.outcome for verdict in verdicts(*claims, margin=margin, **values)]
 
 
 def test_an_interaction_counts_only_with_one_sign_in_points_and_in_fishers_z():
@@ -84,16 +71,6 @@ def test_the_tested_interval_leaves_zero_out_exactly_where_there_is_a_verdict(pr
     assert (verdict.outcome == "contradicted") == (verdict.tested.high < 0)
 
 
-def test_clear_orders_are_supported_and_their_opposites_contradicted():
-    found = verdicts(best(A, (A, B, C, D)), best(B, (A, C)), differ((A, B)), **CLEAR)
-    assert [verdict.outcome for verdict in found] == ["supported", "contradicted", "supported"]
-    assert [verdict.tested.mean for verdict in found[:2]] == pytest.approx([5.0, -5.0], abs=0.03)
-    assert found[0].weakest.contrast == greater(A, B)
-    two = {"a": around(52, 8), "b": [v - 2 + 0.02 * (k % 3) for k, v in enumerate(around(52, 8))]}
-    gained = outcomes(gains(A, B, 2.0, 0.5), gains(A, B, 4.0, 0.5), margin=None, **two)
-    assert gained == ["supported", "contradicted"]
-
-
 def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints():
     near = {"a": around(50, 8, 0.2), "b": around(50, 8, 0.2)[::-1]}
     (same,) = verdicts(greater(A, B), **near)
@@ -102,20 +79,8 @@ def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints
     for a, reason in ((50.4, AS_PRINTED), (51.4, "")):
         (printed,) = verdicts(greater(A, B), published={"a": a, "b": 50.0}, **near)
         assert printed.reason == reason
-    assert outcomes(greater(A, B), margin=None, **near) == ["undecided"]
-
-
-def test_all_seeds_make_the_estimate_and_the_last_check_the_verdict():
-    a = [50.0, 53.0, 51.0, 55.0]
-    b = [49.0, 53.5, 50.0, 50.0]
-    (verdict,) = verdicts(greater(A, B), a=a, b=b)
-    assert verdict.outcome == "undecided"
-    assert verdict.tested[:4:3] == (pytest.approx(0.5), 3)
-    assert (verdict.weakest.estimate.n, verdict.weakest.estimate.mean) == (4, pytest.approx(1.625))
-    (first,) = verdicts(greater(A, B, 1.0), a=a[:2], b=b[:2], published={"a": 55.0, "b": 50.0})
-    assert (first.tested.n, first.weakest.estimate.n, first.outcome) == (0, 2, "undecided")
-    # over the threshold, as all effects
-    assert math.isnan(first.tested.low) and first.weakest.printed == 4.0
+    (without_margin,) = verdicts(greater(A, B), margin=None, **near)
+    assert without_margin.outcome == "undecided"
 
 
 def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
@@ -123,16 +88,6 @@ def test_without_runs_a_claim_is_not_run_unless_it_is_settled_anyway():
     found = verdicts(greater(B, C), all_of(*parts), any_of(*parts), a=CLEAR["a"], b=CLEAR["b"])
     assert [verdict.outcome for verdict in found] == ["not run", "contradicted", "not run"]
     assert found[1].weakest.contrast == greater(B, A) and found[0].weakest.estimate.n == 0
-
-
-@pytest.mark.parametrize("failed", [(math.nan, "collapsed"), (0.0, "diverged")])
-def test_failed_runs_count_as_zero_in_verdict_and_table_alike(failed):
-    claims = (Contrast((Term(0.5, A), Term(-1.0, B))), greater(A, B))
-    one = result(study(*claims), a=around(51, 3), b=[failed] * 3, c=[51.0, failed, 51.2])
-    assert one.verdicts[0].outcome == "supported"
-    assert one.verdicts[0].tested.mean == pytest.approx(np.mean(around(51, 3)) / 2)
-    assert (one.cells[1].estimate.mean, one.cells[1].estimate.n) == (0.0, 3)
-    assert one.cells[2].estimate.mean == pytest.approx((51.0 + 51.2) / 3)
 
 
 def give(one, seconds=None):
@@ -156,29 +111,24 @@ def test_another_metric_is_read_of_the_same_runs():
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
-    one = give(result(study(below(A, 0.9, COSINE)), a=[50.0, (0.0, "diverged"), 50.1]))
+    claims = below(A, 0.9, COSINE), above(A, 40.0, LAST)
+    one = give(result(study(*claims), a=[50.0, (0.0, "diverged"), 50.1]))
+    assert readings(one)[claims[1]].values.tolist() == [[49.0, 0.0, 49.1]]
     # seed 2 comes behind the gap
-    assert readings(one)[below(A, 0.9, COSINE)].values.tolist() == [[0.5]]
+    assert readings(one)[claims[0]].values.tolist() == [[0.5]]
     assert judge(one).verdicts[0].outcome == "undecided"
 
 
-def test_seconds_of_two_devices_are_never_compared():
+def test_seconds_of_two_devices_are_never_compared_and_other_rows_remove_no_seed():
     timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
     for odd, wanted in (("cpu", [2.0, 2.0, 2.0]), ("cuda: a GPU", [2.0])):
-        made = result(study(timed, greater(A, B)), a=around(51, 3), b=around(46, 3))
-        one = give(made, seconds=(3.0, 1.0))
+        made = result(study(timed, greater(A, B)), **{name: around(51, 3) for name in "abc"})
+        one = give(made, seconds=(3.0, 1.0, 9.0))
         one.cells[1].runs[1].provenance["device"] = odd
+        one.cells[2].runs[0].provenance["device"] = "cuda: another GPU"
         reading = readings(one)[timed]
         assert reading.seeds == len(wanted) and reading.under(reading.seeds).tolist() == wanted
         assert readings(one)[greater(A, B)].seeds == 3  # scores are compared all the same
-
-
-def test_a_row_outside_a_comparison_removes_none_of_its_seeds():
-    timed = Contrast((Term(1.0, A), Term(-1.0, B)), metric=STEP)
-    made = result(study(timed), a=around(51, 3), b=around(46, 3), c=around(48, 3))
-    one = give(made, seconds=(3.0, 1.0, 9.0))
-    one.cells[2].runs[1].provenance["device"] = "cuda: a GPU"
-    assert readings(one)[timed].under(3).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_its_own_side():

@@ -5,15 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from made_scales import cell_run
 from places import ROOT, SHIPPED
 
 import run_study
 import studies
-from core.config.identity import run_id
-from core.config.methods import PROFILES
-from core.config.scale import DEMO
-from core.data.sources import demo_sources
 from core.errors import UserError
 from core.study.catalogue import catalogue
 
@@ -22,54 +17,36 @@ from core.study.study import Paper
 
 PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026", order=9)
 """
-STUDY = '''"""My Table 2."""
-
-from core.study.claim import Claim, greater
-from core.study.study import study
-from core.study.study import Axis, FigureSpec, Metric, Row
-
-SIZES = (256, 512)
-
-STUDY = study(
-    name="sketched-table2",
-    paper="sketched",
-    title="Table 2",
-    caption="Queue sizes",
-    method="mocose",
-    axes=(Axis(name="size", title="Size", labels=("256", "512")),),
-    rows="size",
-    columns=None,
-    cell=lambda size: Row(
-        {"queue.size": int(size)}
-    ),
-    printed={"256": None, "512": None},
-    metric=Metric(task="avg", title="Average"),
-    figure=FigureSpec(),
-    reference=("512",),
-    claims=(
-        Claim(key="M2.1", text="More is better.", predicate=greater(("512",), ("256",))),
-    ),
-)
-'''
+PAGES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+(STUDY,) = re.findall(r"^```python\n(.*?^STUDY = .*?)^```", PAGES, re.MULTILINE | re.DOTALL)
+HEAD = "STUDY = study("
 WRONG = (  # what is put in the place of what, the line that is named, and what is wrong there
-    ('rows="size",', "rows=class,", 16, "no Python"),
-    ('name="sketched-table2"', 'name="../../sketched"', 9, "cannot be called"),
-    ('name="sketched-table2"', 'name="claims"', 9, "cannot be called"),
-    ("FigureSpec(", 'FigureSpec(kind="pie", ', 23, "kind is 'pie'"),
-    ('title="Average"', 'title="Average", quantity="pearson"', 22, "quantity is pearson"),
-    ('{"queue.size": int(size)}', '{}, {"tidy": {}}', 9, "no profile tidy"),
-    ('("512",), ("256",)', '("512",), ("1024",)', 9, "which is no cell"),
-    ("STUDY = study(", "TABLE = study(", 1, "states no STUDY"),
-    ('"256": None', '"256": "70"', 9, "published is '70'"),
-    ("import Claim, greater", "import Claim, greatest", 3, "cannot import name 'greatest'"),
+    ("rows=Axis", "rows=class", "rows=Axis", "no Python"),
+    ("caption", 'name="../../sketched", caption', HEAD, "cannot be called"),
+    ("caption", 'name="claims", caption', HEAD, "cannot be called"),
+    ("FigureSpec(", 'FigureSpec(kind="pie", ', "figure=", "kind is 'pie'"),
+    ('Row({"loss.temperature": float(rate)}', 'Row({}, {"tidy": {}}', HEAD, "no profile tidy"),
+    ('("128", "0.05")', '("1024", "0.05")', HEAD, "which is no cell"),
+    (HEAD, "TABLE = study(", '"""', "states no STUDY"),
+    ("(74.2,", '("74.2",', HEAD, "published is '74.2'"),
+    ("import Claim, best", "import Claim, bests", "from core.study.claim", "cannot import name"),
 )
-UNMADE = {  # what only making the runs shows
-    '"queue.length": int(size)': "There is no field queue.length",
-    '"queue.size": int(size) - 256': "queue.size is 0",
-}
+COPIED = '{"train.batch_size": 64}, method="simcsf", copied=True'
+UNMADE = (  # what only making the runs shows
+    ("train.batch_size", "train.batch", "64/0.01 of sketched-table1 makes no run under paper: "),
+    ("int(size)", "int(size) - 64", "train.batch_size is 0"),
+    ('Row({"loss', 'Row(quantity="pearson", changes={"loss', "quantity is pearson"),
+    ('method="simcse"', 'method="simcsf"', "no method simcsf; did you mean simcse"),
+    ('{"train.batch_size": int(size)}', COPIED, "no method simcsf; did you mean simcse"),
+    (
+        '": int(size)}',
+        '": int(size)}, task="STS17"',
+        "no score at any scale; correct its task STS17",
+    ),
+)
 
 
-def written(folder: Path, text: str = STUDY, name: str = "table2.py") -> Path:
+def written(folder: Path, text: str = STUDY, name: str = "table1.py") -> Path:
     """A paper's folder with this study in it."""
     place = folder / "sketched"
     place.mkdir(exist_ok=True)
@@ -80,33 +57,24 @@ def written(folder: Path, text: str = STUDY, name: str = "table2.py") -> Path:
 
 def test_a_paper_is_a_folder_and_a_study_one_file_in_it(tmp_path):
     written(tmp_path)
+    copies = tmp_path / ".ipynb_checkpoints"  # where editors leave copies of files
+    copies.mkdir()
+    (copies / "table3-checkpoint.py").write_text("STUDY = None\n")
     found = catalogue(Path(studies.__file__).parent, tmp_path)
     assert not found.faults
-    assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "sketched-table2"
-    assert found.find("sketched-table2").heading == "Sketched Table 2"
-    assert found.groups["sketched"] == (found.find("sketched-table2"),)
+    assert found.studies[:-1] == studies.STUDIES and found.studies[-1].name == "sketched-table1"
+    assert found.find("sketched-table1").heading == "Sketched Table 1"
+    assert found.groups["sketched"] == (found.find("sketched-table1"),)
     # the first paper's, and the others by their full names
-    assert found.find("table2").name == "mocose-table2"
-    study = found.find("sketched-table2")
-    sources = demo_sources()
-    runs = {
-        run_id(cell_run(study, cell, profile=p, scale=DEMO, sources=sources, seed=0))
-        for cell in study.cells
-        for p in PROFILES
-    }
-    assert len(runs) == 6
+    assert found.find("table1").name == "mocose-table1"
 
 
 def test_the_study_of_contributing_is_whole(tmp_path):
-    pages = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
-    (example,) = [block for block in blocks if "STUDY = study(" in block]
-    written(tmp_path, example, "table1.py")
+    written(tmp_path)
     made = catalogue(tmp_path)
     assert not made.faults
     (study,) = made.studies
     made.check(study)
-    assert (study.name, study.title) == ("sketched-table1", "Table 1")
     assert [cell.published for cell in study.cells] == [74.2, 76.3, None, 74.0, 76.1, 75.9]
     assert study.cells[4].changes == {"train.batch_size": 128, "loss.temperature": 0.05}
 
@@ -120,54 +88,41 @@ def test_every_shipped_file_is_found_sound_and_belongs_to_its_folder():
 
 
 def test_what_is_wrong_with_a_study_is_one_sentence_with_its_line(tmp_path):
-    for old, new, line, sentence in WRONG:
+    for old, new, place, sentence in WRONG:
         assert old in STUDY
+        line = STUDY[: STUDY.index(place)].count("\n") + 1
         file = written(tmp_path, STUDY.replace(old, new, 1))
         made = catalogue(tmp_path)
         assert made.studies == () and len(made.faults) == 1, new
         message = made.faults[file]
         assert message.startswith(f"{file}, line {line}: ") and sentence in message
-        for name in ("sketched-table2", "table2"):
+        for name in ("sketched-table1", "table1"):
             with pytest.raises(UserError) as refused:
                 made.find(name)
             assert str(refused.value) == message
 
 
-def test_a_cell_that_makes_no_run_is_refused_with_its_line(tmp_path):
-    for new, sentence in UNMADE.items():
-        file = written(tmp_path, STUDY.replace('"queue.size": int(size)', new, 1))
+def test_a_cell_that_makes_no_run_or_has_no_score_is_refused_with_its_line(tmp_path):
+    text = STUDY[: STUDY.index("    reference=")] + ")\n"
+    line = text[: text.index(HEAD)].count("\n") + 1
+    for old, new, sentence in UNMADE:
+        file = written(tmp_path, text.replace(old, new, 1))
         made = catalogue(tmp_path)
         with pytest.raises(UserError) as refused:
-            made.check(made.find("sketched-table2"))
-        start = f"{file}, line 9: 256 of sketched-table2 makes no run under paper: {sentence}"
-        assert str(refused.value).startswith(start)
-
-
-def test_a_method_or_task_that_is_not_there_is_refused(tmp_path):
-    copied = '{}, method="mococo", copied=True'
-    text = STUDY[: STUDY.index("    reference=")] + ")\n"
-    for old, new, sentence in (
-        ('method="mocose"', 'method="mococo"', "no method mococo; did you mean mocose"),
-        ('{"queue.size": int(size)}', copied, "no method mococo; did you mean mocose"),
-        ('task="avg"', 'task="STS17"', "no score at any scale; correct its task STS17"),
-    ):
-        written(tmp_path, text.replace(old, new))
-        made = catalogue(tmp_path)
-        with pytest.raises(UserError, match=sentence):
-            made.check(made.find("sketched-table2"))
+            made.check(made.find("sketched-table1"))
+        message = str(refused.value)
+        assert message.startswith(f"{file}, line {line}: ") and sentence in message, new
 
 
 def test_a_name_and_a_claim_s_key_are_one_study_s(tmp_path):
-    (
-        written(tmp_path),
-        written(tmp_path, STUDY.replace("sketched-table2", "sketched-table3"), "table3.py"),
-    )
+    written(tmp_path)
+    written(tmp_path, name="table3.py")
     found = catalogue(tmp_path)  # the earlier one keeps it
-    assert [study.name for study in found.studies] == ["sketched-table2"]
+    assert [study.name for study in found.studies] == ["sketched-table1"]
     (fault,) = found.faults.values()
-    assert fault.endswith(": The key M2.1 is that of sketched/table2.py, too; give each its own.")
+    assert fault.endswith(": The key M1.1 is that of sketched/table1.py, too; give each its own.")
     (tmp_path / "sketched" / "table3.py").unlink()
-    written(tmp_path, STUDY.replace("-table2", ""))
+    written(tmp_path, STUDY.replace("caption", 'name="sketched", caption', 1))
     assert "The name sketched is that of" in str(catalogue(tmp_path).faults)
 
 
@@ -186,15 +141,13 @@ def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path, t
     made = catalogue(tmp_path)
     assert len(made.studies) == len(studies.CATALOGUE.groups["mocose"]) and len(made.faults) == 1
     with pytest.raises(UserError, match="sketched"):
-        made.find("sketched-table2")
+        made.find("sketched-table1")
 
 
-@pytest.fixture
-def command(tmp_path, capsys):
-    """The command line over the shipped studies and those of a test, which trains nothing: exit
-    status, output and errors."""
+def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_path, capsys):
+    """Over the shipped studies and one of ours; nothing is trained."""
 
-    def do(*words: str) -> tuple[int, str, str]:
+    def command(*words: str) -> tuple[int, str, str]:
         found = catalogue(Path(studies.__file__).parent, tmp_path)
         around = run_study.Surroundings(
             catalogue=found, job="none", warm=(), home=tmp_path / "home", own=tmp_path / "home"
@@ -203,15 +156,12 @@ def command(tmp_path, capsys):
         assert not (tmp_path / "home" / "results").exists()
         return status, *capsys.readouterr()
 
-    return do
-
-
-def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_path, command):
-    file = written(tmp_path, STUDY.replace('rows="size",', "rows=class,"))
-    sentence = f"{file}, line 16: It is no Python (invalid syntax); mend that line.\n"
+    file = written(tmp_path, STUDY.replace("rows=Axis", "rows=class"))
+    line = STUDY[: STUDY.index("rows=Axis")].count("\n") + 1
+    sentence = f"{file}, line {line}: It is no Python (invalid syntax); mend that line.\n"
     status, out, wrong = command("--list")
     assert (status, wrong) == (2, sentence)
-    assert "mocose-table3" in out and "sketched-table2" not in out
+    assert "mocose-table3" in out and "sketched-table1" not in out
     assert command("sketched", "--plan") == (2, "", sentence)
     status, out, wrong = command("mocose-table3", "--plan")
     assert (status, wrong) == (0, "") and "18 runs: none done" in out
@@ -219,12 +169,3 @@ def test_a_broken_study_stops_commands_on_itself_and_on_all_and_no_others(tmp_pa
     paper.write_text("PAPER = class\n")
     status, out, wrong = command("sketched-table1", "--plan")
     assert (status, out) == (2, "") and wrong.startswith(f"{paper}, line 1: It is no Python")
-
-
-def test_a_folder_whose_name_begins_with_a_dot_is_no_paper(tmp_path):
-    """Editors leave copies of files in such folders."""
-    copies = tmp_path / ".ipynb_checkpoints"
-    copies.mkdir()
-    (copies / "table3-checkpoint.py").write_text("STUDY = None\n")
-    found = catalogue(tmp_path)
-    assert not found.studies and not found.faults

@@ -6,10 +6,10 @@ from fake_store import SOURCES
 from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
 
 from core.config import methods
-from core.config.identity import run_id, to_plain
+from core.config.identity import run_id
 from core.config.methods import PROFILES, base, deviating
 from core.config.scale import DEMO, MINI, PAPER, STS_TESTS
-from core.config.vary import value_at
+from core.config.vary import paths, value_at, vary
 from core.study.axes import OF_METRIC
 from core.study.grid import resolve
 from core.study.setup import Setup
@@ -17,14 +17,6 @@ from studies import STUDIES, find
 
 # each profile and each scale once; that no run of a paper moves is in tests/config/test_identity.py
 PLACES = [("paper", DEMO, SOURCES), ("repaired", MINI, SOURCES), ("released", PAPER, PAPER_SOURCES)]
-ESIMCSE = {
-    study.name.removeprefix("esimcse-"): study for study in STUDIES if study.paper == "esimcse"
-}
-STANDARD = [
-    ("table3", "0.85"), ("table4", "1", "2"), ("table5", "FGSM 5e-9"), ("table6a", "768"),
-    ("table6b", "64"), ("table9", "5e-9"), ("table7", "quarter", "512"), ("kmeans", "normal"),
-    ("figure2", "64", "14.67"), ("figure3", "64", "14.67"), ("figure5", "standard", "last"),
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("profile, scale, sources", PLACES, ids=PROFILES)
@@ -59,22 +51,6 @@ def test_every_cell_is_a_run_and_shares_it_with_equal_changes(profile, scale, so
         assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("_, scale, sources", PLACES, ids=PROFILES)
-def test_what_is_the_same_setting_is_the_same_run(profile, _, scale, sources):
-    """That no run moves (tests/config/test_identity.py) holds the other equal settings."""
-    at = {"profile": profile, "scale": scale, "sources": sources}
-    ids = {run_id(config(MOCOSE[name], *labels, **at)) for name, *labels in STANDARD}
-    assert ids == {run_id(config(find("noise"), "standard", **at))}
-
-
-def test_counts_and_widths_follow_the_scale():
-    demo = {"scale": DEMO, "sources": SOURCES}
-    assert config(MOCOSE["table8"], "512~1024", **demo).queue.slice == ((512, 1024),)
-    width = config(MOCOSE["table4"], "0", "3", **demo).heads.out_size
-    assert width == SOURCES.encoder.hidden
-
-
 def test_the_distance_in_a_label_is_that_of_its_setting():
     for name, place in (("figure2", 1), ("figure3", 1), ("figure4", 1), ("figure13", 0)):
         for cell in MOCOSE[name].cells:
@@ -92,7 +68,7 @@ def test_at_the_demo_tables_have_the_demo_s_sets_and_the_claims_on_them():
     by_labels = {cell.labels: cell for cell in demo.cells}
     assert by_labels["BERT (first-last avg.)", DEMO.tests[0]].checkpoint == "untrained_first_last_0"
     assert by_labels["CT-BERT", "avg"].copied and by_labels["CT-BERT", "avg"].published == 72.05
-    assert [cell.labels for cell in ESIMCSE["table3"].at(DEMO).cells if not cell.copied] == [
+    assert [cell.labels for cell in find("esimcse-table3").at(DEMO).cells if not cell.copied] == [
         ("test", task) for task in DEMO.tests
     ]
 
@@ -121,20 +97,9 @@ def run_of(name, *labels, profile="paper", seed=1):
     return cell_run(study, cell, profile=profile, scale=PAPER, sources=PAPER_SOURCES, seed=seed)
 
 
-def leaves(plain, path=""):
-    """Every scalar of a configuration by dotted path."""
-    if not isinstance(plain, dict):
-        return {path: plain}
-    found = {}
-    for name, inner in plain.items():
-        found |= leaves(inner, f"{path}.{name}".strip("."))
-    return found
-
-
 def differing(a, b):
-    a = leaves(to_plain(a))
-    b = leaves(to_plain(b))
-    return {path for path in set(a) | set(b) if a.get(path) != b.get(path)}
+    """The paths at which two runs of a method differ."""
+    return {path for path in paths(a) if value_at(a, path) != value_at(b, path)}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -175,44 +140,47 @@ def test_d21_asks_every_augmentation_both_ways():
         assert plain.aug.active() and plain.aug == augmented.aug
         assert differing(plain, augmented) == {"eval.apply_augmentation"}
         assert augmented.eval.apply_augmentation
-    assert run_id(run_of(study, "none", "plain")) == run_id(run_of("deviations", "paper"))
+    assert run_of(study, "none", "plain") == run_of("deviations", "paper")
     printed = {cell.labels[0]: cell.published for cell in study.cells if cell.published is not None}
     assert len(printed) == 4
     assert set(printed.values()) < {cell.published for cell in find("table5").cells}
 
 
+BATCH = "loss.in_batch_negatives"
+OURS = {  # by study of ours: a paper's study, and by label its labels and what ours has instead
+    "along": ("esimcse-table6", lambda components: ((components,), {})),
+    "noise": ("mocose-table9", lambda _: (("5e-9",), {})),
+    "views": ("mocose-table9", lambda epsilon: ((epsilon,), {})),
+    "collapse": (
+        "mocose-figure5",
+        lambda setting, negatives: ((setting, "last"), {BATCH: "batch" in negatives}),
+    ),
+    "negatives": (
+        "mocose-table4",
+        lambda name: (("1", "0" if "no predictor" in name else "2"), {BATCH: "batch" in name}),
+    ),
+    "momentum": (
+        "esimcse-table7",
+        lambda value, components: ((components, "avg"), {"momentum.lambda": float(value)}),
+    ),
+    "orders": (
+        "esimcse-table7",
+        lambda order, components: ((components, "avg"), {"seed.data": int(order)}),
+    ),
+}
+
+
 @pytest.mark.parametrize("profile", PROFILES)
-def test_what_is_a_paper_s_cell_is_its_run(profile):
-    """`collapse` is Figure 5 under two kinds of negatives, `negatives` Table 4 likewise, `momentum`
-    Table 7, `orders` Table 7 by seed, `views` Table 9."""
-    batch = {"loss.in_batch_negatives"}
-    own = "queue" if profile == "paper" else "queue and batch"
+@pytest.mark.parametrize("name", OURS)
+def test_a_cell_of_ours_is_a_paper_s_run_but_for_what_it_names(name, profile):
+    paper, there = OURS[name]
+    for cell in find(name).cells:
+        if cell.method is None:
+            labels, changes = there(*cell.labels)
+            expected = vary(run_of(paper, *labels, profile=profile), changes)
+            assert run_of(name, *cell.labels, profile=profile) == expected, cell.labels
 
-    def apart(here, there):
-        return differing(run_of(*here, profile=profile), run_of(*there, profile=profile))
 
-    for setting, negatives in (cell.labels for cell in find("collapse").cells):
-        moved = set() if negatives == own else batch
-        there = ("mocose-figure5", setting, "last")
-        assert apart(("collapse", setting, negatives), there) == moved
-    for setting, depth, own_batch in (
-        ("MoCoSE: queue", "2", False),
-        ("queue and batch", "2", True),
-        ("queue, no predictor", "0", False),
-        ("queue and batch, no predictor", "0", True),
-    ):
-        moved = set() if own_batch == (profile != "paper") else batch
-        assert apart(("negatives", setting), ("mocose-table4", "1", depth)) == moved
-    for value, components in (cell.labels for cell in find("momentum").cells):
-        moved = set() if value == "0.995" else {"momentum.lambda"}
-        table7 = ("esimcse-table7", components, "avg")
-        assert apart(("momentum", value, components), table7) == moved
-    for order, components in (cell.labels for cell in find("orders").cells):
-        moved = {"seed.data"} if profile != "released" or order != "42" else set()
-        assert run_of("orders", order, components, profile=profile).seed.data == int(order)
-        table7 = ("esimcse-table7", components, "avg")
-        assert apart(("orders", order, components), table7) == moved
-    for (epsilon,) in (cell.labels for cell in find("views").cells):
-        assert not apart(("views", epsilon), ("table9", epsilon))
+def test_equal_updates_are_stated():
     (updates,) = find("updates").matching(("64",))
     assert find("updates").equal_updates and updates.changes == {"train.batch_size": 64}

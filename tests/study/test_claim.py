@@ -8,21 +8,7 @@ from small_study import small
 
 from core.errors import UserError
 from core.study.check import check_runs
-from core.study.claim import (
-    Claim,
-    above,
-    all_of,
-    any_of,
-    below,
-    between,
-    collapsed,
-    differ,
-    greater,
-    some_of,
-    sound,
-    truth,
-    within,
-)
+from core.study.claim import Claim, above, any_of, greater, some_of, truth, within
 from core.study.study import Axis, Cell, Metric
 
 A = ("a",)
@@ -74,32 +60,6 @@ def test_truth_is_what_every_way_to_decide_the_undecided_agrees_on(needed):
                 seen.add(sum([first or second, *others]) >= needed)
         expected = seen.pop() if len(seen) == 1 else None
         assert truth(predicate, dict(zip(leaves, values, strict=True)).get) is expected
-
-
-def test_ranges_and_differences_are_pairs_of_sides():
-    """The first `pairs` twos of a predicate are two sides of one comparison."""
-    for predicate, pairs, needed in (
-        (within([A, B, C], 1.0), 3, 6),
-        (differ([A, B, C], 1.0), 3, 1),
-        (between(A, [B, C], 0.0, 1.0), 2, 4),
-        (all_of(below(A, 5.0), above(A, -5.0), greater(B, A), pairs=1), 1, 3),
-    ):
-        assert (predicate.pairs, predicate.needed) == (pairs, needed)
-        sides = predicate.contrasts()[: 2 * pairs]
-        for one, other in zip(sides[::2], sides[1::2], strict=True):
-            turned = {term.cell: -term.weight for term in other.terms}
-            assert {term.cell: term.weight for term in one.terms} == turned
-
-
-def test_collapse_asks_of_more_than_half_of_a_cells_runs_and_soundness_of_fewer():
-    for share, fallen in ((0.51, True), (0.49, False)):
-
-        def of(contrast, share=share):
-            assert contrast.of == "share"
-            assert (contrast.metric.checkpoint, contrast.metric.task) == ("last", "dev")
-            return sum(term.weight for term in contrast.terms) * share > contrast.above
-
-        assert truth(collapsed(A), of) is fallen and truth(sound(A), of) is not fallen
 
 
 def test_a_claim_without_a_text_and_a_range_of_no_width_are_refused():

@@ -26,10 +26,6 @@ RATES = tuple(
 )
 
 
-def claims(*keys, of=("a", "b")):
-    return tuple(Claim(key=key, text="A claim.", predicate=greater(of[:1], of[1:])) for key in keys)
-
-
 def cell(**stated):
     return {"cells": (Cell(labels=("a",), **stated),)}
 
@@ -43,14 +39,11 @@ def cell(**stated):
         {"figure": FigureSpec(x="depth")},
         {"figure": FigureSpec(base=("c",))},
         {"figure": FigureSpec(against={"a": "c"})},
-        {"claims": claims("X1", of=("a", "c"))},
-        {"claims": claims("X1", "X1")},
+        {"claims": (Claim(key="X1", text="A claim.", predicate=greater("a", "b")),) * 2},
         {"base": {"method": "simcse"}},
         {"base": {"train.steps": 10}},
-        cell(changes={"data.rows": 10}),
         cell(changes={"train": c.Train(steps=3)}),
         cell(by_profile={"paper": {"seed.model": 10}}),
-        cell(by_profile={"tidy": {}}),
         {"axes": (SIZE, SIZE)},
         {"axes": (SIZE, RATE), "cells": RATES},  # two runs at one place of the table
     ],
@@ -70,27 +63,6 @@ def test_a_setting_changes_the_runs_that_have_its_field_and_names_the_others():
     assert (sample(own).ema.start, sample(own).loss.temperature) == (0.5, 0.1)
     assert sample(own, 1) == vary(sample(one, 1), {"loss.temperature": 0.1})
     assert own.footnotes[len(one.footnotes) :] == ("No field ema.start, and so unchanged: b.",)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "queue.siz=5",
-        "dup.rate=0.3",
-        "queue.size=128",  # what the study varies
-        "loss.temperature=-1",
-        "seed.model=3",
-        "scale=paper",
-        "data.digest=x",
-        "encoder.digest=x",
-        "method=simcse",
-    ],
-)
-def test_a_setting_that_makes_no_variant_is_refused(text):
-    simcse = Cell(labels=("a",), method="simcse")
-    one = study(cells=(simcse, Cell(labels=("b",), changes={"queue.size": 512})), base={})
-    with pytest.raises(UserError):
-        sample(varied(one, SETUP, (text,)))
 
 
 def test_a_cell_whose_number_no_run_leaves_is_unavailable_and_says_why():
