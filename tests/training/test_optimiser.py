@@ -20,9 +20,10 @@ def test_a_pooler_that_the_checkpoint_lacks_is_new_and_so_is_a_trained_target_pr
     changes = {"train__weight_decay": 0.1, "train__new_layer_factor": 10.0}
     model = MoCoSE(tiny.config("mocose", **changes, **trained), tiny.encoder(bert), CPU)
     groups = parameter_groups(model.config.train, model, model.new_layers())
-    found = {id(p): (g["factor"], g["weight_decay"]) for g in groups for p in g["params"]}
+    settings = {id(p): (g["factor"], g["weight_decay"]) for g in groups for p in g["params"]}
     for layer in (model.pooler, model.target_projection[0]):
-        assert found[id(layer.weight)] == (10.0, 0.1) and found[id(layer.bias)] == (10.0, 0.0)
+        assert settings[id(layer.weight)] == (10.0, 0.1)
+        assert settings[id(layer.bias)] == (10.0, 0.0)
 
 
 RELEASED = """0.75 3888 0.789, 0.75 7776 0.882, 0.75 10573 0.950, 0.75 12500 0.983, 0.75 15000 1.000,
