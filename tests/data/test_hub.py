@@ -26,89 +26,87 @@ from core.data.sts import load_sts
 from core.errors import UserError
 
 COMMIT = "c" * 40
+LFS = {CORPUS_FILE, EVALUATION_FILE, "model.safetensors"}
 
 
-class Hub:
+class Hub(ThreadingHTTPServer):
     """Files of repositories, served under /[datasets/]REPOSITORY/resolve/REVISION/FILE; requests
     are listed in `asked`.
 
-    `files` maps (repository, file) to content. Large files (`lfs`) are declared by SHA-256 and
+    `files` maps (repository, file) to content. Large files (LFS) are declared by SHA-256 and
     reached by a redirect, small files by their git object id. `fault` bends the answers:
     `truncated` or `corrupt` bodies, a `page` in the hub's place, or a status.
     """
 
-    def __init__(self, files: dict[tuple[str, str], bytes], lfs: set[str], commit: str = COMMIT):
+    daemon_threads = True
+
+    def __init__(self, files: dict[tuple[str, str], bytes]):
+        super().__init__(("127.0.0.1", 0), Handler)
         self.files = files
-        self.lfs = lfs
-        self.commit = commit
+        self.commit = COMMIT
         self.fault = None
         self.asked = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
-        self.server.daemon_threads = True
         often = {"poll_interval": 0.02}
-        threading.Thread(target=self.server.serve_forever, kwargs=often, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.serve_forever, kwargs=often, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_port}"
         # another host by name, as on the real hub
-        self.cdn = f"http://localhost:{self.server.server_port}"
+        self.cdn = f"http://localhost:{self.server_port}"
 
     def stop(self) -> None:
         """Close the port; asking again is asking an unreachable hub."""
-        self.server.shutdown()
-        self.server.server_close()
+        self.shutdown()
+        self.server_close()
 
 
-def handler(hub: Hub):
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
 
-        def do_GET(self):
-            with_body = self.command == "GET"
-            hub.asked.append((self.command, self.path))
-            if str(hub.fault).isdigit():
-                return self.reply(int(hub.fault))
-            if hub.fault == "page":
-                return self.content(b"<html>Please log in.</html>", with_body, {})
-            if self.path.startswith("/cdn/"):
-                owner, repository, name = self.path.removeprefix("/cdn/").split("/", 2)
-                return self.content(hub.files[f"{owner}/{repository}", name], with_body, {})
-            place, _, tail = self.path.removeprefix("/datasets").lstrip("/").partition("/resolve/")
-            revision, _, name = tail.partition("/")
-            if (place, name) not in hub.files or revision not in ("main", hub.commit):
-                return self.reply(404, {"X-Error-Code": "EntryNotFound"})
-            content = hub.files[place, name]
-            headers = {"X-Repo-Commit": hub.commit}
-            if name not in hub.lfs:
-                git_id = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-                return self.content(content, with_body, {**headers, "ETag": f'"{git_id}"'})
-            headers["X-Linked-Etag"] = f'"{hashlib.sha256(content).hexdigest()}"'
-            headers["X-Linked-Size"] = str(len(content))
-            headers["Location"] = f"{hub.cdn}/cdn/{place}/{name}"
-            return self.reply(302, headers)
+    def do_GET(self):
+        hub = self.server
+        hub.asked.append((self.command, self.path))
+        if str(hub.fault).isdigit():
+            return self.reply(int(hub.fault))
+        if hub.fault == "page":
+            return self.content(b"<html>Please log in.</html>", {})
+        if self.path.startswith("/cdn/"):
+            owner, repository, name = self.path.removeprefix("/cdn/").split("/", 2)
+            return self.content(hub.files[f"{owner}/{repository}", name], {})
+        place, _, tail = self.path.removeprefix("/datasets").lstrip("/").partition("/resolve/")
+        revision, _, name = tail.partition("/")
+        if (place, name) not in hub.files or revision not in ("main", hub.commit):
+            return self.reply(404, {"X-Error-Code": "EntryNotFound"})
+        content = hub.files[place, name]
+        headers = {"X-Repo-Commit": hub.commit}
+        if name not in LFS:
+            git_id = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+            return self.content(content, {**headers, "ETag": f'"{git_id}"'})
+        headers["X-Linked-Etag"] = f'"{hashlib.sha256(content).hexdigest()}"'
+        headers["X-Linked-Size"] = str(len(content))
+        headers["Location"] = f"{hub.cdn}/cdn/{place}/{name}"
+        return self.reply(302, headers)
 
-        def content(self, content: bytes, with_body: bool, headers: dict[str, str]):
-            asked = self.headers.get("Range", "bytes=0-")
-            start = int(asked.removeprefix("bytes=").split("-")[0])
-            sent = content[start:]
-            if with_body and hub.fault == "truncated":
-                sent = sent[:-10]
-            if with_body and hub.fault == "corrupt":
-                sent = sent[:-1] + bytes([sent[-1] ^ 1])
-            if start:
-                headers |= {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"}
-            headers = {**headers, "Content-Length": str(len(sent))}
-            self.reply(206 if start else 200, headers, sent if with_body else b"")
+    def content(self, content: bytes, headers: dict[str, str]):
+        asked = self.headers.get("Range", "bytes=0-")
+        start = int(asked.removeprefix("bytes=").split("-")[0])
+        sent = content[start:]
+        if self.command == "GET" and self.server.fault == "truncated":
+            sent = sent[:-10]
+        if self.command == "GET" and self.server.fault == "corrupt":
+            sent = sent[:-1] + bytes([sent[-1] ^ 1])
+        if start:
+            headers |= {"Content-Range": f"bytes {start}-{len(content) - 1}/{len(content)}"}
+        self.reply(206 if start else 200, {**headers, "Content-Length": str(len(sent))}, sent)
 
-        def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b""):
-            self.send_response(status)
-            for name, value in ({"Content-Length": "0"} | (headers or {})).items():
-                self.send_header(name, value)
-            self.end_headers()
+    def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b""):
+        self.send_response(status)
+        for name, value in ({"Content-Length": "0"} | (headers or {})).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
             self.wfile.write(body)
 
-        do_HEAD = do_GET
-        log_message = lambda *_: None
-
-    return Handler
+    do_HEAD = do_GET
+    log_message = lambda *_: None
 
 
 TEXT = b"".join(b"sentence %d\n" % i for i in range(1000))
@@ -149,7 +147,7 @@ def contents(tmp_path_factory):
 
 @pytest.fixture
 def served(contents, monkeypatch):
-    server = Hub(dict(contents), lfs={CORPUS_FILE, EVALUATION_FILE, "model.safetensors"})
+    server = Hub(dict(contents))
     monkeypatch.setenv("HF_ENDPOINT", server.url)
     yield server
     server.stop()

@@ -3,10 +3,8 @@ them."""
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
-import lzma
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +38,6 @@ def test_pairs_are_read_as_they_stand_and_a_line_that_is_no_pair_is_named(tmp_pa
         ("a\tb\t1\nc\t \t2\n", "line 2: expected a sentence of 1 to 10000 characters"),
         ("a\tb\t1\nc\td\t1_0\n", "line 2: expected a score"),
         ("a\tb\tnan\nc\td\t1\n", "line 1: expected a score, but found 'nan'"),
-        ("a\tb\t-Inf\nc\td\t1\n", "line 1: expected a score"),
-        ("a\tb\t1\nc\td\t٣\n", "line 2: expected a score"),
-        ("a\tb\t\nc\td\t1\n", "line 1: expected a score, but found ''"),
         ("a\tb\t1\nc\td\t1\n", "2 pairs that cannot be ranked"),
         ("", "has 0 pairs"),
         ("a\ta\t1\nb\tb\t2\n", "2 pairs that cannot be ranked"),
@@ -102,7 +97,6 @@ def test_tables_of_this_machine_are_read_as_they_stand(tmp_path, capsys):
     [
         ("a.json", "", '[{"text": "one \\"quoted"}, {"text": "two"}]', 'one "quoted\ntwo\n'),
         ("lines.json", "", '{"text": "one"}\n\n{"text": "two"}\n', "one\ntwo\n"),
-        ("a.txt", "", "one sentence\n", "one sentence\n"),
         ("a.csv", "", 'text\n"A ""yes"", and on."\nRow 2\n', 'A "yes", and on.\nRow 2\n'),
         ("a.csv", "?columns=line", "line\nA sentence.\n", "A sentence.\n"),
     ],
@@ -112,44 +106,28 @@ def test_a_text_is_read_from_each_kind_of_file(tmp_path, name, columns, content,
     assert text_of(f"{path}{columns}", tmp_path) == text
 
 
-@pytest.mark.parametrize("name", ["a[1].csv", "a?.csv", "x*/p.csv", "q::z.csv", "b.csv.gz"])
-def test_a_path_is_the_file_of_that_name_and_never_a_pattern(tmp_path, name):
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    content = b"sentence1,sentence2,score\na,b,1\nc,d,2\n"
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    assert pairs_of(path, tmp_path / "cache") == [("a", "b", 1.0), ("c", "d", 2.0)]
-
-
 HEAD = "sentence1,sentence2,score\n"
 NO_TABLE = (  # a file of pairs, what it holds, and the row that a sentence names
     ("a.jsonl", '{"sentence1": "a", "sentence2": null, "score": 1}', "row 1"),
-    ("a.jsonl", '{"sentence1": "a", "sentence2": ["b"], "score": 1}', "row 1"),
     ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": true}', "row 1"),
     ("a.jsonl", '{"sentence1": "a", "sentence2": "b\\u0000", "score": 1}', "row 1"),
     ("a.jsonl", '{"sentence1": "a", "sentence2": "b\\ud800", "score": 1}', "row 1"),
     ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n3\n', "row 2"),
     ("a.jsonl", '{"sentence1": "a", "sentence2": "b", "score": 1}\n{\n', "line 2"),
-    ("a.jsonl", "3\n", "a.jsonl"),
     ("a.jsonl", "", "a.jsonl"),
     ("a.json", '["a"]', "a.json"),
     ("a.csv", f"{HEAD}NA,null,1\n,b,2\n", "row 2"),
     ("a.csv", f"{HEAD}a,b\0,1\n", "a.csv, line 2"),
-    ("a.csv", f"{HEAD}a,b,1,2\n", "a.csv"),
     ("a.csv", "sentence1,sentence2,score,score\na,b,1,4\n", "a.csv"),
     ("a.csv", "A,B,score\na,b,1\n", "sentence1, sentence2"),
     ("a.csv", f"{HEAD}\udce9,b,1\n", "a.csv, line 2"),
-    ("a.csv", "", "a.csv"),
     ("a.parquet", "PAR1", "a.parquet"),
     # pandas-dev/pandas#9295, #15203 and #33037: the first field becomes an index, and others move
     ("a.csv", f"{HEAD}a,1,2,4\nb,2,3,5\n", "a.csv"),
     # files under another name than theirs
     ("a.tsv", gzip.compress(b"a\tb\t1\nc\td\t2\n", mtime=0), "a.tsv"),
-    ("a.bz2", bz2.compress(b"a\tb\t1\nc\td\t2\n"), "a.bz2"),
-    ("a.xz", lzma.compress(b"a\tb\t1\nc\td\t2\n"), "a.xz"),
     ("a.xlsx", "PK\x03\x04\0\0", "a.xlsx"),
-    ("a.tsv", "<!DOCTYPE html>\n", "a.tsv"),
-    ("a.tsv", "version https://git-lfs.github.com/spec/v1\n", "a.tsv"),
+    ("a.tsv", "<!DOCTYPE html>\n", "a web page"),
 )
 
 
@@ -162,40 +140,33 @@ def test_what_is_no_pair_is_named_and_becomes_no_word(tmp_path, name, content, n
     assert not list((tmp_path / "cache").glob("hf/*"))
 
 
-NO_TEXT = (
-    ("a.ndjson", b'{"text": ["a", "b"]}\n'),
-    ("a.jsonl", b'{"text": 1.5}\n{"text": NaN}\n'),  # airbytehq/airbyte#1246
-    ("a.csv", b"text\nAt last, peace\nAt first, war\n"),
+NO_TEXT = (  # a file, what it holds, and the words of a sentence
+    ("a.ndjson", b'{"text": ["a", "b"]}\n', "a.ndjson"),
+    ("a.jsonl", b'{"text": 1.5}\n{"text": NaN}\n', "a.jsonl"),  # airbytehq/airbyte#1246
+    ("a.csv", b"text\nAt last, peace\nAt first, war\n", "a.csv"),
+    # its first sentence would be lost as the name of a column
+    ("a.CSV.gz", gzip.compress(b"A first line.\nA second one.\n", mtime=0), "A first line"),
     # princeton-nlp/SimCSE#160 and #139, sentence-transformers#240: tables as a training text
-    ("a.csv", b"sent0,sent1,hard_neg\na,b,c\n"),
-    ("a.tsv", b"a\tb\t4.5\nc\td\t1\n"),
-    ("a.txt", b'{"text": "one"}\n{"text": "two"}\n'),
+    ("a.csv", b"sent0,sent1,hard_neg\na,b,c\n", "a.csv"),
+    ("a.tsv", b"a\tb\t4.5\nc\td\t1\n", "a.tsv"),
+    ("a.txt", b'{"text": "one"}\n{"text": "two"}\n', "a.txt"),
 )
 
 
-@pytest.mark.parametrize("name, content", NO_TEXT)
-def test_what_is_no_training_text_is_refused_by_its_own_name(tmp_path, name, content):
+@pytest.mark.parametrize("name, content, named", NO_TEXT)
+def test_what_is_no_training_text_is_refused_by_its_own_name(tmp_path, name, content, named):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=re.escape(name)):
+    with pytest.raises(UserError, match=re.escape(named)):
         path = data_file(str(tmp_path / name), "text", tmp_path / "cache")
         sentences(text_bytes(path), "lines", str(path))
-
-
-@pytest.mark.parametrize("ending", [".csv", ".CSV", ".csv.gz"])
-def test_no_first_sentence_is_lost_as_the_name_of_a_column(tmp_path, ending):
-    content = b"A first sentence.\nA second one.\n"
-    path = tmp_path / f"a{ending}"
-    path.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
-    with pytest.raises(UserError, match="A first sentence"):
-        text_of(path, tmp_path)
 
 
 @pytest.mark.parametrize(
     "place",
     [
         *("hf:mteb/sts12-sts#test", "hf:mteb/sts12-sts@main#test", "missing.json", "a.csv#train"),
-        *("a.csv?columns=", "a.csv?column=a", "a.csv?columns=a,b", "a.csv?columns=a,,b"),
-        *("a.csv?columns=a,a,b", "a.csv?columns=sentence1,sentence2,score&config=de"),
+        *("a.csv?column=a", "a.csv?columns=a,b", "a.csv?columns=a,,b", "a.csv?columns=a,a,b"),
+        "a.csv?columns=sentence1,sentence2,score&config=de",
     ],
 )
 def test_a_place_is_a_file_or_a_data_set_at_one_commit(tmp_path, monkeypatch, place):
@@ -253,9 +224,8 @@ def parquet(column) -> bytes:
 def test_pairs_are_read(tmp_path):
     for name, content in (  # huggingface/datasets#5088 and #2977: packed tables
         ("packed.tsv.gz", gzip.compress(TSV, mtime=0)),
-        ("packed.csv.gz", gzip.compress(CSV, mtime=0)),
         ("packed.JSONL.gz", gzip.compress(JSONL, mtime=0)),
-        ("capital.CSV", CSV),
+        ("no[pattern]?*.csv", CSV),
         ("lines.ndjson", JSONL),
         # apache/spark#1855: strings of other writers of parquet are binary, of a dictionary or long
         ("binary.parquet", parquet(lambda column: column.cast("binary"))),
@@ -268,8 +238,8 @@ def test_pairs_are_read(tmp_path):
 
 def test_fields_of_a_table_are_read_as_they_are_written(tmp_path):
     """huggingface/datasets#7635 and apache/arrow#46013: types come from the first rows, here of
-    10,000 and 10 MB. sdv-dev/SDV#2780: zeros at the front go. huggingface/datasets#4467: words that
-    mean no value."""
+    10,000. sdv-dev/SDV#2780: zeros at the front go. huggingface/datasets#4467: words that mean no
+    value."""
     middle = [(f"a {i}", "null", float(i % 5)) for i in range(10_000)]
     rows = [("007", "1.50", 1.0), *middle, ("a", "NA", 4.5)]
     lines = [
@@ -277,11 +247,6 @@ def test_fields_of_a_table_are_read_as_they_are_written(tmp_path):
     ]
     late = written(tmp_path / "late.csv", "id,sentence1,sentence2,score\n" + "".join(lines))
     assert pairs_of(late, tmp_path / "cache") == rows
-    words = "w " * 4500
-    records = [{"sentence1": words + str(i), "sentence2": "b", "score": i % 5} for i in range(1200)]
-    records.append({"sentence1": "a", "sentence2": "b", "score": 4.5})
-    late = written(tmp_path / "late.jsonl", "".join(json.dumps(one) + "\n" for one in records))
-    assert pairs_of(late, tmp_path / "cache")[-1][2] == 4.5
 
 
 def test_a_name_that_begins_with_a_tilde_is_a_file(tmp_path, monkeypatch):
@@ -303,7 +268,6 @@ def test_carriage_returns_end_lines_alone_and_beside_newlines(tmp_path):
 
 
 def test_what_looks_like_a_table_and_is_none_is_read():
-    # look like tables
     for line in ("[a] line", '{"a"} is a set', "text", "label, score and text", "a\tb"):
         text = f"{line}\nand another\n".encode()
         assert sentences(text, "lines", "a.txt") == [line, "and another"]

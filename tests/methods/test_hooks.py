@@ -55,20 +55,6 @@ def trained(monkeypatch, tmp_path, config, **places):
     return small_runs.run(config, execution)
 
 
-SHORTENED = """import numpy as np
-from core.methods.losses import info_nce
-from core.methods.simcse.model import Views
-
-
-class Model(Views):
-    @staticmethod
-    def views(tokens, draw):
-        kept = [t for t in tokens[1:-1] if draw.rng.random() < 0.8]
-        return tokens, np.array([tokens[0], *kept, tokens[-1]])
-
-    def contrast(self, first, second):
-        return info_nce(first, second, None, temperature=self.config.loss.temperature)
-"""
 PLAIN = 'from core.config.methods import derived\n\nMETHOD = derived("simcse", title="Plain")\n'
 
 
@@ -167,17 +153,6 @@ def model_of(name, tmp_path):
     return methods.model(name).Model(config, encoder, torch.device("cpu")), tokenizer
 
 
-def test_a_pass_in_evaluation_has_no_dropout_and_moves_nothing_of_the_stream(tmp_path):
-    model, tokenizer = model_of("simcse", tmp_path)
-    tokens = tokenizer(["a house .", "the river is old ."]).input_ids
-    batch = pack([np.array(ids) for ids in tokens])
-    model.train()
-    before = int(model.dropping.position)
-    clean = model.eval().pooled(batch)
-    assert int(model.dropping.position) == before and clean.requires_grad
-    assert not torch.allclose(model.train().pooled(batch), clean, atol=1e-3)
-
-
 def test_poolings_are_those_of_transformers(tmp_path):
     from core.encoder.pooling import Encoded, cls, mask, mean
 
@@ -206,8 +181,7 @@ def test_poolings_are_those_of_transformers(tmp_path):
 
 def test_changed_defaults_hold_under_every_profile(added):
     changed = PLAIN.replace('"Plain"', '"Plain", changes={"data.drop_last": True, "train.batch_size": 32}')  # fmt: skip
-    model = SHORTENED
-    added.write("changed", changed, model)
+    added.write("changed", changed, HEIR)
     for profile in methods.PROFILES:
         run = base("changed", profile)
         assert run.data.drop_last and run.train.batch_size == 32

@@ -170,18 +170,6 @@ def test_traces_of_the_released_code():
     ]  # fmt: skip
 
 
-def test_a_released_queue_of_no_initial_size_is_replaced_whole_by_the_first_keys():
-    """D14: 0 random vectors are seen at any step; today's keys are those of the steps before, 32 a
-    step, up to the size."""
-    sizes = (0, 32, 64, 96, 128, 128, 128)
-    assert trace(128, 0, 32, 7, "released_2022") == [(size, 0) for size in sizes]
-    assert trace(64, 0, 32, 5, "released_2022") == trace(64, 0, 32, 5, "paper_grow")
-    queue = KeyQueue(NegativeQueue(size=96, init="released_2022", init_size=0), 3, stream(), CPU)
-    for step in range(4):
-        queue.push(torch.full((32, 3), float(step)))
-    assert queue.visible()[:, 0].tolist() == [3.0] * 32 + [2.0] * 32 + [1.0] * 32
-
-
 @pytest.mark.parametrize("init", ["paper_grow", "released_2022"])
 def test_slice_applies_once_the_queue_is_full(init):
     config = NegativeQueue(size=8, init=init, init_size=1, slice=((0, 2), (6, 8)))
@@ -208,42 +196,33 @@ def cls(model, words):
         return copied.stack(copied.embeddings.finish(words, BATCH.slot), BATCH).numpy()
 
 
-def test_the_stale_gradient_in_one_view_is_what_is_compared():
-    one_view = {"fgsm__gradient": "stale_online", "fgsm__epsilon": 0.05}
-    model = trained(dropout=0.3, fgsm__views="online_only", **one_view)
+CURRENT = {"fgsm__gradient": "current"}
+STALE = {"fgsm__gradient": "stale_online"}
+KMEANS = {"queue__negatives": "kmeans", "queue__clusters": 3}
+ONE_VIEW = {"fgsm__views": "online_only"}
+
+
+@pytest.mark.parametrize("gradient", [STALE, CURRENT])
+def test_what_fgsm_makes_of_one_view_is_what_is_compared(gradient):
+    """`test_second_formulation.py` has the gradients themselves."""
+    model = trained(dropout=0.3, fgsm__epsilon=0.05, **ONE_VIEW, **gradient)
     found = model.diagnostics(BATCH)
+    sign = model.stale.sign_for(BATCH)
+    if gradient == CURRENT:
+        sign = model.eval()._sign(BATCH, None, model.queue.visible(), None)
     words = model.encoder.embeddings.word.weight.detach()[BATCH.ids]  # (T, hidden)
-    perturbed = words.clone()
-    for place, (row, slot) in enumerate(zip(BATCH.row.tolist(), BATCH.slot.tolist(), strict=True)):
-        if slot < model.stale.signs.shape[1]:
-            perturbed[place] += 0.05 * model.stale.signs[row, slot]
-    assert not torch.equal(perturbed, words)
+    perturbed = words + 0.05 * sign
     cosine = cosines(cls(model, words), cls(model, perturbed)).mean()
     assert found["view_cosine"] == pytest.approx(cosine, abs=1e-6) and cosine < 0.9999
     assert found["view_cosine_plain"] == pytest.approx(1.0, abs=1e-6)
     relative = (perturbed - words).norm(dim=1) / words.norm(dim=1)
     assert found["view_input_difference"] == pytest.approx(float(relative.mean()), rel=1e-5)
-    alike = trained(fgsm__views="both_same", **one_view).diagnostics(BATCH)
+    alike = trained(fgsm__epsilon=0.05, fgsm__views="both_same", **gradient).diagnostics(BATCH)
     assert alike["view_cosine"] == pytest.approx(1.0, abs=1e-6)
     assert alike["view_input_difference"] == 0.0
 
 
-def test_the_current_gradient_in_one_view_is_what_is_compared():
-    model = trained(dropout=0.3, fgsm__epsilon=0.05, **CURRENT)
-    found = model.diagnostics(BATCH)
-    sign = model.eval()._sign(BATCH, None, model.queue.visible(), None)
-
-    words = model.encoder.embeddings.lookup(BATCH).detach()
-    cosine = cosines(cls(model, words), cls(model, words + 0.05 * sign)).mean()
-    assert found["view_cosine"] == pytest.approx(cosine, abs=1e-6) and cosine < 0.9999
-
-
-CURRENT = {"fgsm__gradient": "current", "fgsm__views": "online_only"}
-STALE = {"fgsm__gradient": "stale_online"}
-KMEANS = {"queue__negatives": "kmeans", "queue__clusters": 3}
-
-
-@pytest.mark.parametrize("changes", [STALE, CURRENT, CURRENT | KMEANS])
+@pytest.mark.parametrize("changes", [STALE, CURRENT, CURRENT | KMEANS | ONE_VIEW])
 def test_measuring_leaves_no_trace(changes):  # D53
     def losses(measured):
         torch.manual_seed(3)

@@ -3,7 +3,6 @@
 import random
 import re
 import shutil
-from collections import Counter
 
 import pytest
 import tiny_checkpoint
@@ -83,17 +82,17 @@ def test_batching_does_not_mix_sentences_up(demo, monkeypatch):
     text = TextView(kind="contextual_substitute", model="encoder")
     # without chance, each sentence's words are its own whatever stands beside it
     monkeypatch.setattr(contextual, "LIKELIEST_WORDS", 1)
+    monkeypatch.setattr(contextual, "SENTENCES_AT_ONCE", 7)
     texts = [
         f"The {word} slept in the garden." * (1 + i % 3)
-        for i, word in enumerate(["king", "old nurse", "dog"] * 30)
+        for i, word in enumerate(["king", "old nurse", "dog"] * 8)
     ]
     together = proposed(model, tokenizer, texts, text, 4)
     places = random.Random(4)
+    choice = Choice(tokenizer, CPU)
     for sentence, found in zip(texts, together, strict=True):
         blank = blanked(sentence, False, 0.3, places)
-        with torch.inference_mode():
-            choice = Choice(tokenizer, CPU)
-            alone = contextual.fill(model, tokenizer, [blank], choice, torch.Generator())
+        alone = contextual.fill(model, tokenizer, [blank], choice, torch.Generator())
         assert found == blank.filled(alone[0])
     # a mask of the sentence's own would be taken for one of ours
     for left in ("...", "A [MASK] stood in the text."):
@@ -108,19 +107,6 @@ def test_masks_beyond_the_model_s_length_are_dropped(demo):
         (found,) = proposed(model, tokenizer, [sentence], text, 1)
         assert "[MASK]" not in found and found.endswith("the dog slept")
         assert 120 <= len(found.split()) <= 130 and found != sentence
-
-
-def test_words_are_drawn_by_probability_and_never_the_original(demo):
-    choice = Choice(demo[1], CPU)
-    ids = [choice.words.index(word) for word in ("the", "king", "boss", "nurse")]
-    logits = torch.full((4000, len(choice.words)), -50.0)
-    logits[:, ids] = torch.tensor([0.5, 0.3, 0.2, 9.0]).log()
-    # likeliest, and never allowed
-    logits[:, demo[1].convert_tokens_to_ids(["##s", ".", "[MASK]"])] = 20.0
-    counts = Counter(choice.draw(logits, ["Nurse"] * 4000, torch.Generator().manual_seed(0)))
-    assert set(counts) == {"the", "king", "boss"}
-    shares = [counts[word] / 4000 for word in ("the", "king", "boss")]
-    assert shares == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
 
 
 def test_pickled_weights_are_read_as_tensors_alone(demo, tmp_path):

@@ -19,6 +19,7 @@ from core.config import methods
 from core.config.identity import run_id
 from core.config.result import Row
 from core.data.sources import Execution
+from core.encoder.any import AnyEncoder
 from core.encoder.tokens import TokenTable
 from core.errors import UserError
 from core.methods.contrastive import TrainingText
@@ -32,11 +33,11 @@ from core.training.trainer import train, training_batches
 CPU = torch.device("cpu")
 AUGMENTED = {"train__precision": "bf16", "eval__apply_augmentation": True} | tiny.SHUFFLED
 VARIANTS = [
-    ("mocose", "repaired", {}),
-    ("mocose", "released", AUGMENTED),
-    ("esimcse", "repaired", {}),
-    ("esimcse", "released", {"train__precision": "fp32"}),
-    ("simcse", "repaired", {}),
+    ("mocose", "repaired", {}, AnyEncoder),
+    ("mocose", "released", AUGMENTED, tiny.encoder),
+    ("esimcse", "repaired", {}, tiny.encoder),
+    ("esimcse", "released", {"train__precision": "fp32"}, tiny.encoder),
+    ("simcse", "repaired", {}, AnyEncoder),
 ]
 SENTENCES = tiny.sentences(30)
 TABLE = TokenTable(
@@ -63,14 +64,17 @@ def broken_off(batches, after):
             raise Interrupted
 
 
-def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0):
+def fresh(config, make=tiny.encoder):
+    return methods.model(config.method).Model(config, make(tiny.bert(), 0.1, 0.1), CPU)
+
+
+def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0, make=tiny.encoder):
     """One attempt, with a checkpoint after every so many steps (None: none at all), that dies after
     `steps` more steps if given.
 
     What it leaves: rows, training, model and keeper; None if it died.
     """
-    encoder = tiny.encoder(tiny.bert(), dropout=0.1, attention_dropout=0.1)
-    model = methods.model(config.method).Model(config, encoder, CPU)
+    model = fresh(config, make)
     keeper = None
     rows = []
     done = 0
@@ -125,32 +129,20 @@ def same(ours, theirs):
     assert alike(training.selected.state, other.selected.state)
 
 
-@pytest.mark.parametrize("method, profile, changes", VARIANTS)
-def test_an_interrupted_training_equals_an_undisturbed_one(method, profile, changes, tmp_path):
+@pytest.mark.parametrize("method, profile, changes, make", VARIANTS)
+def test_an_interrupted_training_equals_an_undisturbed_one(
+    method, profile, changes, make, tmp_path
+):
     config = configured(method, profile, changes)
-    undisturbed = attempt(config, tmp_path)
+    undisturbed = attempt(config, tmp_path, make=make)
     assert [step for step, _ in undisturbed[1].losses] == [4, 8, 12, 14]
     draw = random.Random(f"{method}/{profile}")
     path = Store(tmp_path, None).path("checkpoints", run_id(config))
     begun = []
-    while (resumed := attempt(config, tmp_path, steps=draw.randint(3, 6), every=3)) is None:
+    while (resumed := attempt(config, tmp_path, draw.randint(3, 6), 3, make=make)) is None:
         begun.append(checkpoint.read_checkpoint(path)["step"])
     assert len(begun) >= 2 and resumed[3].resumed_at == begun
     same(resumed, undisturbed)
-
-
-def test_a_flipped_bit_is_refused(tmp_path):
-    path = tmp_path / "x.pt"
-    draw = random.Random(1)
-    weights = {f"w{i}": torch.randn(7, 5) for i in range(20)}
-    checkpoint.write_checkpoint(path, {"model": weights, "rows": [("dev", 1.5)], "step": 6})
-    whole = path.read_bytes()
-    for _ in range(200):
-        broken = bytearray(whole)
-        broken[draw.randrange(len(broken))] ^= 1 << draw.randrange(8)
-        path.write_bytes(broken)
-        with pytest.raises(ValueError, match="seal"):
-            checkpoint.read_checkpoint(path)
 
 
 def test_a_full_disk_costs_the_checkpoint_alone(calm, tmp_path, monkeypatch):
@@ -194,6 +186,13 @@ def rewritten(change):
     return harm
 
 
+def flipped(path):
+    """One bit of a weight."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 def without_seal(path):
     torch.save(copy.deepcopy(checkpoint.read_checkpoint(path)), path)
 
@@ -209,15 +208,10 @@ HARMS = {
     "another shape": rewritten(lambda content: content["model"].update({WORDS: torch.zeros(2)})),
     "another queue": rewritten(lambda content: content["model"].update({QUEUE: {"x": WORDS}})),
     "without a seal": without_seal,
-    "another seal": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"!"),
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:100]),
+    "a flipped bit": flipped,
     "empty": lambda path: path.write_bytes(b""),
 }
 SEALED = list(HARMS)[:7]
-
-
-def fresh(config):
-    return methods.model(config.method).Model(config, tiny.encoder(tiny.bert(), 0.1, 0.1), CPU)
 
 
 def copied(folder, sixth):
@@ -243,6 +237,7 @@ def test_a_checkpoint_that_does_not_fit_is_set_aside(harm, sixth, tmp_path, monk
     assert alike(model.state_dict(), fresh(config).state_dict())
     (note,) = notes
     assert str(path) in note and "from nothing" in note and "\n" not in note
+    assert harm in SEALED or "does not match its seal" in note
     assert len(list((tmp_path / "damaged").iterdir())) == 1 and not path.exists()
 
 

@@ -17,7 +17,6 @@ from transformers import AutoModel, AutoTokenizer
 from core.config.identity import from_canonical_json, run_id
 from core.config.vary import vary
 from core.data.sources import Execution, demo_sources
-from core.runner.evaluate import main
 from core.runner.plan import lacks_model
 from core.store.files import sweep, whole
 from core.store.store import Store
@@ -89,22 +88,6 @@ def test_a_run_that_scores_a_head_keeps_no_model_and_says_so(tmp_path, monkeypat
     )
     result = run(small("simcse", eval__head="on"), execution)
     assert result.provenance["keeps_no_model"] and not (tmp_path / "models").exists()
-
-
-def test_evaluate_reads_the_folder_and_scores_as_the_run_did(left, monkeypatch, capsys):
-    folder, result = left
-    monkeypatch.setattr("core.runner.evaluate.load_demo", thinned)
-    assert main([str(folder), "--scale", "demo"]) == 0
-    scored = {
-        row.task: row.value
-        for row in result.rows
-        if (row.checkpoint, row.metric) == ("selected", "spearman_all")
-    }
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    shown = {
-        words[0]: float(words[2]) for words in lines if words[0] in scored and words[0] != "DEV"
-    }
-    assert len(shown) >= 4 and all(abs(shown[name] - scored[name]) < 0.02 for name in shown)
 
 
 def made(folder: Path, text: str) -> None:

@@ -81,7 +81,6 @@ def same_as_undisturbed(run: PlannedRun, store: Store, folder) -> None:
     theirs = calm.load(run.run_id)
     # pandas writes floats to the last bit
     assert ours.status == theirs.status and ours.rows.to_csv() == theirs.rows.to_csv()
-    assert ours.rows["value"].to_numpy().tobytes() == theirs.rows["value"].to_numpy().tobytes()
     pairs = [(each.root / "pairs" / f"{run.run_id}.parquet").read_bytes() for each in (store, calm)]
     assert pairs[0] == pairs[1]
 

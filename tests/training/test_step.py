@@ -42,7 +42,6 @@ VARIANTS = [
     ("mocose", "repaired", {"queue__slice": ((0, 4), (8, 12))}),
     ("mocose", "released", {"queue__init_size": 0}),
     ("mocose", "released", {"queue__size": 21}),
-    ("mocose", "paper", {"heads__predictor_layers": 0}),
     ("mocose", "repaired", {"queue__negatives": "mean"}),
     ("mocose", "repaired", {"queue__negatives": "kmeans", "queue__clusters": 2}),
 ]

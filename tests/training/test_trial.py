@@ -6,8 +6,6 @@ import shutil
 import sys
 
 import pytest
-import tiny
-import torch
 from extras import gpu
 from places import ROOT
 from wrong_methods import HEAD, LOSS, SOUND, WRONG, WRONG_ON_A_GPU
@@ -16,11 +14,9 @@ import core.methods
 from core.config import methods
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
-from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
 from core.data.sources import Execution, demo_sources
 from core.training import short_run
-from core.training.job import new_model
 from core.training.trial import trial
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples/methods").iterdir())
@@ -107,15 +103,3 @@ def test_a_sound_method_of_ones_own_passes_without_a_word(sentences, name):
 )
 def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
     assert sentences(name) == []
-
-
-def test_layers_of_torch_s_own_classes_follow_the_run_s_seed(sentences):
-    assert sentences("seeded", SOUND["OwnLayers"][1]) == []
-    run = at_scale(base("seeded", "paper"), DEMO, demo_sources())
-    encoder = tiny.encoder(tiny.bert())
-    weights = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(len(weights))  # of which no run may depend
-        model = new_model(vary(run, {"seed.model": seed}), encoder, torch.device("cpu"))
-        weights.append(model.own[0].weight)
-    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
