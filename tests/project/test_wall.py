@@ -6,8 +6,6 @@ import sys
 
 from places import ROOT
 
-from core.store.store import Store
-
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
 READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2", "joblib"}
 STANDARD = set(sys.stdlib_module_names)
@@ -160,11 +158,3 @@ def test_weights_and_arrays_are_loaded_without_code_in_them():
             )
             for start, word in needed.items():
                 assert word in call or not call.startswith(start), path
-
-
-def test_the_store_takes_no_name_but_a_run_id(tmp_path):
-    store = Store(tmp_path, None)
-    store.prepare()
-    for name in ("..parquet", "0123456789abcdeF.parquet"):
-        (tmp_path / "runs" / name).write_text("x")
-    assert store.runs() == ()

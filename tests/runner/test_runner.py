@@ -1,7 +1,6 @@
 """Plan, schedule and survive: with real processes, the real command line and a job without
 torch."""
 
-import contextlib
 import os
 import random
 import signal
@@ -55,8 +54,13 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     assert (missing(), missing(force=True)) == (4, 6)
     file, other = (desk.results / "runs" / f"{run.run_id}.parquet" for run in (first, second))
     file.write_bytes(file.read_bytes()[:-20])
-    assert missing() == 5 and str(file) in capsys.readouterr().out
-    assert list((desk.results / "damaged").glob(f"runs-{first.run_id}.*.parquet"))
+    pairs = desk.store.path("pairs", second.run_id)
+    pairs.write_bytes(pairs.read_bytes()[:-20])  # a run without its pairs is done
+    assert missing() == 5
+    out = capsys.readouterr().out
+    assert str(file) in out and str(pairs) in out
+    for name in (f"runs-{first.run_id}", f"pairs-{second.run_id}"):
+        assert list((desk.results / "damaged").glob(f"{name}.*.parquet"))
     publish.pack(desk.store, [second.run_id], desk.results / "published")
     other.unlink()
     assert (missing(), missing(use_published=True)) == (6, 5)
@@ -136,15 +140,19 @@ def test_a_results_folder_that_is_moved_under_way_is_not_split_in_two(desk):
     assert again.returncode == 0 and len(desk.store.runs()) == 6, again.stdout + again.stderr
 
 
+def held(desk: Desk) -> list[int]:
+    """The processes of two runs that go on, once the first two runs of SIX are stored."""
+    until(lambda: len(desk.started()) == 4 and len(desk.store.runs()) == 2)
+    return [pid for run, pid in desk.pids().items() if not desk.store.has(run)]
+
+
 def test_killing_everything_at_once_leaves_nothing_torn(desk):
     gate = desk.folder / "gate"
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: f"hold {gate}" for run in runs[2:]})
     driver = desk.start(*SIX)
-    until(lambda: len(desk.started()) == 4)
-    for pid in (driver.pid, *desk.pids()):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for pid in (driver.pid, *held(desk)):
+        os.kill(pid, signal.SIGKILL)
     driver.communicate()
     gate.touch()
     last = desk.do(*SIX)
@@ -161,11 +169,11 @@ def test_a_stopped_command_says_how_to_go_on(desk, number, status, to_all):
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
     driver = desk.start(*SIX)
-    until(lambda: len(desk.started()) == 4)
-    for pid in desk.pids()[2:] if to_all else ():
+    pids = held(desk)
+    for pid in pids if to_all else ():
         os.kill(pid, number)
     driver.send_signal(number)
-    out, err = driver.communicate(timeout=20)
+    out, err = driver.communicate(timeout=50)
     assert driver.returncode == status and "4 runs are still to be trained" in out, out + err
     assert "run_study.py mocose-table3 --seeds 1 --jobs 2" in out and "FAILED" not in out
     assert not any(desk.store.claimed(run.run_id) for run in runs) and len(desk.store.runs()) == 2
@@ -174,16 +182,13 @@ def test_a_stopped_command_says_how_to_go_on(desk, number, status, to_all):
 
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(desk):
     """As `nohup` and `&` in a script leave them."""
-
-    def ignoring() -> None:
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-
-    desk.behave_all("sleep 0.5")
-    driver = desk.start(*SIX, preexec_fn=ignoring)
+    gate = desk.folder / "gate"
+    desk.behave_all(f"hold {gate}")
+    driver = desk.start(*SIX, IGNORED_SIGNALS=f"{signal.SIGINT:d} {signal.SIGHUP:d}")
     until(lambda: len(desk.started()) == 2)
     driver.send_signal(signal.SIGINT)
     driver.send_signal(signal.SIGHUP)
+    gate.touch()
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 0 and "Trained 6 of 6 runs." in out, out + err
 
@@ -218,19 +223,18 @@ def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
     assert not desk.store.path("checkpoints", first.run_id).exists()  # --force starts from nothing
 
 
-def closing(*numbers: int):
-    """What a shell does with `>&-` before it starts a command."""
-    return lambda: [os.close(number) for number in numbers]
-
-
 def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
     """Its message must not reach the process that trains, by a number that a stream had."""
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
-    driver = desk.start(*SIX, preexec_fn=closing(0, 1, 2))
-    until(lambda: len(desk.started()) == 4)
+    words = [sys.executable, ROOT / "tests/support/driver.py", *desk.words(*SIX)]
+    driver = subprocess.Popen(
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "", *words],
+        env=desk.environment(REAL_WORKER="yes"),
+    )
+    held(desk)
     driver.send_signal(signal.SIGINT)
-    driver.communicate(timeout=20)
+    driver.communicate(timeout=50)
     assert driver.returncode == 130 and len(desk.store.runs()) == 2
     assert not any(desk.store.failure(run.run_id) for run in runs)
     assert "Traceback" not in (desk.cache / "worker.log").read_text()

@@ -1,6 +1,7 @@
 """Which commit made a run: by the content of its code."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -32,7 +33,16 @@ def test_a_copy_and_code_without_a_repository_have_no_commit(desk, monkeypatch):
     desk.commit()
     home = desk.folder / "home"
     monkeypatch.setattr(code, "CORE", home / "core")
-    assert code.current_commit() == (desk.git("rev-parse", "HEAD")[:12], "")
+    os.utime(home / "core" / "api.py", (1, 1))
+    index = home / ".git" / "index"
+    before = index.stat().st_mtime_ns
+    with monkeypatch.context() as patch:
+        # a hook names another repository: pre-commit/pre-commit#213
+        patch.setenv("GIT_DIR", str(ROOT / ".git"))
+        patch.setenv("GIT_INDEX_FILE", str(ROOT / ".git" / "index"))
+        named = code.current_commit()
+    assert named == (desk.git("rev-parse", "HEAD")[:12], "")
+    assert index.stat().st_mtime_ns == before  # `git status` locks: baoyachi/shadow-rs#221
     vendored = home / "vendored" / "core"
     shutil.copytree(home / "core", vendored)
     desk.git("add", "vendored")

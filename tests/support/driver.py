@@ -88,6 +88,8 @@ def main(argv: list[str]) -> int:
         without_drawing()
     if os.environ.get("FAKE_HOST"):  # which has slots of its own
         socket.gethostname = lambda: os.environ["FAKE_HOST"]
+    for number in os.environ.get("IGNORED_SIGNALS", "").split():
+        signal.signal(int(number), signal.SIG_IGN)
     if not os.environ.get("REAL_WORKER"):
         launch.Worker = ForkedWorker
     found = studies.CATALOGUE

@@ -43,7 +43,7 @@ def run(config, execution, progress) -> Result:
 
 
 def behave(word: str = "", argument: str = "") -> None:
-    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, cuda (short of its
+    """sleep S, hold FILE (until it is there), deaf FILE (to SIGTERM, once it is there), raise, refuse, cuda (short of its
     memory), exit N, kill N (a signal to itself), or nothing."""
     match word:
         case "sleep":
@@ -53,6 +53,7 @@ def behave(word: str = "", argument: str = "") -> None:
                 time.sleep(0.02)
         case "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            Path(argument).touch()
             time.sleep(60)
         case "raise":
             print("x" * 1000)

@@ -1,4 +1,4 @@
-"""Storms on the real command line: kills, crowds and damaged files. A storm ends with
+"""Storms on the real command line: kills and crowds. A storm ends with
 AssertionError at the first broken promise."""
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from desk import Desk
-
-from core.errors import UserError
+from desk import Desk, until
 
 JOB = {"FAKE_JOB": "tests.support.fake_jobs:witnessed"}
 STUDY = "mocose-table3"  # six cells
@@ -27,18 +25,12 @@ def start(desk: Desk, seeds: int, *words: str, **more: str):
     return desk.start(STUDY, "--seeds", str(seeds), "--jobs", "3", *words, **JOB, **more)
 
 
-def again(desk: Desk, seeds: int) -> str:
-    """One command to its end; what it printed."""
-    driver = start(desk, seeds)
-    out, err = driver.communicate(timeout=600)
-    assert driver.returncode == 0 and "Traceback" not in err, out + err
-    return out
-
-
 def undisturbed(folder: Path, seeds: int) -> dict[str, bytes]:
     """Every file of runs and pairs of the table in quiet, by folder and name."""
     desk = Desk(folder)
-    again(desk, seeds)
+    driver = start(desk, seeds)
+    out, err = driver.communicate(timeout=600)
+    assert driver.returncode == 0 and "Traceback" not in err, out + err
     return contents(desk)
 
 
@@ -141,11 +133,14 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[i
     seeds = len(expected) // 12
     (desk.folder / "mounted").symlink_to(desk.folder / "home", target_is_directory=True)
     paths = [str(desk.results), str(desk.folder / "mounted" / "results")]
-    desk.behave_all("sleep 0.4")
+    gate = desk.folder / "gate"
+    desk.behave_all(f"hold {gate}")
     drivers = [
         start(desk, seeds, "--results-dir", paths[i % 2], FAKE_HOST=f"host{i % 2}")
         for i in range(count)
     ]
+    until(lambda: len(desk.started()) > 3, 60)  # one command trains three at once
+    gate.touch()
     ends = [driver.communicate(timeout=300) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0] * count, ends
     trained = [
@@ -155,61 +150,3 @@ def driver_storm(folder: Path, expected: dict[str, bytes], count: int) -> list[i
     assert not any("FAILED" in out for out, _ in ends)
     complete(desk, expected)
     return trained
-
-
-def harm(path: Path, way: str, other: Path, rng: random.Random) -> None:
-    """Flip a bit, cut the end, swap with another file, or put a folder in the place of a file."""
-    content = bytearray(path.read_bytes())
-    if way == "flip":
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    elif way == "cut":
-        del content[rng.randrange(len(content)) :]
-    elif way == "swap":
-        content, _ = other.read_bytes(), other.write_bytes(content)
-    path.write_bytes(content)
-    if way == "folder":
-        path.unlink()
-        path.mkdir()
-
-
-def corrupt_storm(place: Path, expected: dict[str, bytes], seed: int = 0) -> int:
-    """Harm half of the runs, and then half of their pairs, and mend them by one command each: no
-    wrong number is read, and what is not believed is named, set aside and trained again. How many
-    files that were."""
-    desk = Desk(place / "harmed")
-    rng = random.Random(seed)
-    seeds = len(expected) // 12
-    desk.store.prepare()
-    for name, content in expected.items():
-        (desk.results / name).write_bytes(content)
-    for kind, read in (("runs", desk.store.load), ("pairs", desk.store.load_pairs)):
-        files = sorted((desk.results / kind).iterdir())
-        refused = []
-        rng.shuffle(files)
-        for number, way in enumerate(["flip", "cut", "swap", "folder", "flip", "cut"]):
-            harm(files[number], way, files[-1], rng)
-        for path in files:
-            content = expected[f"{kind}/{path.name}"]
-            try:
-                believed = read(path.stem)
-            except UserError as error:
-                assert str(path) in str(error), error
-                refused.append(path)
-                continue
-            # a bit may carry nothing, such as the name of the writing library
-            path.write_bytes(content)
-            sound = read(path.stem)
-            assert believed.rows.equals(sound.rows) if kind == "runs" else believed.equals(sound), (
-                path
-            )
-        before = len(list((desk.results / "damaged").glob("*")))
-        out = again(desk, seeds)
-        for path in refused:
-            lines = [line for line in out.splitlines() if str(path) in line]
-            assert any("set aside as" in line for line in lines), (path, out)
-        assert len(list((desk.results / "damaged").iterdir())) == before + len(refused) > 5
-        # a run that is done without its pairs is trained again when it is deleted
-        for path in refused if kind == "pairs" else ():
-            (desk.results / "runs" / path.name).unlink()
-    again(desk, seeds)
-    assert contents(desk) == expected
