@@ -196,12 +196,18 @@ def test_no_damage_is_ever_read_as_a_number(store, kind):
     assert refused > 65
 
 
-def test_a_provenance_that_is_no_object_is_damage(store):
+def test_a_footer_that_says_something_else_is_damage(store):
     store.save(CONFIG, made_result(CONFIG))
     table, footer, _ = read_file(path(store), RUN_SCHEMA)
-    path(store).write_bytes(to_bytes(table, footer | {"provenance": "[]"}))
-    with pytest.raises(CorruptRun):
-        store.load(RUN)
+    whole = path(store).read_bytes()
+    for content in (
+        whole.replace(b'{"made": "up"}', b'{"made": "by"}'),
+        to_bytes(table, footer | {"provenance": "[]"}),
+    ):
+        assert content != whole
+        path(store).write_bytes(content)
+        with pytest.raises(CorruptRun):
+            store.load(RUN)
 
 
 def test_a_file_that_cannot_be_written_to_its_end_leaves_nothing(store):
