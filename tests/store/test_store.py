@@ -46,10 +46,6 @@ def path(store: Store, kind: str = "runs") -> Path:
     return store.root / kind / f"{RUN}.parquet"
 
 
-def names(store: Store, kind: str = "runs") -> list[str]:
-    return sorted(p.name for p in (store.root / kind).iterdir())
-
-
 def test_what_is_saved_is_what_is_loaded(store):
     about = {"seconds": {"train": 1.5}}
     store.save(CONFIG, Result(status="collapsed", rows=ROWS, provenance=about))
@@ -163,8 +159,7 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     with pytest.raises(CorruptRun, match=f"{wrong}.parquet is damaged .it holds run {RUN}"):
         store.load(wrong)
     assert not store.verified(wrong) and not store.has(wrong)
-    (aside,) = names(store, "damaged")
-    assert aside.startswith(f"runs-{wrong}.")
+    assert len([*store.root.glob(f"damaged/runs-{wrong}.*")]) == 1
     assert "set aside" in capsys.readouterr().out
 
 

@@ -119,6 +119,16 @@ def accuse(folder: Path, what: str) -> None:
         file.write(f"{what}\n")
 
 
+def trial(config, execution) -> list[str]:
+    """A trial that finds what `FAKE_FAULT` says, and notes each method in `<cache_dir>/tried`."""
+    with open(Path(execution.cache_dir) / "tried", "a") as file:
+        file.write(f"{config.method}\n")
+    fault = os.environ.get("FAKE_FAULT")
+    if fault == "crash":
+        raise UserError("no memory")
+    return [fault] if fault else []
+
+
 def silent(report) -> None:
     """Never answer, as a GPU may."""
     time.sleep(60)
