@@ -1,7 +1,6 @@
 """A fresh clone: a user's commands change nothing that git tracks, and what is published is drawn
 where a user's own results go."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,8 +10,6 @@ from pathlib import Path
 import pytest
 from places import ROOT, python
 
-from core.store import code
-
 DRIVER = "tests/support/driver.py"
 TRAIN = (DRIVER, "mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", "2")
 
@@ -20,27 +17,6 @@ TRAIN = (DRIVER, "mocose-table6b", "--scale", "demo", "--seeds", "1", "--jobs", 
 def git(folder: Path, *words: str) -> str:
     named = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org", *words)
     return subprocess.run(named, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def test_a_run_names_the_commit_of_its_own_code_and_locks_nothing(tmp_path, monkeypatch):
-    """pre-commit/pre-commit#213: a hook names another repository. baoyachi/shadow-rs#221: `git
-    status` locks."""
-    for name in ("ours", "theirs"):
-        (tmp_path / name / "core" / "engine").mkdir(parents=True)
-        (tmp_path / name / "core" / "engine" / "code.py").write_text(name)
-        git(tmp_path, "init", "-q", name)
-        git(tmp_path / name, "add", "-A")
-        git(tmp_path / name, "commit", "-qm", name)
-    file = tmp_path / "ours" / "core" / "engine" / "code.py"
-    index = tmp_path / "ours" / ".git" / "index"
-    commit = git(tmp_path / "ours", "rev-parse", "HEAD")[:12]
-    os.utime(file, (1, 1))
-    before = index.stat().st_mtime_ns
-    monkeypatch.setattr(code, "CORE", tmp_path / "ours" / "core")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "theirs" / ".git"))
-    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "theirs" / ".git" / "index"))
-    assert code.current_commit() == (commit, "")
-    assert index.stat().st_mtime_ns == before
 
 
 @pytest.fixture(scope="module")

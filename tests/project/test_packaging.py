@@ -32,21 +32,19 @@ def pins(name: str) -> dict[str, str]:
 def imported() -> set[str]:
     """Top-level names that the project's files import, at any depth, but its own and the standard
     library's."""
-    files = [
-        path
-        for place in ("core", "studies", "tests", "tools")
-        for path in sorted((ROOT / place).rglob("*.py"))
-    ]
-    nodes = [
-        node
-        for path in [*files, ROOT / "run_study.py"]
-        for node in ast.walk(ast.parse(path.read_text()))
-    ]
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-    here = {"core", "studies", "tests", "tools", "benchmarks", "run_study"} | {
-        path.stem for path in (ROOT / "tests").rglob("*.py")
-    }
+    here = {"core", "studies", "tests", "tools", "benchmarks", "run_study"}
+    files = [ROOT / "run_study.py"]
+    for place in ("core", "studies", "tests", "tools"):
+        files += (ROOT / place).rglob("*.py")
+    names = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+        if path.is_relative_to(ROOT / "tests"):
+            here.add(path.stem)
     return {name.partition(".")[0] for name in names} - here - set(sys.stdlib_module_names)
 
 

@@ -1,12 +1,11 @@
 """The walls between the floors: who may import whom, and that nothing is loaded that could run."""
 
 import ast
+import functools
 import graphlib
 import sys
 
 from places import ROOT
-
-from core.store.store import Store
 
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
 READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "jinja2", "joblib"}
@@ -67,19 +66,13 @@ def modules(folder):
 LATE = ("core.report", "core.runner.cluster", "core.runner.evaluate", "core.runner.resolve")
 
 
-def imported(path):
-    """Every module that a file names in an import, at any depth, relative ones refused."""
-    return named(ast.walk(ast.parse(path.read_text())), path)
-
-
-def imported_at_once(path):
-    """The modules that a file imports outside its functions."""
-    return named(ast.parse(path.read_text()).body, path)
-
-
-def named(nodes, path):
+@functools.cache
+def imported(path, at_once=False):
+    """Every module that a file names in an import, at any depth or outside its functions, relative
+    ones refused."""
     names = set()
-    for node in nodes:
+    tree = ast.parse(path.read_text())
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -94,16 +87,13 @@ def tops(path):
 
 def beyond(path, *allowed):
     """What a file imports of the project that it may not; settings of methods are open to all."""
-    names = {
-        name for name in imported(path) if name.startswith(("core.", "studies.", "tools."))
-    } - {"core.methods"}
-    names = {name for name in names if not name.startswith("core.errors")}
-    told = {
-        name
-        for name in names
-        if name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS)
-    }
-    return {name for name in names - told if not name.startswith(allowed)}
+    names = set()
+    for name in imported(path) - {"core.methods"}:
+        of_settings = name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS)
+        ours = name.startswith(("core.", "studies.", "tools."))
+        if ours and not of_settings and not name.startswith(("core.errors", *allowed)):
+            names.add(name)
+    return names
 
 
 def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_are_made():
@@ -111,21 +101,19 @@ def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_ar
         for path in modules(folder):
             name = str(path.relative_to(ROOT))
             assert not beyond(path, *allowed, *MORE.get(name, ())), path
-            assert folder not in WITHOUT_TORCH or tops(path) & TORCH <= BESIDE_TORCH.get(
-                name, set()
-            ), path
-            assert folder not in ("core/config", "core/study", "studies") or tops(
-                path
-            ) <= STANDARD | {"core", "studies"}, path
-            assert folder != "core/report" or tops(path) <= STANDARD | {"core"} | READING, path
-            assert (
-                folder == "core/training"
-                or name == "core/runner/cluster.py"
-                or not tops(path) & {"dask", "distributed"}
-            ), path
-            if name != "core/runner/resolve.py":  # which is late itself
-                late = {module for module in imported_at_once(path) if module.startswith(LATE)}
-                assert folder != "core/runner" or not late, path
+            if folder in WITHOUT_TORCH:
+                assert tops(path) & TORCH <= BESIDE_TORCH.get(name, set()), path
+            if folder in ("core/config", "core/study", "studies"):
+                assert tops(path) <= STANDARD | {"core", "studies"}, path
+            if folder == "core/report":
+                assert tops(path) <= STANDARD | {"core"} | READING, path
+            if folder != "core/training" and name != "core/runner/cluster.py":
+                assert not tops(path) & {"dask", "distributed"}, path
+            if folder == "core/runner" and name != "core/runner/resolve.py":  # which is late itself
+                late = {
+                    module for module in imported(path, at_once=True) if module.startswith(LATE)
+                }
+                assert not late, path
     for path in modules("core"):  # a child that multiprocessing forks clears what is registered
         assert "atexit" not in tops(path), path
     for path in modules("core/methods"):
@@ -149,22 +137,12 @@ def test_weights_and_arrays_are_loaded_without_code_in_them():
     needed = {"torch.load(": "weights_only=True", "np.load(": "allow_pickle=False"}
     files = [path for folder in ("core", "studies", "tools") for path in modules(folder)]
     for path in [ROOT / "run_study.py", *files]:
-        calls = [
-            ast.unparse(node)
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Call)
-        ]
-        for call in calls:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            call = ast.unparse(node)
             assert "trust_remote_code=True" not in call and not call.startswith("joblib.load("), (
                 path
             )
             for start, word in needed.items():
                 assert word in call or not call.startswith(start), path
-
-
-def test_the_store_takes_no_name_but_a_run_id(tmp_path):
-    store = Store(tmp_path, None)
-    store.prepare()
-    for name in ("..parquet", "0123456789abcdeF.parquet"):
-        (tmp_path / "runs" / name).write_text("x")
-    assert store.runs() == ()

@@ -32,16 +32,10 @@ SETTINGS = {
     "ema.start=0.5": "is what mocose-table3 varies",
     "seed.model=1": "cannot be set",
 }
-STUDIES = {
-    "tabel3": r"no study 'tabel3'; did you mean table3\?.*|did you mean table3\.",
-    "": "A word is empty",
-    "../table3": r"no study '../table3'",
-}
 
 
 def test_no_such_study_and_impossible_or_contradictory_settings(desk, capsys):
-    for name, sentence in STUDIES.items():
-        check(desk, capsys, [name, *here(desk)], sentence)
+    check(desk, capsys, ["tabel3", *here(desk)], r"no study 'tabel3'; did you mean table3\?")
     for setting, sentence in SETTINGS.items():
         check(desk, capsys, ["table3", *here(desk), "--set", setting], sentence)
     twice = ("--set", "loss.temperature=0.1", "--set", "loss.temperature=0.2")
@@ -50,29 +44,19 @@ def test_no_such_study_and_impossible_or_contradictory_settings(desk, capsys):
 
 OPTIONS = {
     "--seeds 0": "'0' is no whole number from 1 to 1000",
-    "--budget soon": "'soon' is no time, such as 2h",
-    "--budget 1,5h": "'1,5h' is no time",  # which pandas-dev/pandas#51882 reads as 15 hours
-    "--budget PT3.5h": "'PT3.5h' is no time",  # and this as 5 hours and 3 seconds
+    "--budget 1,5h": "'1,5h' is no time, such as 2h",  # pandas-dev/pandas#51882 reads 15 hours
     "--device cuda": "No GPU is visible",
-    "--no-such-option x": "There is no option --no-such-option",
-    "--gpu x": "--gpus?",
+    "--gpu x": "There is no option --gpu; did you mean --gpus?",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
     "--resolve": "--resolve needs --budget or --plan; add that, or leave --resolve out",
-    "--budget 2h": "--budget needs --resolve",
-    "--resolve --budget 2h --force": "runs and their number, so --force does not go with it; leave "
-    "one out",
+    "--resolve --budget 2h --force": "so --force does not go with it; leave one out",
     "--verify-published 2 --plan": "not allowed with argument",
-    "--plan --force": "--plan trains nothing, so --force does not go with it",
-    "--plan --list": "not allowed with argument",
-    "--regenerate-figures --cell 0.9": "draws what is stored, each table whole, so --cell",
-    "--gpus 2": "--gpus needs --plan or --list",
     "--encoder x": "--encoder gives one name twice",
     "--text \udce9": "is not UTF-8; give another name",
 }
 WORDS = {
     "": "No study is named",
     "--all table3": "--all names every study, so STUDY does not go with it",
-    "--all --set loss.temperature=0.1": "so --set does not go with it",
     "table3 --scale demo --data-dir .": "Scale demo has its own text",
 }
 
@@ -94,15 +78,10 @@ DEMO = ("--plan", "--scale", "demo", "--device", "cpu")
 
 
 def test_a_plan_says_what_training_would_refuse(capsys):
-    for setting, sentence in (
-        ("train.precision=tf32", "refused: train.precision=tf32 needs a GPU"),
-        ("data.max_length=4000", "refused: data.max_length is 4000 but the encoder has only"),
-        ("loss.temperature=0.1", ""),
-    ):
+    for setting, is_refused in (("train.precision=tf32", True), ("loss.temperature=0.1", False)):
         assert run_study.main(["table3", *DEMO, "--set", setting]) == 0
         out = capsys.readouterr().out
-        assert sentence in out
-        assert sentence or "would be refused" not in out
+        assert ("refused: train.precision=tf32 needs a GPU" in out) == is_refused
         assert "18 runs: none done" in out
 
 
@@ -114,10 +93,9 @@ def test_a_variable_that_no_library_can_read_is_one_sentence(monkeypatch, capsys
 
 
 def test_what_is_published_takes_no_runs_of_your_own(capsys):
-    for below in ("", "x", "../published"):
-        folder = ROOT / "results" / "published" / below
-        assert run_study.main(["table3", *DEMO, "--results-dir", str(folder)]) == 2
-        assert re.fullmatch(".*holds what the project publishes.*\n", capsys.readouterr().err)
+    folder = ROOT / "results" / "published" / "x"
+    assert run_study.main(["table3", *DEMO, "--results-dir", str(folder)]) == 2
+    assert re.fullmatch(".*holds what the project publishes.*\n", capsys.readouterr().err)
 
 
 WIKI = "data/wiki_sentences.txt"

@@ -10,8 +10,6 @@ from places import ROOT
 import run_study
 from core.config.methods import base
 from core.config.result import Result, Row
-from core.config.scale import MINI
-from core.data import sources
 from core.runner import cli
 from core.runner.inputs import scale_of
 from core.runner.train import typed_command
@@ -31,6 +29,25 @@ def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand
     assert given.encoder == own and dict(given.encoders)["bert-large"] == large
 
 
+def test_a_run_without_a_test_average_says_so():
+    rows = (Row("selected", "avg", "spearman_all", 3, float("nan")),)
+    config = base("simcse", "paper")
+    assert score(config, Result(status="ok", rows=rows)) == "no test average"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (["python3", "../run_study.py"], ["python3", "../run_study.py"]),
+        (["python", "/opt/bin/run-study", "table7"], ["run-study"]),
+    ],
+)
+def test_a_command_is_named_as_it_was_typed(monkeypatch, typed, words):
+    monkeypatch.setattr(sys, "orig_argv", typed)
+    monkeypatch.setattr(sys, "argv", typed[1:])
+    assert typed_command() == words
+
+
 def test_the_scale_follows_from_what_is_visible(monkeypatch):
     monkeypatch.setattr("core.runner.devices.visible_gpus", dict)
     assert scale_of(cli.parse(["table3"])).name == "demo"
@@ -40,15 +57,12 @@ def test_the_scale_follows_from_what_is_visible(monkeypatch):
     assert scale_of(cli.parse(["table3", "--device", "cpu"])).name == "demo"
 
 
-def test_a_plan_trains_and_writes_nothing_and_cells_are_chosen_by_one_label_or_by_all(desk):
-    cells = ("--cell", "4096", "--cell", "half/512", "--cell", "0.9")
-    done = desk.do("table7", "table3", "--seeds", "2", "--plan", *cells)
-    assert done.returncode == 0 and "12 runs: none done" in done.stdout and "About" in done.stdout
-    assert not desk.results.exists() and not desk.started()
-
-
 def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     """The table stays whole, and a run at the study's own value is the stored one."""
+    words = ("table7", "table3", "noise", "--seeds", "2", "--plan")
+    plan = desk.do(*words, "--cell", "4096", "--cell", "half/512", "--cell", "0.9").stdout
+    assert "12 runs: none done" in plan and "at least 24 seeds, not 2" in plan
+    assert not desk.results.exists() and not desk.started()
     cells = ("table3", "--seeds", "1", "--cell", "0.85", "--cell", "0.99")
     done = desk.do(*cells)
     assert done.returncode == 0 and "Trained 2 of 2 runs" in done.stdout, done.stderr
@@ -62,22 +76,6 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
     made = {p.name.removeprefix(name) for p in (desk.folder / "home").rglob(f"{name}*")}
     assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
-
-
-def test_published_runs_are_used_only_when_asked_and_drawn_without_data(desk):
-    table = ("esimcse-table11", "--seeds", "1")
-    desk.commit()
-    assert desk.do(*table, "--jobs", "2").returncode == 0
-    assert "Published 5 runs" in desk.do("publish", "esimcse-table11").stdout
-    for folder in ("runs", "pairs"):
-        for file in (desk.results / folder).iterdir():
-            file.unlink()
-    assert "5 runs: none done" in desk.do(*table, "--plan").stdout
-    assert "5 runs: 5 done" in desk.do(*table, "--plan", "--use-published").stdout
-    recorded = sources.recorded_sources(MINI, desk.store)
-    assert recorded is not None
-    assert sources.provenance(recorded) == sources.provenance(desk.found())
-    assert sources.digests(recorded) == sources.digests(desk.found())
 
 
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
@@ -109,29 +107,3 @@ def test_show_draws_english_where_it_is_stored_and_trains_nothing(tmp_path, monk
         assert f" {mean:.2f} " in out
     assert out.startswith("Scale mini.") and not (tmp_path / "runs").exists()
     assert (tmp_path / "figures/mini/paper/esimcse-table7.png").exists()
-
-
-def test_a_study_that_needs_more_seeds_says_so(desk):
-    plan = desk.do("noise", "--seeds", "1", "--plan").stdout
-    assert "at least 24 seeds, not 1" in plan and "24 runs" in plan
-
-
-def test_a_run_without_a_test_average_says_so():
-    rows = (Row("selected", "avg", "spearman_all", 3, float("nan")),)
-    config = base("simcse", "paper")
-    assert score(config, Result(status="ok", rows=rows)) == "no test average"
-    assert score(config, Result(status="collapsed", rows=rows)) == "collapsed"
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ([".venv/bin/python", "run_study.py", "table7"], [".venv/bin/python", "run_study.py"]),
-        (["python3", "../run_study.py"], ["python3", "../run_study.py"]),
-        (["python", "/opt/bin/run-study", "table7"], ["run-study"]),
-    ],
-)
-def test_a_command_is_named_as_it_was_typed(monkeypatch, typed, words):
-    monkeypatch.setattr(sys, "orig_argv", typed)
-    monkeypatch.setattr(sys, "argv", typed[1:])
-    assert typed_command() == words

@@ -1,7 +1,8 @@
-"""Which studies are drawn when all are: those that are started; what publishing takes away and
-refuses."""
+"""Which studies are drawn when all are, what publishing takes away and refuses, and whether a redraw
+with nothing new is seen as such."""
 
 import functools
+import time
 
 import pytest
 from desk import Desk
@@ -9,7 +10,7 @@ from fake_store import FakeStore, config_of, made_setup
 from places import ROOT, python
 
 import run_study
-from core.runner import draw
+from core.runner import draw, redrawn
 from core.runner.cli import Options
 from core.store.store import Store
 from core.study.grid import resolve
@@ -68,24 +69,17 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     )
     for folder in (table, figure, table.parent / "released"):
         folder.mkdir(parents=True)
-    gone = [
-        table / "mocose-two.md",
-        table / "mocose-two_curves.csv",
-        figure / "mocose-two-differences.png",
-    ]
-    gone.append(figure / "mocose-two.png")
+    gone = [table / f"mocose-two{end}" for end in (".md", "_curves.csv")]
+    gone += [figure / f"mocose-two{end}" for end in (".png", "-differences.png")]
     # nothing of this profile is published any more
     gone.append(table.parent / "released" / "mocose-two.csv")
-    stay = [table / "mocose-table4.csv", table / "own.md"]
-    stay += [
-        table / "mocose-two-d21.csv",
-        table / "mocose-two.notes.md",
-        figure / "mocose-two_mine.png",
-    ]
+    stay = [table / name for name in ("own.md", "mocose-two-d21.csv", "mocose-two.notes.md")]
+    stay.append(figure / "mocose-two_mine.png")
     for path in (*gone, *stay):
         path.write_text("x")
     desk.commit()
-    assert desk.do("mocose-one", "--jobs", "3", *CELLS, **KNOWN).returncode == 0
+    train = ("mocose-one", "--jobs", "3", *CELLS)
+    assert desk.do(*train, **KNOWN).returncode == 0
     assert desk.do("publish", "mocose-one", **KNOWN).returncode == 0
     assert not any(path.exists() for path in gone) and all(path.exists() for path in stay)
     assert (table / "mocose-one.csv").exists()
@@ -93,7 +87,7 @@ def test_files_of_a_study_that_nothing_published_starts_go_and_others_stay(desk:
     before = pack.read_bytes(), (table / "mocose-one.csv").read_bytes()
     desk.know_encoder("another\n")  # another encoder
     other = ("--results-dir", str(desk.folder / "other"))
-    assert desk.do("mocose-one", "--jobs", "3", *CELLS, *other, **KNOWN).returncode == 0
+    assert desk.do(*train, *other, **KNOWN).returncode == 0
     refused = desk.do("publish", "mocose-one", *other, **KNOWN)
     assert refused.returncode == 2
     assert "are on other data than yours (encoder=encoder~" in refused.stderr
@@ -154,3 +148,43 @@ def test_a_matplotlibrc_that_the_user_names_is_not_read(tmp_path):
     given = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "none", "MATPLOTLIBRC": str(tmp_path)}
     done = python("-c", "from core.runner.draw import _report; _report()", **given)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_redraw_is_left_out_until_an_input_or_a_file_that_it_wrote_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("core.BEGAN", time.time() + 60)  # files of this test are older
+    results, figures = (tmp_path / name for name in ("results", "figures"))
+    studies = tmp_path / "studies"
+    picture = figures / "demo" / "paper" / "table.png"
+    page = results / "index.html"
+    for file in (picture, page, studies / "paper" / "table.py"):
+        file.parent.mkdir(parents=True)
+        file.write_text("as drawn")
+    linked = tmp_path / "elsewhere"
+    linked.mkdir()
+    (studies / "linked").symlink_to(linked)
+    (linked / "studies").symlink_to(studies)  # a loop
+    (linked / "table.py").write_text("as drawn")
+    store = Store(results, None)
+
+    def is_there(*options):
+        key = redrawn.inputs(store, [studies], options)
+        return redrawn.is_there(key, results, figures)
+
+    assert not is_there(None)
+    redrawn.remember(redrawn.inputs(store, [studies], [None]), results, figures)
+    assert is_there(None) and not is_there(5)
+
+    for file in (picture, page, studies / "paper" / "table.py", linked / "table.py"):
+        file.write_text("otherwise")
+        assert not is_there(None), file
+        file.write_text("as drawn")
+    (results / "runs").mkdir()
+    left = picture.with_name("left.png")  # of a study that is no longer started
+    for file in (left, results / "runs" / "0123456789abcdef.parquet"):
+        file.write_text("new")
+        assert not is_there(None), file
+        file.unlink()
+    assert is_there(None)
+    monkeypatch.setattr("core.BEGAN", time.time() - 60)
+    assert redrawn.inputs(store, [studies], []) == ""  # they changed while the command loaded

@@ -2,21 +2,16 @@
 kills and in company."""
 
 import math
-import random
 import re
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, islice
 from random import Random
 from types import SimpleNamespace
 
 import pytest
-from desk import Desk
-from fake_store import FakeStore, add_simcse, reworded
-from fake_store import config_of as config_at
-from fake_store import made_setup as setup_at
+from fake_store import FakeStore, add_simcse, config_of, made_setup, reworded
 from known_jobs import ONE, TWO
 
 from core.config.scale import MINI
@@ -37,35 +32,16 @@ TRUTH = {
     "K4": "undecided",
     "L1": "supported",
 }
-RESOLVE = ("--resolve", "--budget", "1000h", "--jobs", "3")
 
 
-def resolve(desk: Desk, *words: str, **environment: str):
-    done = desk.do(*(words or (*BOTH, *RESOLVE)), **KNOWN, **environment)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
-def outcomes(desk: Desk) -> dict[str, str]:
-    """The verdicts on the runs that are stored."""
-    results = [
-        judge(gather(grid.resolve(study, desk.setup(3)), desk.store)) for study in (ONE, TWO)
-    ]
-    return {verdict.claim.key: verdict.outcome for one in results for verdict in one.verdicts}
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """One command in quiet, to its end."""
-    desk = Desk(tmp_path_factory.mktemp("alone"))
-    desk.commit()
-    return desk, resolve(desk)
-
-
-def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
-    desk, done = alone
+def test_what_is_true_is_found_and_no_run_is_trained_twice(desk):
+    done = desk.do(*BOTH, "--resolve", "--budget", "1000h", "--jobs", "3", **KNOWN)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert outcomes(desk) == TRUTH
+    outcomes = {}
+    for study in (ONE, TWO):
+        for verdict in judge(gather(grid.resolve(study, desk.setup(3)), desk.store)).verdicts:
+            outcomes[verdict.claim.key] = verdict.outcome
+    assert outcomes == TRUTH
     assert max(Counter(desk.started()).values()) == 1
     assert len(desk.started()) == len(desk.store.runs())
     seeds = Counter(desk.store.load(identity).config.queue.size for identity in desk.store.runs())
@@ -77,15 +53,13 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(alone):
     assert sets[:2] == [("9", "b, c, d"), ("4", "c, d")]  # three claims share the first runs
 
 
-def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
-    desk = Desk(tmp_path)
-    done = resolve(desk, *BOTH, "--resolve", "--budget", "30s")
-    assert done.returncode == 0
+def test_nothing_is_begun_that_does_not_fit_the_budget(desk):
+    done = desk.do(*BOTH, "--resolve", "--budget", "30s", **KNOWN)
+    assert done.returncode == 0 and not done.stderr
     assert "The shortest step left takes" in done.stdout
-    assert not desk.started()
-    plan = resolve(desk, *BOTH, "--resolve", "--plan").stdout
+    plan = desk.do(*BOTH, "--resolve", "--plan", **KNOWN).stdout
     first = plan.splitlines()[1]
-    short = resolve(desk, *BOTH, "--resolve", "--plan", "--budget", "30s").stdout
+    short = desk.do(*BOTH, "--resolve", "--plan", "--budget", "30s", **KNOWN).stdout
     assert "The shortest step left takes" in short and "mocose-one" not in short
     assert first.startswith("9 runs, about") and not desk.started()
     assert "seed 0, 1, 2 of mocose-one b, c, d" in first
@@ -97,16 +71,15 @@ def test_nothing_is_begun_that_does_not_fit_the_budget(tmp_path):
 # On a store in memory: what each claim is given next.
 
 LEVELS = {"a": 56.0, "b": 50.0, "c": 53.0, "d": 52.5}
-setup = partial(setup_at, scale=MINI)
-config_of = partial(config_at, scale=MINI)
+SETUP = made_setup(scale=MINI)
 
 
-def filled(seeds: dict[str, int], levels=LEVELS, sd: float = 0.5, gap=None) -> FakeStore:
+def filled(seeds: dict[str, int], sd: float = 0.5) -> FakeStore:
     store = FakeStore()
-    for label, seed in ((label, seed) for label, count in seeds.items() for seed in range(count)):
-        if (label, seed) != gap:
-            score = levels[label] + random.Random(f"{label} {seed}").gauss(0.0, sd)
-            store.add(config_of(ONE, (label,), seed), score, scale=MINI)
+    for label, count in seeds.items():
+        for seed in range(count):
+            score = LEVELS[label] + Random(f"{label} {seed}").gauss(0.0, sd)
+            store.add(config_of(ONE, (label,), seed, scale=MINI), score, scale=MINI)
     return store
 
 
@@ -118,7 +91,7 @@ def prospects():
 
     def found(store, *studies, failed=()):
         training = SimpleNamespace(
-            options=options, store=store, setup=setup(), expected=lambda: expected
+            options=options, store=store, setup=SETUP, expected=lambda: expected
         )
         one = resolving.Resolving(training, studies or (ONE,))
         one.failed = set(failed)
@@ -135,8 +108,7 @@ def test_each_claim_is_given_its_missing_runs_up_to_its_later_checks(prospects):
     checks, _, planned = prospects(filled({"a": 2, "b": 3}))
     assert [planned[run].seed for run in checks["K1"][0].runs] == [2]  # five are stored
     assert len(checks["K3"][0].runs) == 6 and checks["K3"][0].seeds == 3
-    store = filled(dict.fromkeys("abcd", 8), gap=("b", 4))
-    checks, _, planned = prospects(store)
+    checks, _, planned = prospects(filled(dict.fromkeys("abcd", 8)))
     seeds = sorted(planned[run].seed for run in checks["K4"][0].runs)
     assert seeds == [8, 8, 9, 9, 10, 10, 11, 11] and checks["K4"][0].seeds == 12
 
@@ -157,7 +129,8 @@ def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_no
     )
     store = filled({"a": 2, "b": 3})
     for seed in range(3):
-        store.add(config_of(ONE, ("d",), seed), 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
+        config = config_of(ONE, ("d",), seed, scale=MINI)
+        store.add(config, 53.0 + 0.1 * seed, scale=MINI, untrained=52.0)
     for words in (nullcontext, reworded):  # no sentence decides
         with words():
             checks, sets, planned = prospects(store, named)
@@ -166,9 +139,9 @@ def test_simcse_runs_with_the_first_set_and_a_method_that_does_not_learn_gets_no
         assert all(bar <= check.runs for each in checks.values() for check in each)
         assert set(checks) == {"K1", "K2", "K3", "K4"}
         assert bar <= {run.run_id for run in sets[0].runs}
-    add_simcse(store, setup(3), 66.0, 67.0, 68.0, untrained=52.0)
+    add_simcse(store, SETUP, 66.0, 67.0, 68.0, untrained=52.0)
     assert not prospects(store, named)[0]
-    add_simcse(store, setup(3), 53.0, 54.0, 55.0, untrained=52.0)
+    add_simcse(store, SETUP, 53.0, 54.0, 55.0, untrained=52.0)
     checks, _, planned = prospects(store, named)
     assert set(checks) == {"K1", "K2", "K3", "K4"}
     assert not any(run.config.method == "simcse" for run in planned.values())

@@ -1,9 +1,7 @@
 """Plan, schedule and survive: with real processes, the real command line and a job without
 torch."""
 
-import contextlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -55,25 +53,26 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
     assert (missing(), missing(force=True)) == (4, 6)
     file, other = (desk.results / "runs" / f"{run.run_id}.parquet" for run in (first, second))
     file.write_bytes(file.read_bytes()[:-20])
-    assert missing() == 5 and str(file) in capsys.readouterr().out
-    assert list((desk.results / "damaged").glob(f"runs-{first.run_id}.*.parquet"))
+    pairs = desk.store.path("pairs", second.run_id)
+    pairs.write_bytes(pairs.read_bytes()[:-20])  # a run without its pairs is done
+    assert missing() == 5
+    out = capsys.readouterr().out
+    assert str(file) in out and str(pairs) in out
+    for name in (f"runs-{first.run_id}", f"pairs-{second.run_id}"):
+        assert list((desk.results / "damaged").glob(f"{name}.*.parquet"))
     publish.pack(desk.store, [second.run_id], desk.results / "published")
     other.unlink()
     assert (missing(), missing(use_published=True)) == (6, 5)
 
 
 def test_a_plan_counts_stored_runs_that_another_code_of_their_method_made(desk, capsys):
-    for run, code in zip(
-        planned(desk, "table3").runs, [code_digest("mocose"), "another", "another"], strict=False
-    ):
-        desk.store.save(
-            run.config, replace(made_result(run.config), provenance={"method_code": code})
-        )
-    assert len(planned(desk, "table3").missing) == 3
-    assert (
-        "2 stored runs are made by another core/methods/mocose; --force trains again"
-        in capsys.readouterr().out
-    )
+    first, second, *_ = planned(desk, "table3").runs
+    for run, code in ((first, code_digest("mocose")), (second, "another")):
+        about = {"method_code": code}
+        desk.store.save(run.config, replace(made_result(run.config), provenance=about))
+    assert len(planned(desk, "table3").missing) == 4
+    out = capsys.readouterr().out
+    assert "1 stored run is made by another core/methods/mocose; --force trains again" in out
 
 
 def test_one_failure_leaves_the_others_is_told_at_the_end_and_is_trained_again(desk):
@@ -136,15 +135,19 @@ def test_a_results_folder_that_is_moved_under_way_is_not_split_in_two(desk):
     assert again.returncode == 0 and len(desk.store.runs()) == 6, again.stdout + again.stderr
 
 
+def held(desk: Desk) -> list[int]:
+    """The processes of two runs that go on, once the first two runs of SIX are stored."""
+    until(lambda: len(desk.started()) == 4 and len(desk.store.runs()) == 2)
+    return [pid for run, pid in desk.pids().items() if not desk.store.has(run)]
+
+
 def test_killing_everything_at_once_leaves_nothing_torn(desk):
     gate = desk.folder / "gate"
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: f"hold {gate}" for run in runs[2:]})
     driver = desk.start(*SIX)
-    until(lambda: len(desk.started()) == 4)
-    for pid in (driver.pid, *desk.pids()):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    for pid in (driver.pid, *held(desk)):
+        os.kill(pid, signal.SIGKILL)
     driver.communicate()
     gate.touch()
     last = desk.do(*SIX)
@@ -161,11 +164,11 @@ def test_a_stopped_command_says_how_to_go_on(desk, number, status, to_all):
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
     driver = desk.start(*SIX)
-    until(lambda: len(desk.started()) == 4)
-    for pid in desk.pids()[2:] if to_all else ():
+    pids = held(desk)
+    for pid in pids if to_all else ():
         os.kill(pid, number)
     driver.send_signal(number)
-    out, err = driver.communicate(timeout=20)
+    out, err = driver.communicate(timeout=50)
     assert driver.returncode == status and "4 runs are still to be trained" in out, out + err
     assert "run_study.py mocose-table3 --seeds 1 --jobs 2" in out and "FAILED" not in out
     assert not any(desk.store.claimed(run.run_id) for run in runs) and len(desk.store.runs()) == 2
@@ -174,16 +177,13 @@ def test_a_stopped_command_says_how_to_go_on(desk, number, status, to_all):
 
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(desk):
     """As `nohup` and `&` in a script leave them."""
-
-    def ignoring() -> None:
-        for number in (signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-
-    desk.behave_all("sleep 0.5")
-    driver = desk.start(*SIX, preexec_fn=ignoring)
+    gate = desk.folder / "gate"
+    desk.behave_all(f"hold {gate}")
+    driver = desk.start(*SIX, IGNORED_SIGNALS=f"{signal.SIGINT:d} {signal.SIGHUP:d}")
     until(lambda: len(desk.started()) == 2)
     driver.send_signal(signal.SIGINT)
     driver.send_signal(signal.SIGHUP)
+    gate.touch()
     out, err = driver.communicate(timeout=60)
     assert driver.returncode == 0 and "Trained 6 of 6 runs." in out, out + err
 
@@ -218,37 +218,33 @@ def test_a_checkpoint_left_behind_is_told_kept_forced_away_or_swept(desk):
     assert not desk.store.path("checkpoints", first.run_id).exists()  # --force starts from nothing
 
 
-def closing(*numbers: int):
-    """What a shell does with `>&-` before it starts a command."""
-    return lambda: [os.close(number) for number in numbers]
-
-
 def test_a_stop_with_closed_streams_keeps_what_is_finished(desk):
     """Its message must not reach the process that trains, by a number that a stream had."""
     runs = planned(desk, "table3").runs
     desk.behave(**{run.run_id: "sleep 60" for run in runs[2:]})
-    driver = desk.start(*SIX, preexec_fn=closing(0, 1, 2))
-    until(lambda: len(desk.started()) == 4)
+    words = [sys.executable, ROOT / "tests/support/driver.py", *desk.words(*SIX)]
+    driver = subprocess.Popen(
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "", *words],
+        env=desk.environment(REAL_WORKER="yes"),
+    )
+    held(desk)
     driver.send_signal(signal.SIGINT)
-    driver.communicate(timeout=20)
+    driver.communicate(timeout=50)
     assert driver.returncode == 130 and len(desk.store.runs()) == 2
     assert not any(desk.store.failure(run.run_id) for run in runs)
     assert "Traceback" not in (desk.cache / "worker.log").read_text()
 
 
-@pytest.mark.parametrize("words", [("--plan",), ("--regenerate-figures",)], ids=["plan", "figures"])
+@pytest.mark.parametrize("words", ["--plan", "--regenerate-figures"])
 def test_a_stop_at_any_moment_of_planning_and_drawing_ends_with_130(desk, words):
     """It comes while modules are imported, runs are planned, or figures are drawn."""
-    (desk.folder / "results").mkdir()
-    command = [sys.executable, str(ROOT / "run_study.py"), "esimcse-table2", "--scale", "demo"]
-    command += [*words, "--results-dir", str(desk.folder / "results")]
-    draw = random.Random(words[0])
+    command = [sys.executable, ROOT / "run_study.py", "esimcse-table2", "--scale", "demo", words]
+    command += ["--results-dir", desk.results]
     stopped = 0
-    for _ in range(3):
+    for due in (0.2, 0.7):  # seconds of a processor: a busy machine may begin late by the clock
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, env=desk.environment(), text=True, **streams)
-        spent = 0.0  # seconds of a processor: on a busy machine nothing may have begun by the clock
-        due = 0.15 + draw.random()
+        spent = 0.0
         while process.poll() is None and spent < due:
             spent = sum(psutil.Process(process.pid).cpu_times()[:2])
             time.sleep(0.01)

@@ -2,7 +2,7 @@
 
 from desk import SIX, Desk
 
-TRIED = {"FAKE_TRIAL": "tests.support.fake_trial:trial"}
+TRIED = {"FAKE_TRIAL": "tests.support.fake_jobs:trial"}
 
 
 def tried(desk: Desk) -> list[str]:

@@ -2,44 +2,60 @@
 kept."""
 
 import math
-import os
 import shutil
+from pathlib import Path
 
 import pandas as pd
 from desk import Desk
 
 from core.config.result import Row
+from core.config.scale import MINI
+from core.data import sources
 from core.runner.verify import difference
 
-KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:on_cpu"}
 
-
-def files(desk: Desk) -> dict[str, bytes]:
-    return {
-        str(path): path.read_bytes() for path in (desk.folder / "home").rglob("*") if path.is_file()
-    }
+def contents(desk: Desk) -> dict[Path, bytes]:
+    files = filter(Path.is_file, (desk.folder / "home").rglob("*"))
+    return {path: path.read_bytes() for path in files}
 
 
 def test_published_runs_are_trained_again_and_compared(desk):
-    """Two as they were, one all but for a little on each kind of device, and one with a failure."""
-    desk.commit()
+    """By --verify-published, which keeps nothing, and by a user who trains them."""
     train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
-    assert desk.do(*train, **KNOWN).returncode == 0
-    assert desk.do("publish", "mocose-one", **KNOWN).returncode == 0
-    for identity in desk.store.runs():
-        (desk.results / "runs" / f"{identity}.parquet").unlink()
-    before = files(desk)
+    desk.commit()
+
+    def do(job: str, *words: str, status: int = 0) -> str:
+        known = {"KNOWN_STUDIES": "yes", "FAKE_JOB": f"tests.support.known_jobs:{job}"}
+        done = desk.do(*words, **known)
+        assert (done.returncode, done.stderr) == (status, "")
+        return done.stdout
+
+    first = do("on_cpu", *train)
+    do("on_cpu", "publish", "mocose-one")
+    assert "published one" not in first and "and the published" not in first
+    shutil.rmtree(desk.results / "runs")
+    assert "2 runs: none done" in do("on_cpu", *train, "--plan")
+    assert "2 runs: 2 done" in do("on_cpu", *train, "--plan", "--use-published")
+    recorded = sources.recorded_sources(MINI, desk.store)  # what is published is drawn without data
+    assert recorded is not None
+    assert sources.provenance(recorded) == sources.provenance(desk.found())
+    assert sources.digests(recorded) == sources.digests(desk.found())
+    again = do("on_cpu", *train, "--cell", "c")
+    assert "Your 2 runs (cpu) and the published: at most 0.000000 points apart." in again
+    shutil.rmtree(desk.results / "runs")
+    assert "at most 0.020000 points apart.\nfloat32 runs on two makes" in do("off", *train)
+
+    for path in (desk.results / "runs").iterdir():
+        path.unlink()
+    before = contents(desk)
     started = len(desk.started())
 
     def verify(count: int, status: int, job: str) -> str:
-        fake = KNOWN | {"FAKE_JOB": f"tests.support.known_jobs:{job}"}
-        done = desk.do("mocose-one", "--verify-published", str(count), **fake)
-        assert done.returncode == status and not done.stderr and files(desk) == before, done.stderr
-        kept = [
-            path for path in os.listdir(desk.folder / "tmp") if path.startswith("verify-published-")
-        ]
-        assert bool(kept) == ("FAILED" in done.stdout)  # logs of failures stay
-        return done.stdout
+        out = do(job, "mocose-one", "--verify-published", str(count), status=status)
+        assert contents(desk) == before
+        kept = list((desk.folder / "tmp").glob("verify-published-*"))
+        assert bool(kept) == ("FAILED" in out)  # logs of failures stay
+        return out
 
     assert "Your 2 runs (cpu) and the published: at most 0.000000 points" in verify(2, 0, "on_cpu")
     assert sorted(desk.started()[started:]) == sorted(desk.store.runs())[:2]
@@ -47,28 +63,6 @@ def test_published_runs_are_trained_again_and_compared(desk):
     assert "(cpu and cuda) and the published: at most 0.020000 points" in verify(1, 0, "on_gpu")
     desk.behave_all("raise")
     assert "the job broke on purpose" in verify(1, 1, "on_cpu")
-
-
-def test_a_user_who_trains_published_runs_learns_how_near_they_came(desk):
-    """Numbers of published runs are read from the pack, and count for runs that are trained in this
-    command."""
-    desk.commit()
-    train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
-    on_cpu = KNOWN | {"FAKE_JOB": "tests.support.known_jobs:on_cpu"}
-    first = desk.do(*train, **on_cpu).stdout
-    assert desk.do("publish", "mocose-one", **on_cpu).returncode == 0
-    assert "published one" not in first and "and the published" not in first
-
-    def again(job: str, *words: str) -> str:
-        shutil.rmtree(desk.results / "runs")
-        done = desk.do(*train, *words, **(KNOWN | {"FAKE_JOB": f"tests.support.known_jobs:{job}"}))
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert "Your 2 runs (cpu) and the published: at most 0.000000 points apart." in again(
-        "on_cpu", "--cell", "c"
-    )
-    assert "at most 0.020000 points apart.\nfloat32 runs on two makes" in again("off")
 
 
 def test_differences_by_hand():

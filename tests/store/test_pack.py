@@ -13,7 +13,6 @@ from fake_jobs import made_result
 from fake_store import config_of
 
 from core.config.identity import run_id
-from core.config.result import Result
 from core.config.scale import DEMO, MINI, PAPER
 from core.data import sources
 from core.errors import UserError
@@ -77,12 +76,13 @@ def test_a_pack_a_scale_holds_every_run_as_it_was_stored(own, monkeypatch):
 def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tmp_path):
     publish.pack(own, own.runs(), tmp_path)
     store = Store(tmp_path / "results", tmp_path)
-    other = made_result(CONFIGS[3])
-    store.save(
-        CONFIGS[3], Result(status="diverged", rows=other.rows[:2], provenance={"made": "again"})
-    )
-    run = next(run for run in store.runs() if store.has(run))
+    run = run_id(CONFIGS[3])
     before = pack(tmp_path).read_bytes()
+    again = replace(made_result(CONFIGS[3]), provenance={"made": "again"})
+    store.save(CONFIGS[3], again)
+    publish.pack(store, [run], tmp_path)
+    assert pack(tmp_path).read_bytes() == before  # it has the same numbers
+    store.save(CONFIGS[3], replace(again, status="diverged", rows=again.rows[:2]))
     with pytest.raises(UserError, match=f"other numbers than yours: {run}; add --replace"):
         publish.pack(store, [run], tmp_path)
     assert pack(tmp_path).read_bytes() == before
@@ -92,22 +92,13 @@ def test_a_published_run_is_replaced_by_other_numbers_with_consent_alone(own, tm
     assert clone.runs() == own.runs() and all(map(clone.load, clone.runs()))
 
 
-def test_a_published_run_stays_where_a_new_one_has_its_numbers(own, tmp_path):
-    publish.pack(own, own.runs(), tmp_path)
-    store = Store(tmp_path / "results", tmp_path)
-    before = pack(tmp_path).read_bytes()
-    store.save(CONFIGS[3], replace(made_result(CONFIGS[3]), provenance={"made": "again"}))
-    publish.pack(store, [run_id(CONFIGS[3])], tmp_path)
-    assert pack(tmp_path).read_bytes() == before
-
-
 def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
     content = pack(own.published).read_bytes()
     place = tmp_path / "runs.parquet"
     runs = list(Pack(pack(own.published)).footers)
     draw = random.Random(5)
     refused = 0
-    for _ in range(150):
+    for _ in range(75):
         at = draw.randrange(len(content))
         place.write_bytes(
             content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
@@ -120,11 +111,11 @@ def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
                     assert table.equals(own.load(run).table) and footer["run_id"] == run
         except CorruptRun:
             refused += 1
-    assert refused > 20
+    assert refused > 10
 
 
-@pytest.mark.parametrize("content", [b"", b"x" * 5000], ids=["empty", "noise"])
-def test_a_pack_that_does_not_open_is_named(own, tmp_path, capsys, content):
+def test_a_pack_that_does_not_open_is_named(own, tmp_path, capsys):
+    content = b"x" * 5000
     publish.pack(own, own.runs(), tmp_path)
     pack(tmp_path).write_bytes(content)
     assert len(Store(tmp_path / "results", tmp_path).runs()) == len(CONFIGS) // 2

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,6 @@ from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup
 
-DRIVER = Path(__file__).with_name("driver.py")
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six runs
 
 
@@ -146,8 +144,9 @@ class Desk:
         """Ids in the order in which the fake job started them."""
         return [run for run, *_ in self._notes()]
 
-    def pids(self) -> list[int]:
-        return [int(pid) for _, pid, *_ in self._notes()]
+    def pids(self) -> dict[str, int]:
+        """The latest process of each run that the fake job started."""
+        return {run: int(pid) for run, pid, *_ in self._notes()}
 
     def _notes(self) -> list[list[str]]:
         file = self.cache / "started"
@@ -163,35 +162,26 @@ class Desk:
             **more,
         }
 
-    def start(
-        self, *arguments: str, scale: str = "mini", preexec_fn=None, **environment: str
-    ) -> subprocess.Popen | Forked:
-        """The command line as a process of its own, at scale mini on made-up data."""
-        words = [*arguments, "--scale", scale]
-        if scale == "mini" and arguments[:1] != ("publish",):
+    def words(self, *arguments: str) -> list[str]:
+        """A command line at scale mini on made-up data."""
+        words = [*arguments, "--scale", "mini"]
+        if arguments[:1] != ("publish",):
             words += ["--data-dir", str(self.folder / "data")]
             words += ["--encoder", str(self.folder / "encoder")]
-        if preexec_fn is None:
-            return Forked(words, self.environment(**environment))
-        return subprocess.Popen(
-            [sys.executable, str(DRIVER), *words],
-            env=self.environment(**{"REAL_WORKER": "yes", **environment}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            preexec_fn=preexec_fn,
-        )
+        return words
 
-    def do(
-        self, *arguments: str, scale: str = "mini", **environment: str
-    ) -> subprocess.CompletedProcess:
+    def start(self, *arguments: str, **environment: str) -> Forked:
+        """The command line as a process of its own."""
+        return Forked(self.words(*arguments), self.environment(**environment))
+
+    def do(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         """The same, to its end."""
-        process = self.start(*arguments, scale=scale, **environment)
+        process = self.start(*arguments, **environment)
         out, err = process.communicate(timeout=200)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
-def until(condition, seconds: float = 20.0) -> None:
+def until(condition, seconds: float = 60.0) -> None:
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while not condition():

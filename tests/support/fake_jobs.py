@@ -43,7 +43,7 @@ def run(config, execution, progress) -> Result:
 
 
 def behave(word: str = "", argument: str = "") -> None:
-    """sleep S, hold FILE (until it is there), deaf (to SIGTERM), raise, refuse, cuda (short of its
+    """sleep S, hold FILE (until it is there), deaf FILE (to SIGTERM, once it is there), raise, refuse, cuda (short of its
     memory), exit N, kill N (a signal to itself), or nothing."""
     match word:
         case "sleep":
@@ -53,6 +53,7 @@ def behave(word: str = "", argument: str = "") -> None:
                 time.sleep(0.02)
         case "deaf":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            Path(argument).touch()
             time.sleep(60)
         case "raise":
             print("x" * 1000)
@@ -116,6 +117,16 @@ def witnessed(config, execution, progress) -> Result:
 def accuse(folder: Path, what: str) -> None:
     with open(folder / "accused", "a") as file:
         file.write(f"{what}\n")
+
+
+def trial(config, execution) -> list[str]:
+    """A trial that finds what `FAKE_FAULT` says, and notes each method in `<cache_dir>/tried`."""
+    with open(Path(execution.cache_dir) / "tried", "a") as file:
+        file.write(f"{config.method}\n")
+    fault = os.environ.get("FAKE_FAULT")
+    if fault == "crash":
+        raise UserError("no memory")
+    return [fault] if fault else []
 
 
 def silent(report) -> None:

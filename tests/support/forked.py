@@ -23,6 +23,8 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+MESSAGES = socket.SOCK_SEQPACKET
+
 
 class Forked:
     """A command that runs; of subprocess.Popen what the tests use."""
@@ -32,29 +34,23 @@ class Forked:
         self.returncode: int | None = None
         out, out_end = os.pipe()
         err, err_end = os.pipe()
-        self._reports, theirs = socket.socketpair()
-        setting = {"words": words, "environment": environment, "folder": os.getcwd()}
-        request = json.dumps(setting).encode()
+        self._reports, theirs = socket.socketpair(type=MESSAGES)
+        request = {"words": words, "environment": environment, "folder": os.getcwd()}
         ends = [out_end, err_end, theirs.fileno()]
-        socket.send_fds(server(), [len(request).to_bytes(8)], ends)
-        server().sendall(request)
+        socket.send_fds(server(), [json.dumps(request).encode()], ends)
         theirs.close()
         os.close(out_end)
         os.close(err_end)
         self.stdout = os.fdopen(out)
         self.stderr = os.fdopen(err)
-        self.pid = self._number()
-
-    def _number(self) -> int:
-        """The next line that the keeper writes."""
-        return int(b"".join(iter(lambda: self._reports.recv(1), b"\n")))
+        self.pid = int(self._reports.recv(64))
 
     def wait(self, timeout: float | None = None) -> int:
         """Its exit status, or minus the signal that killed it."""
         if self.returncode is None:
             if not select.select([self._reports], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout)
-            self.returncode = self._number()
+            self.returncode = int(self._reports.recv(64))
             self._reports.close()
         return self.returncode
 
@@ -86,7 +82,7 @@ class Forked:
 @functools.cache
 def server() -> socket.socket:
     """The socket to the process that forks, which ends with this one."""
-    ours, theirs = socket.socketpair()
+    ours, theirs = socket.socketpair(type=MESSAGES)
     # threads do not live through a fork
     environment = {**os.environ, "JE_ARROW_MALLOC_CONF": "background_thread:false"}
     process = subprocess.Popen([sys.executable, __file__], stdin=theirs, env=environment)
@@ -114,10 +110,9 @@ def serve() -> None:
     requests = socket.socket(fileno=0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest
     while True:
-        head, descriptors, *_ = socket.recv_fds(requests, 8, 3)
-        if not head:
+        request, descriptors, *_ = socket.recv_fds(requests, 1 << 20, 3)
+        if not request:
             break
-        request = requests.recv(int.from_bytes(head), socket.MSG_WAITALL)
         if os.fork() == 0:
             requests.detach()
             keep(driver.main, json.loads(request), *descriptors)
@@ -136,10 +131,10 @@ def keep(main, request: dict, out: int, err: int, reports: int) -> None:
         os._exit(become(main, request, out, err))
     for descriptor in (out, err):
         os.close(descriptor)
-    os.write(reports, f"{child}\n".encode())
+    os.write(reports, f"{child}".encode())
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with contextlib.suppress(OSError):  # nobody waits for it
-        os.write(reports, f"{status}\n".encode())
+        os.write(reports, f"{status}".encode())
     os._exit(0)
 
 

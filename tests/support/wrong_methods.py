@@ -4,8 +4,6 @@ trial says of each; and sound ones."""
 import re
 
 HEAD = """import random
-from collections import deque
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -60,15 +58,6 @@ WRONG = stated("""
     def views(tokens, rng):
         return tokens, tokens * 0.5
 
-# IdsOfNoWord: index out of range
-    @staticmethod
-    def views(tokens, rng):
-        return tokens, tokens + 1_000_000
-
-# NoPooling: The size of tensor a
-    def pool(self, encoded):
-        return encoded.first.unsqueeze(1)
-
 # EndsTheProcess: SystemExit
     def contrast(self, first, second):
         raise SystemExit
@@ -99,22 +88,6 @@ WRONG = stated("""
     def contrast(self, first, second):
         self.steps += 1
         return info_nce(first, second, None, temperature=0.05 + 0.01 * self.steps)
-
-# MeanInAnAttribute: a resumed run has other losses
-    mean = 0.0
-
-    def contrast(self, first, second):
-        self.mean = 0.9 * self.mean + 0.1 * first.detach().mean(0)
-        return info_nce(first - self.mean, second - self.mean, None, temperature=0.05)
-
-# QueueOfPython: a resumed run has other losses
-    def build(self):
-        self.queue = deque(maxlen=2)
-
-    def contrast(self, first, second):
-        old = torch.cat([*self.queue]) if self.queue else None
-        self.queue.append(second.detach())
-        return info_nce(first, second, old, temperature=0.05)
 
 # NotFinite: the loss or its gradient is not finite in step 1
     def contrast(self, first, second):
@@ -152,10 +125,6 @@ WRONG = stated("""
 # DropoutInTheScore: vectors are others each time
     def sentence_vectors(self, batch):
         return F.dropout(self.encoder(batch), 0.1)
-
-# CodeThatFails: RuntimeError:
-    def contrast(self, first, second):
-        return info_nce(first, second[:, :5], None, temperature=0.05)
 
 # HalfTheRows: 16 rows for 32 sentences
     def pooled(self, batch):
@@ -203,10 +172,6 @@ WRONG = stated("""
         views = F.normalize(torch.cat([first, second]))
         return F.cross_entropy(views @ views.T / 0.05, torch.arange(len(views)))
 
-# WrongSign: look at its sign and its labels
-    def contrast(self, first, second):
-        return -info_nce(first, second, None, temperature=0.05)
-
 # DropoutOff: the same vectors; leave dropout on
     def pooled(self, batch):
         self.eval()
@@ -236,13 +201,6 @@ WRONG = stated("""
 
     strength = float(os.environ.get("STRENGTH", "0.05"))
 
-# LazyLayer: uninitialized parameter
-    def build(self):
-        self.own = nn.LazyLinear(8)
-
-    def pooled(self, batch):
-        return self.own(super().pooled(batch))
-
 # LayerMadeLate: Unexpected key
     def build(self):
         self.own = None
@@ -252,13 +210,6 @@ WRONG = stated("""
             self.own = self.linear("own", self.encoder.hidden, self.encoder.hidden)
         return self.own(super().pooled(batch))
 
-# PlainObject: a resumed run has other losses
-    def build(self):
-        self.tracker = SimpleNamespace(steps=0)
-
-    def contrast(self, first, second):
-        self.tracker.steps += 1
-        return info_nce(first, second, None, temperature=0.05 * self.tracker.steps)
 """)
 
 WRONG_ON_A_GPU = stated("""
