@@ -32,7 +32,7 @@ from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
 from core.data import sources as finding
-from core.errors import HOME, UserError
+from core.errors import HOME, UserError, say
 from core.report import frames, verdicts
 from core.report.own_scores import Judgement, judgement
 from core.report.results import Loaded
@@ -146,6 +146,11 @@ class Results:
                 continue
             loaded: Loaded = {}
             for other in studies.STUDIES:
+                try:
+                    studies.CATALOGUE.check(other)
+                except UserError as error:  # other studies have their claims
+                    say(str(error))
+                    continue
                 result = self.study(other.name, name, loaded=loaded, **setup)
                 if result.begun:
                     results.append(result)

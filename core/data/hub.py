@@ -208,7 +208,7 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
         )
     check_hub()
     logging.set_verbosity_error()  # it warns at each of its attempts
-    print(f"Fetching {where}.", flush=True)
+    say(f"Fetching {where}.")
     with refusing(f"{where} cannot be fetched", f"check the network and HF_ENDPOINT, {WITHOUT}"):
         path = Path(client(force_download=damaged))
     other = other_digest(path)

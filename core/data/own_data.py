@@ -38,7 +38,7 @@ from core.data.text import (
     text_bytes,
     text_digest,
 )
-from core.errors import UserError, refusing, say
+from core.errors import UserError, counted, refusing, say
 from core.store import cache as caching
 
 DataKind = Literal["text", "pairs"]
@@ -54,7 +54,7 @@ _SPREADSHEET = re.compile(r'"[^"]*(""[^"]*)+"')
 HUB_SECONDS = 20.0  # in which the hub answers
 
 JSON = (".json", ".jsonl", ".ndjson")  # an array, or an object a line
-TABLES = (".csv", ".tsv", ".parquet", *JSON)
+TABLES = (".csv", ".parquet", *JSON)  # a .tsv file without named columns is lines
 TABLE_COLUMNS: dict[DataKind, tuple[str, ...]] = {
     "text": ("text",),
     "pairs": ("sentence1", "sentence2", "score"),
@@ -94,9 +94,6 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     each time. Raises UserError, also for a data set at a commit that was not read yet, unless
     `fetch`."""
     name, _, stated = place.partition("?")
-    if Path(os.path.expanduser(place)).is_file():  # its name has a question mark
-        name = place
-        stated = ""
     path = Path(os.path.expanduser(name)).absolute()
     hub = _PLACE.fullmatch(name)
     options = dict(parse_qsl(stated, keep_blank_values=True))
@@ -110,10 +107,10 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     named = len(columns) in (0, wanted) and len({*columns} - {""}) == len(columns)
     if not (hub or path.is_file()) or not known or not named:
         raise UserError(
-            f"--{kind} {place[:120]!r} names no file or data set with its columns; {HOW}."
+            f"--{kind} {place[:120]!r} is no file, or no data set, or its columns are not those "
+            f"that {kind} take; {HOW}."
         )
-    table = _ending(path) in TABLES and _ending(path) != ".tsv"
-    if hub is None and not columns and not table:
+    if hub is None and not columns and _ending(path) not in TABLES:
         return path
 
     title = path.name if hub is None else f"{hub['name']}, split {hub['split']}"
@@ -148,8 +145,8 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     missing = [column for column in columns if column not in names]
     if missing:
         raise UserError(
-            f"{title} has the columns {', '.join(names) or 'of no row'}, and no "
-            f"{', '.join(missing)}; name the columns, as in ?columns=a,b,c."
+            f"{title} has the columns {', '.join(names) or '(none)'}, and no "
+            f"{', '.join(missing)}; name the columns, as in ?columns=a,b,c, or give lines of text."
         )
     lines = _text_lines(title, rows, columns, kind)
     return caching.keep(folder, kept, ending, "".join(lines).encode())
@@ -174,7 +171,7 @@ def _hub_rows(title: str, hub: re.Match[str], config: str | None) -> Any:
     if Path(name).exists():  # the library would read the folder
         raise UserError(f"{name} is a folder here, too; run the command in another folder.")
     check_hub()
-    print(f"Reading {title}, with the datasets library.", flush=True)
+    say(f"Reading {title}, with the datasets library.")
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     with refusing(f"{title} could not be read by the datasets library", "mend it"):
@@ -200,12 +197,15 @@ def _table(path: Path) -> Any:
             {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
         )
         head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, **quoting)
-        if len(set(head)) < len(head) or any(len(row) not in (0, len(head)) for row in rows):
-            raise UserError(
-                f"{path} has lines with other fields than its first line, or two columns of one "
-                "name; put fields with commas in double quotes, and name every column once."
-            )
-        return [dict(zip(head, row, strict=True)) for row in rows if row]
+        if len(set(head)) < len(head):
+            raise UserError(f"{path} has two columns of one name; name every column once.")
+
+        def record(row: list[str]) -> dict[str, str]:
+            expect(len(row) == len(head), f"{len(head)} fields, with commas in quotes", row)
+            return dict(zip(head, row, strict=True))
+
+        numbered = [row for row in enumerate(rows, start=2) if row[1]]
+        return list(parsed_rows(f"{path}, line", numbered, record))
 
 
 def _text_lines(
@@ -263,8 +263,8 @@ def read_pairs(path: Path) -> list[Pair]:
     cosines = {frozenset((a, b)) if a != b else None for a, b, _ in pairs}
     if len({score for *_, score in pairs}) < 2 or len(cosines) < 2:
         raise UserError(
-            f"{path} has {len(pairs)} pairs that cannot be ranked, of one score or one cosine; "
-            "give more pairs."
+            f"{path} has {counted(len(pairs), 'pair')} of one score or one cosine, which cannot be "
+            "ranked; give more pairs."
         )
     return pairs
 

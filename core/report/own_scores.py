@@ -73,7 +73,7 @@ def judgement(
         hint = nearest(reference, rows, f"the rows are {', '.join(map(shown, rows[:SOME_ROWS]))}.")
         raise UserError(f"The reference {shown(reference)!r} is no row; {hint}")
     stated = []
-    for text in map(one_line, claims):
+    for text in map(one_line, map(str, claims)):
         stated.append(stated_claim(text, rows, text, margin))
     result = judged(scores, stated, reference, name)
     frame = claim_frame([result])

@@ -125,7 +125,7 @@ def plan(
         names = dict.fromkeys(itertools.chain.from_iterable(map(_cell_names, cells)))
         for label in labels:
             if label not in names:
-                hint = nearest(label, names, f"there are {len(names)} others.")
+                hint = nearest(label, names, f"some are {', '.join([*names][:8])}.")
                 raise UserError(f"No cell is called {label[:80]!r}; {hint}")
     runs: dict[str, PlannedRun] = {}
     for grid in grids:

@@ -124,7 +124,7 @@ class RunTrainer:
     def train(self, plan: Plan) -> int:
         """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or
         was lost with the cluster, 128 + signal if stopped."""
-        print(plan.line(), flush=True)
+        say(plan.line())
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))

@@ -51,7 +51,8 @@ PAIR_SCHEMA = pa.schema(
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 SOURCE = Literal["own", "published"]
 MEND = {
-    "own": "train the run again",  # training sets the file aside
+    # training sets the file aside; a run without its pairs stays done
+    "own": "train the run again, with --force if its pairs alone are damaged",
     "published": "its runs count as missing; get the file anew, with git checkout",
 }
 

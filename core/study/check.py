@@ -149,8 +149,11 @@ def check_runs(study: Study) -> None:
             _check_contrast(study, claim, contrast, runs)
             read.append((f"Claim {claim.key}", contrast.metric or study.metric))
     for owner, metric in read:
-        if all(unmeasured(metric, True, scale) for scale in SCALES.values()):
-            raise UserError(f"{owner} has no score at any scale; correct its task {metric.task}.")
+        if metric.in_z or all(unmeasured(metric, True, scale) for scale in SCALES.values()):
+            raise UserError(
+                f"{owner} has no score at any scale; correct its task {metric.task}, and leave out "
+                "in_z."
+            )
 
 
 def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOfCells) -> None:

@@ -118,10 +118,6 @@ class Claim(Typed):
     gate: Literal["learns", "none"] = "learns"
     untrained: Predicate | None = None
 
-    def check(self) -> None:
-        if not self.text.strip():
-            raise UserError(f"Claim {self.key} says nothing; write its text.")
-
     def contrasts(self) -> tuple[Contrast, ...]:
         """The contrasts of its predicate, then those on the untrained encoder."""
         if self.untrained is None:

@@ -125,7 +125,7 @@ class Study(Typed):
     axes: tuple[Axis, ...]
     cells: tuple[Cell, ...]
     metric: Metric = AVERAGE
-    figure: FigureSpec | None
+    figure: FigureSpec | None = None
     reference: Pattern | None = None
     must_learn: tuple[Pattern, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -275,7 +275,7 @@ def study(
     metric: Metric = AVERAGE,
     reference: Pattern | str | None = None,
     caption: str,
-    claims: Iterable[Claim] = (),
+    claims: tuple[Claim, ...] = (),
     footnotes: str = "",
     **facts: Any,
 ) -> Study:
@@ -320,6 +320,7 @@ def study(
         metric=metric,
         reference=None if reference is None else labels_of(reference),
         caption=in_one_line(caption),
+        claims=claims,
         footnotes=tuple(filter(None, map(in_one_line, re.split(FOOTNOTE, footnotes)))),
         **facts,
     )

@@ -27,6 +27,7 @@ from core.report.verdicts import study_result
 from core.store.records import RUN_SCHEMA, read_file, to_bytes
 from core.store.store import Store
 from core.study import variants
+from core.study.catalogue import Catalogue
 from core.study.grid import resolve
 from core.study.setup import Setup
 from tools import publish
@@ -128,6 +129,16 @@ def test_tables_comparisons_seeds_and_claims_are_those_of_the_csv_files(home):
     assert csv_text(load().claims("table6b", seeds=2)) == csv_text(claim_frame([found]))
     every = load().claims()
     assert STUDY.name in set(every["study"]) and set(every["scale"]) == {"demo"}
+
+
+def test_claims_leave_out_a_study_that_makes_no_run_and_name_its_file(home, monkeypatch, capsys):
+    broken = replace(STUDY, method="simcsf")
+    file = next(file for file, study in studies.CATALOGUE.files.items() if study is STUDY)
+    catalogue = Catalogue({**studies.CATALOGUE.files, file: broken}, {})
+    monkeypatch.setattr(studies, "CATALOGUE", catalogue)
+    monkeypatch.setattr(studies, "STUDIES", catalogue.studies)
+    assert STUDY.name not in set(load().claims(scale="demo")["study"])
+    assert "table6b.py, line " in capsys.readouterr().out
 
 
 def test_a_variant_is_read_by_its_settings(home):

@@ -30,6 +30,7 @@ CELLS = (
         (greater(B, C), {}, True),
         (greater(A, C), {"c": {"quantity": "mean_cosine"}}, False),  # of two kinds
         (above(A, 0.3, COSINE), {}, True),
+        (above(A, 0.3, replace(COSINE, in_z=True)), {}, False),  # of no unit
     ],
 )
 def test_a_comparison_that_says_nothing_is_refused(predicate, read, sound):
@@ -62,8 +63,6 @@ def test_truth_is_what_every_way_to_decide_the_undecided_agrees_on(needed):
         assert truth(predicate, dict(zip(leaves, values, strict=True)).get) is expected
 
 
-def test_a_claim_without_a_text_and_a_range_of_no_width_are_refused():
-    with pytest.raises(UserError, match="Claim K"):
-        Claim(key="K", text=" ", predicate=greater(A, B))
+def test_a_range_of_no_width_is_refused():
     with pytest.raises(UserError, match="above 0"):
         within([A, B], -1.0)

@@ -119,6 +119,7 @@ def test_cells_are_the_combinations_of_labels_with_their_changes():
         {"columns": TASKS, "printed": {"256": (1.0,), "512": None}},
         {"columns": TASKS, "printed": {"256": 1.0, "512": None}},
         {"printed_runs": {"1": (1.0,)}},
+        {"claims": Claim(key="K", text="More.", predicate=greater("512", "256"))},
         {"columns": Axis("more", "More", {"a": Row({"queue": None})})},
         {"rows": TASKS, "columns": Axis("set", "Set", {"a": Row(task="dev")})},
         {"columns": TASKS, "without": (("256", "avg"),), "printed": {"256": (1, 2), "512": None}},
@@ -143,5 +144,5 @@ def test_a_claim_has_a_point_of_margin_if_it_compares_scores_without_a_threshold
 ):
     sizes = {size: Row({"queue.size": int(size)}, quantity=quantity) for size in ("256", "512")}
     rows = Axis("size", "Size", sizes)
-    own = make(**FIELDS | {"rows": rows, "claims": [Claim(key="K", text="More.", **claim)]})
+    own = make(**FIELDS | {"rows": rows, "claims": (Claim(key="K", text="More.", **claim),)})
     assert own.claims[0].margin == margin
