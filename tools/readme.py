@@ -16,13 +16,12 @@ from core.config.methods import base
 from core.errors import HOME, UserError, counted, spoken
 from core.report.claims import comparison_words, lists
 from core.report.numbers import interval, signed, significance
-from core.report.page import slug
 from core.report.tables import md
 from core.report.words import outcome_words
 from core.runner.estimate import SIZES, gpu_seconds
 from core.store.files import write_changed
 
-PAGE_LINK = "results/published/index.html"  # whose anchors are the claims' keys
+PAGES = "results/published/mini/paper"  # whose Markdown a forge shows; the page it does not
 # columns that may be empty
 TEXTS = ("points", "within_margin", "right", "different", "rule_changed", "along")
 RESULTS = re.compile(r"<!-- results (.*?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -86,7 +85,7 @@ def _readme_rows(row, comparisons: list) -> list[str]:
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
     marks = f"{' ⚑' if row.rule_changed else ''}{' ↯' if row.along else ''}"
-    claim = f"[{row.claim}]({PAGE_LINK}#{slug(row.claim)}) {row.text}"
+    claim = f"[{row.claim}]({PAGES}/{row.study}.md) {row.text}"
     if not lists(comparisons):
         numbers = _readme_numbers(comparisons[0])
         return [f"| {claim} | {numbers} | {verdict}{seeds}{marks} |"]

@@ -39,7 +39,8 @@ MARK_MEANINGS = {
     "is",
     "§": "one run",
     "±": "half of the 95 % interval over seeds, on fixed test data; paired: over the seeds that "
-    "both cells have",
+    "both cells have, and so not always the difference of the means; ▲ and ▼ come from a wider "
+    "interval",
 }
 STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
 STATUS |= dict.fromkeys(("no number", "partial"), "no number")

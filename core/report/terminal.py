@@ -38,7 +38,8 @@ def terminal(sheet: Sheet, width: int | None = None, whole: str = "") -> str:
     below.append("")
     for sentence in sheet.sentences:
         below.append(f"{'    ' * sentence.depth}{sentence.text}")
-    lines = ["", sheet.title, sheet.setting, "", *body, *(f"  {line}" for line in below)]
+    lines = ["", sheet.title, sheet.setting, sheet.reading, ""]
+    lines += [*body, *(f"  {line}" for line in below)]
     return "\n".join(printable(line).rstrip() for line in lines)
 
 

@@ -117,7 +117,7 @@ def setting(result: StudyResult) -> str:
     if setup.scale.generated:
         scale += " (made-up language)"
     where = f"{scale} · profile {setup.profile}"
-    return f"{where} · encoder {encoder} · text {text} · evaluation {pairs}"
+    return f"{where} · encoder: {encoder} · text: {text} · evaluation: {pairs}"
 
 
 def caution(result: Judged) -> str:
@@ -175,7 +175,7 @@ def _number_words(result: StudyResult) -> str:
             return kind
         return f"{metric.title}, {kind}"
     if metric.task == "dev":
-        return f"{kind}, on {scale.dev}"
+        return f"{kind}, on the development set ({scale.dev})"
     if metric.task != "avg":
         return f"{kind}, on {metric.task}"
     mean = "" if result.study.tasks else "mean "

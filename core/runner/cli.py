@@ -112,7 +112,8 @@ def command_parser() -> Parser:
         "figures.",
         epilog=f"`{program()} show STUDY` draws what is stored, in English where it can, and "
         f"trains nothing. `{program()} evaluate MODEL ...` scores any checkpoint, and "
-        f"`{program()} judge SCORES ...` judges scores of your own; each has its --help.",
+        f"`{program()} judge SCORES ...` judges scores of your own; `evaluate` and `judge` "
+        "have a --help of their own.",
     )
 
     # What is trained
@@ -302,6 +303,7 @@ def parse(argv: Sequence[str]) -> Options:
         hint = nearest(option, parser._option_string_actions, f"see {parser.prog} --help.")
         raise UserError(f"There is no option {option[:80]}; {hint}")
     options.shows = shows
+    options.typed = [word for word in argv if word != "--regenerate-figures"]
     named = {word.partition("=")[0] for word in argv if word.startswith("--")}
     if options.studies:
         named.add("STUDY")

@@ -229,7 +229,10 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
             able, reasons = judgeable(grid, store)
             if grid.study.claims:
                 claims = f"{able} of {len(grid.study.claims)} claims"
-                say(f"{grid.study.name}: {claims} can be judged at scale {setup.scale.name}.")
+                say(
+                    f"{grid.study.name}: {claims} can be judged at scale {setup.scale.name}, if "
+                    "its methods learn."
+                )
             for reason in reasons:
                 say(f"  {reason}")
     return 0 if passed else 2
@@ -270,7 +273,8 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
         done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
         rows.append([study.name, done, time, claims, study.caption])
     print(
-        f"Times are {expected.where}, of the runs to train. Claims: that scale {setup.scale.name}"
+        f"Times are {expected.where}, of the runs to train. Claims are those that scale "
+        f"{setup.scale.name} can judge, if their methods learn."
     )
     headers = ["study", "runs done", "time", "claims", "about"]
     width = shutil.get_terminal_size().columns

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import itertools
 import os
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -24,7 +25,7 @@ from core.data import sources as finding
 from core.errors import UserError, are, say
 from core.runner import redrawn
 from core.runner.best_scale import in_english
-from core.runner.cli import Options
+from core.runner.cli import Options, program
 from core.runner.estimate import SIZES, gpu_seconds
 from core.store import code
 from core.store.store import Store
@@ -71,8 +72,10 @@ class StudyDrawer:
             if pictures.names[order.name]:
                 say(f"{order.name}: figures in {order.folder}")
         if sheets:
-            names = [of_study.study.name for of_study in sheets]
-            say(*origins(sheets, grids[0].setup.command(*names)))
+            words = [program(), *self.options.typed, "--use-published"]
+            if "--scale" not in words:
+                words += ["--scale", grids[0].setup.scale.name]
+            say(*origins(sheets, shlex.join(words)))
         printed = []
         if self.options.shows:
             printed = [result for result in results if not result.begun]
@@ -175,7 +178,7 @@ class StudyDrawer:
 
         # What is to be said, and the page
         drawn = list(itertools.chain(*sheets.values()))
-        say(*origins(drawn, "run_study.py STUDY --scale SCALE"))
+        say(*origins(drawn, "run_study.py STUDY --scale SCALE --use-published"))
         if not drawn:
             print("No study is started; train one, and it can be redrawn.")
         seconds = {name: functools.partial(gpu_seconds, size=SIZES[name]) for name in SIZES}
@@ -198,8 +201,7 @@ def origins(sheets: Sequence[Sheet], command: str) -> list[str]:
     published = sum(run.source == "published" for run in runs.values())
     lines = []
     if missing:
-        them = "it" if missing == 1 else "them"
-        lines.append(f"{are(missing, 'run')} missing; `{command}` trains {them}.")
+        lines.append(f"{are(missing, 'run')} missing; with the same data train by `{command}`.")
     if published:
         lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
     return lines

@@ -55,13 +55,10 @@ class Plan:
 
     def line(self) -> str:
         """How many runs there are, are done and are to train."""
-        cells = sum(len(run.cells) for run in self.runs)
         missing = len(self.missing)
-        runs = counted(len(self.runs), "run")
-        if cells > len(self.runs):
-            runs += f" for {cells} cells × seeds"
         done = len(self.runs) - missing
-        return f"{runs}: {done or 'none'} done, {missing or 'none'} to train."
+        runs = f"{done or 'none'} done, {missing or 'none'} to train"
+        return f"{counted(len(self.runs), 'run')}: {runs}."
 
 
 def tokens(config: RunConfig) -> int:

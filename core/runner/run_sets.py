@@ -55,7 +55,7 @@ class RunSet(NamedTuple):
         claims: list[str] = []
         for check in added:
             later = last[check.claim]
-            words = f"{check.claim[1]} ({check.chance:.2f}"
+            words = f"{check.claim[1]} (chance {check.chance:.2f}"
             if later.seeds > check.seeds:
                 words += f"; {later.chance:.2f} with {later.seeds} seeds"
             if not claims or later.chance >= LEAST_NAMED:

@@ -51,7 +51,7 @@ def study(rows=ROWS, **fields):
     claims = [Claim(key=key, text="t", predicate=pair) for key, pair in pairs.items()]
     claims.append(Claim(key="C", text="t", predicate=collapsed("a"), margin=None))
     stated = {"name": "mocose-small", "paper": "mocose", "caption": "Small", "method": "mocose"}
-    stated |= {"base": CONSTANT, "figure": None, "reference": "a", "claims": claims}
+    stated |= {"base": CONSTANT, "figure": None, "reference": "a", "claims": tuple(claims)}
     return make(rows=Axis("size", "Cell", rows), **stated | fields)
 
 

@@ -40,7 +40,7 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     lines, drawn, _ = draw([TABLE3, TABLE6B], store, tmp_path)
     assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
     missing, published = origins(drawn, "train")
-    assert missing == "1 run is missing; `train` trains it."
+    assert missing == "1 run is missing; with the same data train by `train`."
     assert published == "4 runs are from the published results, not from this machine."
     tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
