@@ -186,7 +186,7 @@ def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
         inline = [
             child for token in reader.parse(markdown(sheet(one))) for child in token.children or ()
         ]
-        assert f"encoder {shown(name)} · text" in "".join(child.content for child in inline), name
+        assert f"encoder: {shown(name)} · text" in "".join(child.content for child in inline), name
 
 
 def test_letters_of_latex_and_markdown():
