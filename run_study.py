@@ -41,68 +41,32 @@ open_streams()
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, stop)
 
-import functools
-import inspect
 import traceback
-from collections.abc import Callable, Iterator
-from importlib.machinery import PathFinder
 from io import TextIOWrapper
 from pathlib import Path
-from types import ModuleType
 
 HOME = Path(__file__).resolve().parent
-PACKAGES = ("core", "studies", "tools")
 
 
-def others_are_there() -> bool:
-    """Whether a script has packages of its own with the names of this project's."""
-    for name in PACKAGES:
-        spec = PathFinder.find_spec(name)
-        places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
-        if places and os.path.realpath(HOME / name) not in map(os.path.realpath, places):
-            return True
-    return False
+def refuse_others() -> None:
+    """Raise ImportError if a script has loaded packages of its own under the names of this
+    project's."""
+    for name in ("core", "studies", "tools"):
+        module = sys.modules.get(name)
+        if module is not None:
+            place = os.path.realpath(module.__file__ or module.__path__[0])
+            if not place.startswith(os.path.realpath(HOME / name)):
+                raise ImportError(
+                    f"{name} is loaded from {place}, and run_study needs its own {name}; import "
+                    "run_study in a process without yours."
+                )
 
 
-if str(HOME) not in sys.path:  # python -I and PYTHONSAFEPATH leave it out
-    sys.path.append(str(HOME))
-apart = others_are_there()  # then this project's packages are loaded within its own calls alone
-loaded: dict[str, ModuleType] = {}  # this project's modules between these calls
-depth = 0  # of such calls
+refuse_others()
+sys.path.insert(0, str(HOME))  # before a script's own, and python -I leaves it out
 
-
-@contextlib.contextmanager
-def own_packages() -> Iterator[None]:
-    """A context in which `core`, `studies` and `tools` are this project's. Outside they are those
-    of the script, if it has any."""
-    global depth
-    theirs = _removed() if apart and not depth else {}
-    sys.modules.update(loaded)
-    sys.path.insert(0, str(HOME))
-    depth += 1
-    try:
-        yield
-    finally:
-        depth -= 1
-        sys.path.remove(str(HOME))
-        if apart and not depth:
-            loaded.update(_removed())
-            sys.modules.update(theirs)
-
-
-def _removed() -> dict[str, ModuleType]:
-    """The loaded modules of these packages, which are no longer found by their names."""
-    names = [name for name in sys.modules if name.partition(".")[0] in PACKAGES]
-    return {name: sys.modules.pop(name) for name in names}
-
-
-def within(function: Callable) -> Callable:
-    """The function, to be called from a script: it runs among this project's packages."""
-    return functools.wraps(function)(own_packages()(function))
-
-
-with own_packages():
-    from core.errors import UserError, say
+from core.errors import UserError
+from core.formatting import say
 
 
 def refuse_variable(error: ValueError) -> int:
@@ -122,10 +86,10 @@ def refuse_variable(error: ValueError) -> int:
 
 
 try:
-    with own_packages():
-        from core.runner import cli, command
-        from core.runner.train import Surroundings
-        from core.store import files
+    from core.runner import cli, command
+    from core.runner.orders import AnyStudyOrder
+    from core.runner.train import Surroundings
+    from core.store import files
 except ModuleNotFoundError as error:
     say(
         f"The package {error.name} is not installed; {sys.executable} -m pip install -r "
@@ -137,7 +101,6 @@ except ValueError as error:
     sys.exit(refuse_variable(error))
 
 
-@own_packages()
 def main(argv: list[str], surroundings: Surroundings | None = None, installed: bool = False) -> int:
     """Do what the command line asks; the `installed` command works in the current folder. The exit
     status: 0 done, 1 a run failed, 2 bad usage, 128 + signal if stopped."""
@@ -146,16 +109,9 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
             if isinstance(stream, TextIOWrapper):
                 # a terminal's alphabet may lack what a name holds; a pipe shows each line at once
                 stream.reconfigure(errors="backslashreplace", line_buffering=True)
-        cli.check_words(argv)
-        if argv[:1] == ["evaluate"]:
-            from core.runner import evaluate
-
-            return evaluate.main(argv[1:])
-        if argv[:1] == ["judge"]:
-            from core.runner import judge
-
-            return judge.main(argv[1:])
-        options = cli.parse(argv)
+        order = cli.parse(argv)
+        if not isinstance(order, AnyStudyOrder):
+            return command.do_alone(order)
         from studies import CATALOGUE  # reads every study
 
         if surroundings is None:
@@ -163,7 +119,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
             if installed and HOME not in (Path.cwd(), *Path.cwd().parents):
                 own = Path.cwd()
             surroundings = Surroundings(catalogue=CATALOGUE, home=HOME, own=own)
-        status = command.do(options, argv, surroundings)
+        status = command.do(order, surroundings)
         if sys.stdout is not None:  # it may have been closed before the start
             sys.stdout.flush()  # while a full disk can still be told
         return status
@@ -189,21 +145,9 @@ def __getattr__(name: str) -> object:
     """What `core.api` has under this name, which is imported when it is needed."""
     if name.startswith("__"):  # a library looks at every module
         raise AttributeError(name)
-    value = getattr(_api(), name)
-    return within(value) if apart and inspect.isfunction(value) else value
+    from core import api
 
-
-@functools.cache
-def _api() -> ModuleType:
-    """`core.api`, whose objects run among this project's packages."""
-    with own_packages():
-        from core import api
-    if apart:
-        for part in (api.Results, api.Judgement):
-            for name, function in inspect.getmembers(part, inspect.isfunction):
-                if function.__module__ in loaded:
-                    setattr(part, name, within(function))
-    return api
+    return getattr(api, name)
 
 
 def _let_go() -> None:

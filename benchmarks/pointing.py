@@ -19,7 +19,7 @@ from tabulate import tabulate
 import studies
 from core.api import load
 from core.errors import UserError
-from core.report.contrasts import readings
+from core.report.contrasts import measured_contrasts
 
 MANY = 18  # seeds whose interval counts as the truth
 
@@ -55,12 +55,14 @@ def published() -> list[np.ndarray]:
             result = results.study(study.name, scale="demo")
         except UserError:
             continue
-        for reading in readings(result).values():
-            values = reading.under(reading.seeds)
+        for measured in measured_contrasts(result).values():
+            values = measured.under(measured.seeds)
             if values is None or len(values) < MANY or values.std() == 0:
                 continue
-            if reading.contrast.of == "value":
-                comparisons[np.abs(values + reading.contrast.above).tobytes()] = values
+            if measured.contrast.of == "value":
+                comparisons[
+                    np.abs(values + measured.contrast.sign * measured.contrast.threshold).tobytes()
+                ] = values
     return list(comparisons.values())
 
 

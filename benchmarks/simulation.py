@@ -104,7 +104,7 @@ class World:
         means[0] *= 1 - self.fails
         values = absolute if contrast.of == "scatter" else means
         total = sum(term.weight * values[CELLS.index(term.cell)] for term in contrast.terms)
-        return float(total) - contrast.above + shift > ROUNDING
+        return contrast.beyond(float(total)) + shift > ROUNDING
 
     def draw(
         self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]
@@ -135,7 +135,7 @@ class Kinds:
     def value(self, contrast: Contrast, shift: float = 0.0) -> bool:
         """Whether a contrast is true, plus a shift."""
         total = sum(term.weight * self.share for term in contrast.terms)
-        return total - contrast.above + shift > ROUNDING
+        return contrast.beyond(total) + shift > ROUNDING
 
     def draw(
         self, studies: int, generator: np.random.Generator, seeds: int = LOOKS[-1]
@@ -153,8 +153,8 @@ def values_of(contrast: Contrast, runs: np.ndarray, n: int) -> np.ndarray:
     cells = runs[:, [CELLS.index(term.cell) for term in contrast.terms], :n]  # (studies, terms, n)
     weights = np.array([term.weight for term in contrast.terms])
     if contrast.of == "scatter":
-        return scatter_by_seed(cells, weights, contrast.above)
-    return weights @ cells - contrast.above
+        return scatter_by_seed(cells, contrast.sign * weights, contrast.sign * contrast.threshold)
+    return contrast.beyond(weights @ cells)
 
 
 def outcomes(claim: Claim, runs: np.ndarray, claims: int = len(CLAIMS)) -> np.ndarray:

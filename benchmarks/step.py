@@ -19,10 +19,11 @@ from core.config.methods import base
 from core.config.run import RunConfig
 from core.config.scale import SCALES, Sources, at_scale
 from core.config.vary import vary
-from core.data.sources import Execution, demo_sources, local_places, local_sources
+from core.data.sources import demo_sources, local_places, local_sources
 from core.encoder.processor import processor
 from core.methods.contrastive import TrainingText
 from core.training import job
+from core.training.execution import Execution
 from core.training.trainer import train, training_batches
 
 CPU = torch.device("cpu")

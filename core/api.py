@@ -16,6 +16,7 @@ Nothing is trained or written, and torch is not loaded.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,21 +25,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 
 import studies
-from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
-from core.data import sources as finding
-from core.errors import HOME, UserError, say
+from core.data.sources import recorded_sources
+from core.errors import HOME, UserError
+from core.formatting import say
 from core.report import frames, verdicts
-from core.report.own_scores import Judgement, judgement
+from core.report.own_scores import JudgedScores, judge_scores
 from core.report.results import Loaded
 from core.report.score_table import read_scores
-from core.report.sheet import sheet
-from core.report.terminal import Table
+from core.report.sheet import make_sheet
+from core.report.terminal import ShownTable
 from core.runner.best_scale import best_scale, stored_setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun, believed
 from core.store.store import Store
@@ -65,7 +65,7 @@ def judge(
     *claims: str,
     reference: str | None = None,
     margin: float | None = None,
-) -> Judgement:
+) -> JudgedScores:
     """Scores of your own judged as the papers' are. `scores` is a CSV file, as `run_study.py judge`
     takes it, or a table with the same columns: row, seed, score, and set if there are several test
     sets. `claims` are texts such as "a > b", "a = b within 0.5" and "a best". The differences are
@@ -74,7 +74,7 @@ def judge(
     if isinstance(scores, str | Path):
         scores = Path(os.path.expanduser(scores))
         name = scores.name
-    return judgement(read_scores(scores), claims, reference, margin, name)
+    return judge_scores(read_scores(scores), claims, reference, margin, name)
 
 
 @dataclass(frozen=True)
@@ -90,22 +90,11 @@ class Results:
         wanted = SCALES if scale is None else (scale,)
         if not set(wanted) <= set(SCALES):
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
-        rows: dict[str, dict] = {}
-        for name in wanted:
-            if name in self.store.packs:  # thousands of runs: none is loaded by itself
-                pack = self.store.packs[name]
-                scores = _averages(pack.rows)
-                for footer in pack.footers.values():
-                    rows[footer["run_id"]] = _run_row(footer, "published", scores)
-        for run in self._each(own=True):
+        rows = []
+        for run in self._each():
             with contextlib.suppress(CorruptRun), believed(run.run_id):
-                scores = _averages(run.table, run.run_id)
-                rows[run.run_id] = _run_row(run.footer, run.source, scores)
-        kept = []
-        for row in rows.values():
-            if row.pop("numerics") == NUMERICS and row["scale"] in wanted:
-                kept.append(row)
-        return pd.DataFrame(kept)
+                rows.append(_run_row(run))
+        return pd.DataFrame([row for row in rows if row["scale"] in wanted])
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
@@ -142,7 +131,7 @@ class Results:
             return frames.claim_frame([self.study(study, scale or DEMO.name, **setup)])
         results = []
         for name in SCALES if scale is None else (scale,):
-            if scale is None and finding.recorded_sources(SCALES[name], self.store) is None:
+            if scale is None and recorded_sources(SCALES[name], self.store) is None:
                 continue
             loaded: Loaded = {}
             for other in studies.STUDIES:
@@ -156,21 +145,21 @@ class Results:
                     results.append(result)
         return frames.claim_frame(results)
 
-    def show(self, study: str, scale: str | None = None, **setup: Any) -> Table:
+    def show(self, study: str, scale: str | None = None, **setup: Any) -> ShownTable:
         """A study's table as the paper has it, with its verdicts, which a notebook shows. Without a
         scale, in English where runs are stored."""
-        return Table(sheet(self._shown(study, scale, **setup)))
+        return ShownTable(make_sheet(self._shown(study, scale, **setup)))
 
     def plot(self, study: str, scale: str | None = None, **setup: Any) -> Figure:
         """A study's figure, as the command draws it. Without a scale, in English where runs are
         stored. Raises UserError for a study without a figure, or with too few runs for it."""
-        from core.report import drawing, figures, render  # brings matplotlib
+        from core.report import drawing, figures, words  # brings matplotlib
 
         result = self._shown(study, scale, **setup)
         with drawing.drawing():
             cells = frames.cell_frame(result)
             curves = frames.curve_frame(result)
-            drawn = figures.figures(result.study, cells, curves, render.heading(result))
+            drawn = figures.study_figures(result.study, cells, curves, words.figure_title(result))
         if result.study.name not in drawn:
             raise UserError(
                 f"{result.study.name} has no figure at scale {result.setup.scale.name}: most of "
@@ -178,7 +167,7 @@ class Results:
             )
         return drawn[result.study.name]
 
-    def _shown(self, study: str, scale: str | None, **setup: Any) -> verdicts.Judged:
+    def _shown(self, study: str, scale: str | None, **setup: Any) -> verdicts.JudgedStudy:
         """A study at the scale, or at the best one that has runs of it."""
         if scale is None:
             profile = setup.get("profile", PROFILES[0])
@@ -204,7 +193,7 @@ class Results:
         settings: str | Sequence[str] = (),
         vary: str | Sequence[str] = (),
         loaded: Loaded | None = None,
-    ) -> verdicts.Judged:
+    ) -> verdicts.JudgedStudy:
         """What tables, figures and verdicts of a study are made of. `settings` are one or several
         of `--set`, such as `loss.temperature=0.1`, and `vary` of `--vary`, such as
         `loss.temperature=0.05,0.1`; `loaded` keeps runs for other studies.
@@ -236,39 +225,29 @@ class Results:
                 yield self.store.load(run)
 
 
-def _averages(table: pa.Table, run: str = "") -> dict[tuple[str, str], float]:
-    """The average test scores of selected checkpoints, by run and aggregation."""
-    # by arrays: an expression takes a millisecond
-    is_selected = pc.equal(table["checkpoint"], "selected")
-    chosen = pc.and_(is_selected, pc.equal(table["task"], "avg"))
-    averages = {}
-    for row in table.filter(chosen).to_pylist():
-        averages[row.get("run_id", run), row["metric"]] = row["value"]
-    return averages
-
-
-def _run_row(footer: dict[str, str], source: str, scores: dict[tuple[str, str], float]) -> dict:
-    """A run's row from its footer."""
-    document = json.loads(footer["config"])
-    provenance = json.loads(footer["provenance"])
-    fields = document["run"]
+def _run_row(run: StoredRun) -> dict[str, Any]:
+    """A run's row. Its configuration is that of its footer, which is faster to read."""
+    fields = json.loads(run.footer["config"])["run"]
     flat = {}
     for section, values in fields.items():
         if isinstance(values, dict):
             for name, value in values.items():
                 if name not in ("kind", "section"):
                     flat[f"{section}.{name}"] = value
+    wanted = ("selected", "avg", f"spearman_{run.aggregate}")
+    # by arrays: an expression takes a millisecond
+    columns = zip(("checkpoint", "task", "metric"), wanted, strict=True)
+    chosen = functools.reduce(pc.and_, [pc.equal(run.table[name], word) for name, word in columns])
     return {
-        "run": footer["run_id"],
+        "run": run.run_id,
         "scale": fields["scale"],
         "method": fields["method"],
-        "status": footer["status"],
-        "source": source,
-        "score": scores.get((footer["run_id"], f"spearman_{flat['sts.aggregate']}")),
-        "seconds": frames.seconds(provenance),
-        "host": provenance.get("host"),
-        "encoder": provenance.get("encoder"),
-        "numerics": document["numerics"],
+        "status": run.status,
+        "source": run.source,
+        "score": next(iter(run.table["value"].filter(chosen).to_pylist()), None),
+        "seconds": frames.seconds(run.provenance),
+        "host": run.provenance.get("host"),
+        "encoder": run.provenance.get("encoder"),
         **flat,
     }
 

@@ -30,7 +30,7 @@ from core.config.scale import SCALES
 from core.data.sources import recorded_sources
 from core.report.quantities import Rows, value
 from core.report.results import Loaded
-from core.report.verdicts import Judged, study_result
+from core.report.verdicts import JudgedStudy, study_result
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup
@@ -78,7 +78,7 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
             for cell in result.cells:
                 if not cell.runs:
                     continue
-                config = replace(cell.place.config(0), seed=Seed())
+                config = replace(cell.resolved.config(0), seed=Seed())
                 cell_id = run_id(config)
                 for run in cell.runs:
                     if run.rows is None or run.status == "diverged":
@@ -91,7 +91,7 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(NUMBERS, float))
 
 
-def _numbers_of(rows: Rows, result: Judged) -> dict[str, float | None]:
+def _numbers_of(rows: Rows, result: JudgedStudy) -> dict[str, float | None]:
     """The score and the measures of one run."""
     numbers = {}
     for name, metric in READ.items():

@@ -36,11 +36,12 @@ import pyarrow.parquet as pq
 
 from core.config.methods import PROFILES
 from core.config.scale import SCALES
-from core.data import sources as finding
-from core.errors import HOME, UserError, are, counted
+from core.data.sources import other_data, recorded
+from core.errors import HOME, UserError
+from core.formatting import are, counted
 from core.runner.best_scale import stored_setup
-from core.runner.cli import Options
 from core.runner.draw import StudyDrawer
+from core.runner.orders import RedrawOrder
 from core.runner.train import Surroundings
 from core.store import code, files, locks
 from core.store.published import PACK_NAME, SCHEMA, Pack, PackedRun
@@ -142,9 +143,9 @@ def publish(home: Path, results: Path, studies: Sequence[Study], scale: str, rep
         raise UserError(f"{results} has no run of these studies at scale {scale}; train one first.")
 
     # Refuse what may not be published
-    packs = finding.recorded(Store(published / "none", published), (scale,))
+    packs = recorded(Store(published / "none", published), (scale,))
     if scale in packs:
-        data = finding.other_data(setup.sources, finding.digests(packs[scale]))
+        data = other_data(setup.sources, packs[scale])
         if data:
             raise UserError(
                 f"The published runs of scale {scale} are on other data than yours ({data}), so "
@@ -192,12 +193,11 @@ def redraw_published(home: Path, studies: Sequence[Study], folders: Collection[P
     `folders` as in `StudyDrawer.redraw`."""
     published = home / "results" / "published"
     figures = home / "figures" / "published"
-    every = Options(seeds=None, profile=None)
     lock = home / "results" / ".locks" / "redrawing.lock"
     with locks.waiting(lock, f"drawing {published}"):  # the last command draws all
         store = Store(published / "none", published)
-        drawer = StudyDrawer(every, store, published, figures, small=True)
-        drawn = drawer.redraw(studies, folders=folders)
+        drawer = StudyDrawer(store, published, figures, small=True)
+        drawn = drawer.redraw(studies, RedrawOrder())
 
     from core.report import render
 

@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 
 from core.config.methods import base
-from core.errors import HOME, UserError, counted, spoken
+from core.errors import HOME, UserError
+from core.formatting import counted, spoken
 from core.report.claims import comparison_words, lists
 from core.report.numbers import interval, signed, significance
 from core.report.tables import md
 from core.report.words import outcome_words
-from core.runner.estimate import SIZES, gpu_seconds
+from core.runner.estimate import gpu_seconds
 from core.store.files import write_changed
 
 PAGES = "results/published/mini/paper"  # whose Markdown a forge shows; the page it does not
@@ -112,7 +113,7 @@ def times(published: Path) -> dict[str, str]:
     """How long a run takes by scale, for README: the middle 80 % of the published runs that train;
     at scale paper, of which no run is published, of an H100 by the measured rates, least and most of
     three methods."""
-    seconds = [gpu_seconds(base(name, "paper"), SIZES["paper"]) for name in METHODS]
+    seconds = [gpu_seconds(base(name, "paper")) for name in METHODS]
     ranges = {"paper": (min(seconds), max(seconds))}
     for scale in ("demo", "mini"):
         file = published / scale / "paper" / "runs.csv"

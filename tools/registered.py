@@ -43,8 +43,12 @@ def _plain(predicate: Predicate) -> list[object]:
         return [predicate.needed, *map(_plain, predicate.parts)]
     metric = predicate.metric
     read = metric and [metric.task, metric.quantity, metric.checkpoint]
-    terms = [[term.weight, *term.cell] for term in predicate.terms]
-    return [terms, predicate.above, read, predicate.of]
+    terms = [[predicate.sign * term.weight, *term.cell] for term in predicate.terms]
+    above = predicate.threshold
+    if predicate.side == "below":  # as rules are registered: the negative sum lies above
+        terms.reverse()
+        above = 0.0 - above
+    return [terms, above, read, predicate.of]
 
 
 def git(*words: str) -> Iterator[str]:

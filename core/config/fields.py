@@ -11,7 +11,8 @@ from core.config.methods import PROFILES, SETTLED, base
 from core.config.run import RunConfig
 from core.config.section import Section, describe, fields_of, section_classes
 from core.config.vary import value_at
-from core.errors import HOME, UserError, nearest
+from core.errors import HOME, UserError
+from core.formatting import nearest
 
 DEVIATIONS = HOME / "studies" / "reference" / "deviations.md"
 ENTRY = re.compile(r"^\*\*(D\d+)\. (.+)\*\*$", re.MULTILINE)

@@ -13,7 +13,7 @@ from core.config import methods
 from core.errors import UserError, fault
 
 # what a file imports, and the method that it derives from
-NAMED = re.compile(r"^\s*(?:from|import)\b[^\n(]*(?:\([^)]*)?|derived\([^)]*", re.MULTILINE)
+NAMED = re.compile(r"^\s*(?:from|import)\b[^\n(]*(?:\([^)]*)?|Derived\([^)]*", re.MULTILINE)
 
 
 def code_digest(method: str) -> str:

@@ -20,7 +20,8 @@ from typing import Any, Literal
 from core.config.run import RunConfig
 from core.config.section import Section, Typed, fields_of, frozen
 from core.config.vary import over, value_at, vary
-from core.errors import UserError, fault, nearest
+from core.errors import UserError, fault
+from core.formatting import nearest
 
 PACKAGE = "core.methods"
 PROFILES = ("paper", "repaired", "released")
@@ -35,8 +36,6 @@ SETTLED = {  # fields that `--set` may not change, with the option that settles 
     "eval.digest": "--data-dir",
     "encoder.digest": "--encoder",
 }
-# fields that the scale settles, unless a study or a cell names them
-UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
 
 
 @frozen
@@ -68,7 +67,7 @@ class Method(Typed):
 @dataclass(frozen=True, eq=False, slots=True)
 class Derived:
     """A method that has the rules, profiles, fields and schedule of the method `base`, and a
-    section of its own. State it as METHOD = derived(…) in the `settings.py` of a method's folder,
+    section of its own. State it as METHOD = Derived(…) in the `settings.py` of a method's folder,
     which names the method; `method` makes the Method of it.
 
     changes: defaults that differ from those of `base` under every profile, by dotted path and in
@@ -87,9 +86,6 @@ class Derived:
 
     def __post_init__(self) -> None:
         refuse_settled(self.title, self.changes)
-
-
-derived = Derived
 
 
 def refuse_settled(owner: str, changes: Iterable[str]) -> None:
@@ -191,12 +187,12 @@ def method(name: str) -> Method:
             raise UserError("There is no such file; write one, as CONTRIBUTING.md says.")
         stated: Any = getattr(importlib.import_module(f"{PACKAGE}.{name}.settings"), "METHOD", None)
         if stated is None:
-            raise UserError("It states no METHOD; write METHOD = derived(…).")
+            raise UserError("It states no METHOD; write METHOD = Derived(…).")
         if isinstance(stated, Derived):
             stated = _method_of(stated, name)
         # else its runs would be another method's
         if not isinstance(stated, Method) or stated.name != name:
-            raise UserError(f"METHOD is no method {name!r}; write METHOD = derived(…).")
+            raise UserError(f"METHOD is no method {name!r}; write METHOD = Derived(…).")
     except (Exception, SystemExit) as error:  # the folder is being written, or ends the process
         raise UserError(fault(settings, error, "METHOD")) from error
     return stated

@@ -1,4 +1,6 @@
-"""The quantities that a table's entry can be: one line each, with unit, worst value and source.
+"""The quantities that a run leaves or a table's entry can be: one line each, with unit, worst value
+and source. A comment above a group names the checkpoints and tasks of its rows: `set` is each test
+set and `dev`, the development set.
 
 An index follows the names on singular values, such as `spectrum_50`; the table has index 0.
 """
@@ -90,12 +92,14 @@ def _late_range(scores: Mapping[int, float]) -> float:
 
 EXCESS = "like_length_excess"
 _ROWS = (
-    # in the run's own aggregation (sts.aggregate), and in each
+    # every checkpoint but data and time; set, avg: x 100, in the run's own aggregation
+    # (sts.aggregate), and in each (D80); curve: dev, and avg where the tests select (D40)
     Quantity("spearman", SCORE, 0.0, "sets"),
     Quantity("spearman_all", SCORE, 0.0, "sets"),
     Quantity("spearman_mean", SCORE, 0.0, "sets"),
     Quantity("spearman_wmean", SCORE, 0.0, "sets"),
-    # pairs that differ by at most, by more than, 3 words; no score is lost in their difference
+    # selected; set with 10 such pairs or more: pairs that differ by at most, by more than, 3 words
+    # (ESimCSE, Table 1); no score is lost in their difference
     Quantity("spearman_gap_le3", SCORE, 0.0, "sets"),
     Quantity("spearman_gap_gt3", SCORE, 0.0, "sets"),
     Quantity(
@@ -104,7 +108,9 @@ _ROWS = (
         tasks="some sets",
         derived=Sum(((1, "spearman_gap_le3", ""), (-1, "spearman_gap_gt3", ""))),
     ),
-    # how much higher pairs of like length are rated, and how much training adds to it
+    # selected, untrained; set: how much higher pairs that differ by at most 3 words are rated than
+    # others of the same gold score, in SDs of the set's cosines (ESimCSE, Section 1), and how much
+    # training adds to it
     Quantity(EXCESS, EXCESS_UNIT, tasks="some sets"),
     Quantity(
         "like_length_excess_learnt",
@@ -112,12 +118,14 @@ _ROWS = (
         tasks="sets",
         derived=Sum(((1, EXCESS, ""), (-1, EXCESS, "untrained"))),
     ),
-    Quantity("pairs", Unit("pairs", 0)),
+    Quantity("pairs", Unit("pairs", 0)),  # data; set, other splits: how many (ESimCSE, Table 3)
     Quantity("own", Unit("", None)),  # a score of a user's own
-    # transfer
+    # selected, untrained, untrained_first_last, untrained_last; a transfer task, avg_transfer:
+    # x 100 (MoCoSE, Table 2; D42)
     Quantity("accuracy_test", ACCURACY, 0.0, "transfer tasks"),
     Quantity("accuracy_dev", ACCURACY, 0.0, "transfer tasks"),
-    # geometry
+    # selected; STS-B or dev: pairs with gold above 4, or all pairs, by mode (D43); uniformity over
+    # STS-B, or over the development set at scale demo
     Quantity("alignment_global", ALIGNMENT, tasks="geometry"),
     Quantity("alignment_batched64", ALIGNMENT, tasks="geometry"),
     Quantity("alignment_all_global", ALIGNMENT, tasks="geometry"),
@@ -130,29 +138,34 @@ _ROWS = (
         tasks="geometry",
         derived=Sum(((1, "alignment_global", ""), (1, "uniformity_global", ""))),
     ),
-    # directions: vectors without one are as good as one vector
+    # selected, last, untrained, curve; dev: over pairs of different sentences, and of the centred
+    # unit vectors; no rows where a vector has no direction, which is as good as one vector. Claims
+    # on collapse read those of `last`, and the status is taken from the spread of `selected`
     Quantity("mean_cosine", COSINE, 1.0),
     Quantity("effective_rank", Unit("effective rank"), 1.0),
     Quantity("spread", Unit("1 - |mean unit vector|²")),
     Quantity("collapsed", Unit("share of runs"), derived=Collapse(cosine=0.95, rank=2.0)),
+    # selected, untrained; dev: not centred (MoCoSE, Figure 7)
     Quantity("singular_value_0", SINGULAR_VALUE),
     Quantity("singular_0", SINGULAR_VALUE, derived=Singular(share=False)),
     Quantity("spectrum_0", Unit("singular value over the largest"), derived=Singular(share=True)),
-    # of a sentence and its edited copy
+    # selected; edits: of a sentence and its edited copy (ESimCSE, Table 2)
     Quantity("cosine_itself", COSINE),
     Quantity("cosine_insertion", COSINE),
     Quantity("cosine_deletion", COSINE),
     Quantity("cosine_repetition", COSINE),
     Quantity("cosine_repetition_subword", COSINE),
-    # training; a range of scores is the worse the larger it is, and has no worst value
+    # curve; dev; a range of scores is the worse the larger it is, and has no worst value
     Quantity("curve_start", SCORE, 0.0, derived=Curve(lambda scores: next(iter(scores.values())))),
     Quantity("curve_best_after_start", SCORE, 0.0, derived=Curve(_best_after_start)),
     Quantity("curve_last", SCORE, 0.0, derived=Curve(lambda scores: [*scores.values()][-1])),
     Quantity("curve_late_range", SCORE, derived=Curve(_late_range)),
-    Quantity("loss", Unit("loss")),
+    Quantity("loss", Unit("loss")),  # curve; train; loss_…: a further term of it, by its name
     Quantity("step_seconds", Unit("seconds")),
-    Quantity("diverged_at", Unit("step", 0)),
-    # MoCoSE's queue and views
+    Quantity("diverged_at", Unit("step", 0)),  # last; train: no value, at its step
+    # last; train, but for mtd_at_selected_checkpoint: MoCoSE's queue (D3); FGSM (D19); mean cosine
+    # of both views' [CLS] with FGSM and without; mean |online - target| / |target| of their word
+    # embeddings
     Quantity("mtd_nominal", MTD),
     Quantity("mtd_at_start", MTD),
     Quantity("mtd_mean_over_run", MTD),

@@ -4,19 +4,22 @@ method have.
 What a field means stands beside its type, for `--fields` to print, with the number of the
 difference between paper and code that it stands for (D1 … D84). A run has the sections of its
 method alone, so no field does nothing. Places, workers and logs belong to
-`core.data.sources.Execution`, which is never hashed.
+`core.training.execution.Execution`, which is never hashed.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from core.config.section import ABOVE_0, SHARE, Bound, Section, at_least, frozen, neutral
+from core.config.section import ABOVE_0, SHARE, Section, at_least, frozen, neutral
 from core.errors import UserError
 
 PAPER_STEPS = 15_625  # one million sentences in batches of 64
 PAPER_HIDDEN = 768
 Switch = Literal["on", "off"]
+# a model that rewrites text: the run's own encoder with its masked-word head, which the encoder's
+# digest covers
+OWN_ENCODER = "encoder"
 
 
 @frozen
@@ -188,6 +191,31 @@ class RunConfig(Section):
                 "give more text or a smaller batch."
             )
 
+    def check_device(self, positions: int, device: str) -> None:
+        """Raise UserError for a precision that the device, `cpu` or `cuda`, does not train in, and
+        for sentences beyond the encoder's positions: a GPU pads them to the longest that repetition
+        can make."""
+        precision = self.train.precision
+        length = self.data.max_length
+        if precision == "fp16":
+            raise UserError(
+                "train.precision=fp16 can no longer be trained; use --set train.precision=bf16 or "
+                "fp32."
+            )
+        if precision == "tf32" and device != "cuda":
+            raise UserError(
+                "train.precision=tf32 needs a GPU; use --set train.precision=fp32 or bf16 on a CPU."
+            )
+        padded = self.longest if device == "cuda" else length
+        if padded > positions:
+            more = (
+                f" and repetition makes it up to {self.longest}," if self.longest > length else ""
+            )
+            raise UserError(
+                f"data.max_length is {length}{more} but the encoder has only {positions} "
+                "positions; lower it."
+            )
+
     def scaled(self, measure: Measure) -> dict[str, object]:
         """What a scale changes in the method's own sections, by dotted path."""
         return {}
@@ -199,7 +227,7 @@ class RunConfig(Section):
         return 6.0
 
     @property
-    def kept(self) -> int:
+    def queue_size(self) -> int:
         """Sentences that the run's queue holds; 0 without a queue."""
         return 0
 
@@ -215,8 +243,8 @@ class RunConfig(Section):
         return 0.0
 
     @property
-    def rewriting(self) -> TextView | None:
-        """How the text of a view is rewritten before training, if it is."""
+    def rewriting(self) -> Any:
+        """How the text of a view is rewritten before training (MoCoSE's TextView), if it is."""
         return None
 
     @property
@@ -246,59 +274,3 @@ def needs_columns(count: int) -> str:
 def scaled_count(count: int, factor: float) -> int:
     """A count under a scale, at least 1."""
     return max(1, round(count * factor))
-
-
-CONTEXTUAL = ("contextual_insert", "contextual_substitute")
-# the run's own encoder with its masked-word head, which the encoder's digest covers
-OWN_ENCODER = "encoder"
-# Models by kind, the paper's first. Names are those of `core.data.hub`.
-MODELS: dict[str, tuple[str, ...]] = {
-    "typos": (),
-    "continuation": ("xlnet-base-cased",),
-    "back_translation": ("wmt19-en-de-en",),
-    **dict.fromkeys(CONTEXTUAL, ("roberta-base", OWN_ENCODER)),
-}
-
-
-@frozen
-class TextView(Section):
-    """How the text of a view is rewritten (Table 5, D26 - D28), as by nlpaug: typos is its
-    SpellingAug, contextual_… its ContextualWordEmbsAug, each of 1 to 10 words; continuation, its
-    ContextualWordEmbsForSentenceAug, appends text; back_translation goes to German and back."""
-
-    kind: Annotated[
-        Literal[
-            "typos",
-            "contextual_insert",
-            "contextual_substitute",
-            "continuation",
-            "back_translation",
-        ],
-        "how the text of a view is rewritten before training (D27, D28)",
-    ]
-    rate: Annotated[
-        float,
-        "share of the words that is rewritten",
-        ABOVE_0,
-        Bound("at most 1", lambda rate: rate <= 1),
-    ] = 0.3
-    detokenize: Annotated[
-        Literal["original_text", "wordpiece_join"], "rewrite the text, or joined word pieces (D26)"
-    ] = "original_text"
-    view: Annotated[Literal["target", "both"], "which view reads the rewritten text (D26)"] = (
-        "target"
-    )
-    model: Annotated[str | None, "the model that rewrites; none where none is needed"] = None
-
-    in_paths = "text"
-
-    def check(self) -> None:
-        kind = self.kind
-        models = MODELS[self.kind]
-        if kind in ("continuation", "back_translation") and self.rate != 0.3:
-            raise UserError(f"text.rate has no effect with text.kind={kind}; leave it 0.3.")
-        if self.model not in (models or (None,)):
-            raise UserError(
-                f"text.kind={kind} needs text.model={' or '.join(models) or 'none'}, not "
-                f"{self.model}."
-            )

@@ -10,8 +10,10 @@ the encoder's own masked-word head rewrites text.
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from core.config.run import PAPER_HIDDEN, Measure, RunConfig, scaled_count
@@ -21,6 +23,8 @@ from core.errors import UserError
 
 PAPER_BATCH = 64
 PAPER_RATE = 3e-5
+# fields that the scale settles, unless a study or a cell names them
+UNSCALED = ("train.warmup_fraction", "train.precision", "train.new_layer_factor")
 
 
 class EncoderSource(NamedTuple):
@@ -57,6 +61,7 @@ class Sources:
     evaluation: Path | None = None  # the folder with STS/ and SICK/
     pairs: tuple[tuple[str, Path], ...] = ()  # your own graded pairs: name and file
     own_text: bool = False  # the training text is your own, not the scale's
+    in_names: bool = False  # whether tables are named after these data
 
     @property
     def encoder(self) -> EncoderSource:
@@ -144,6 +149,19 @@ MINI = Scale(
 )
 PAPER = replace(MINI, name="paper", seeds=5, steps=None, hub_models=True)
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
+OWN_SCORES = Scale(  # of scores that a user brings: nothing is trained, and tables name no scale
+    name="",
+    seeds=0,
+    steps=None,
+    checks=None,
+    batch_size=0,
+    learning_rate=None,
+    warmup_fraction=0.0,
+    precision="",
+    dev="",
+    tests=(),
+    probes=(),
+)
 
 
 def at_scale(
@@ -152,12 +170,15 @@ def at_scale(
     sources: Sources,
     stands_for: str = "bert-base",
     equal_updates: bool = False,
+    named: Collection[str] = (),
+    settings: Mapping[str, object] = MappingProxyType({}),
 ) -> RunConfig:
     """A cell written in paper units as the run that this scale trains. Raises UserError if it
     cannot be one.
 
     With `equal_updates` a batch of another size has as many steps as the scale's own instead of as
-    many sentences, going round the text again if need be.
+    many sentences, going round the text again if need be. The scale leaves the fields of UNSCALED
+    that are `named` as they are; `settings` are values at this scale, by path.
     """
     encoder = sources.encoder_for(stands_for)
     assert encoder is not None, "Setup.unavailable asks for it first"
@@ -184,7 +205,6 @@ def at_scale(
         "data.rows": available,
         "data.columns": sources.corpus_columns,
         "encoder.digest": encoder.digest,
-        "eval.digest": run_evaluation_digest(run, sources),
         "train.batch_size": batch,
         "train.steps": steps,
         "train.warmup_fraction": scale.warmup_fraction,
@@ -200,17 +220,18 @@ def at_scale(
         paper_steps=paper_steps,
         hub_models=scale.hub_models,
     )
-    return vary(run, {**changes, **run.scaled(measure)})
-
-
-def run_evaluation_digest(run: RunConfig, sources: Sources) -> str:
-    """The digest of what this run is evaluated on. Raises UserError without its transfer tasks."""
-    if not run.eval.transfer:
-        return sources.evaluation_digest
-    if sources.transfer_digest is None:
-        raise UserError(
-            "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, TREC, "
-            "MRPC), and some are not there; fetch SentEval's whole data, or leave eval.transfer "
-            "false."
-        )
-    return sources.transfer_digest
+    changes |= run.scaled(measure)
+    for path in UNSCALED:
+        if path in named:
+            changes.pop(path, None)
+    changes |= settings
+    changes["eval.digest"] = sources.evaluation_digest
+    if changes.get("eval.transfer", run.eval.transfer):
+        if sources.transfer_digest is None:
+            raise UserError(
+                "eval.transfer=true needs SentEval's transfer tasks (MR, CR, SUBJ, MPQA, SST, "
+                "TREC, MRPC), and some are not there; fetch SentEval's whole data, or leave "
+                "eval.transfer false."
+            )
+        changes["eval.digest"] = sources.transfer_digest
+    return vary(run, changes)

@@ -14,7 +14,8 @@ from typing import Any
 
 from core.config.run import RunConfig
 from core.config.section import Field, Section, alternatives, decimal, fields_of, whole_number
-from core.errors import UserError, nearest, place
+from core.errors import UserError, place
+from core.formatting import nearest
 
 RANGES = re.compile("[0-9]{1,9}-[0-9]{1,9}(,[0-9]{1,9}-[0-9]{1,9})*")
 
@@ -70,8 +71,11 @@ def _fields(section: Any) -> dict[str, Field]:
 
 def over(changes: Mapping[str, object], special: Mapping[str, object]) -> dict[str, object]:
     """Changes and more special ones, which win; a whole section replaces its fields."""
-    kept = {path: value for path, value in changes.items() if path.partition(".")[0] not in special}
-    return {**kept, **special}
+    others = {}
+    for path, value in changes.items():
+        if path.partition(".")[0] not in special:
+            others[path] = value
+    return {**others, **special}
 
 
 def _field(run: RunConfig, path: str) -> tuple[Any, Field | None]:

@@ -15,7 +15,7 @@ from typing import Any
 from core.config.scale import EncoderSource
 from core.data.text import DEMO_FOLDER, named_digest
 from core.errors import HOME, UserError, refusing
-from core.store import cache as caching
+from core.store.cache import cached
 
 DEMO_ENCODER = DEMO_FOLDER / "encoder"
 MINI_ENCODER = DEMO_FOLDER.parent / "mini" / "encoder"
@@ -66,7 +66,7 @@ def encoder_in(stands_for: str, folder: Path, cache: Path) -> EncoderSource:
     name = place.name
     if place.parent.name == "snapshots":
         name = place.parents[1].name.rpartition("--")[2]
-    about = caching.kept(cache / "encoders", loading_key(folder), lambda: _loaded(folder))
+    about = cached(cache / "encoders", loading_key(folder), lambda: _loaded(folder))
     about["unused"] = tuple(about["unused"])
     return EncoderSource(stands_for, digest, name=name, folder=folder, **about)
 

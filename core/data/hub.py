@@ -22,11 +22,11 @@ from typing import Literal
 from core.config.run import OWN_ENCODER, RunConfig
 from core.config.scale import Sources
 from core.data.encoders import encoder_in
-from core.data.own_data import check_hub
-from core.data.sources import needs_sets
+from core.data.own_data import check_hub, scores_scale_sets
 from core.data.sts import senteval_root
 from core.data.text import file_digest
-from core.errors import UserError, refusing, say
+from core.errors import UserError, refusing
+from core.formatting import say
 from core.store import locks
 from core.store.files import sweep, whole
 
@@ -116,7 +116,8 @@ def missing_parts(places: Sources) -> list[str]:
     missing = []
     if places.corpus is None:
         missing.append("text")
-    if places.evaluation is None and needs_sets(places):
+    sets = scores_scale_sets([name for name, _ in places.pairs])
+    if places.evaluation is None and sets:
         missing.append("sets")
     if places.encoder.folder is None:
         missing.append("encoder")

@@ -38,8 +38,9 @@ from core.data.text import (
     text_bytes,
     text_digest,
 )
-from core.errors import UserError, counted, refusing, say
-from core.store import cache as caching
+from core.errors import UserError, refusing
+from core.formatting import counted, say
+from core.store.cache import find_cached, write_cached
 
 DataKind = Literal["text", "pairs"]
 DEV = "dev"  # the name that makes a file the development set
@@ -118,12 +119,12 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     if kind == "text" and len(columns) > 1:
         ending = COLUMNS_ENDING.removeprefix(".")
     stem = re.sub(r"\W", "-", title.partition(",")[0].rpartition("/")[2])[:60]
-    kept = f"{stem}.{text_digest([place, str(path)])[:16]}"
+    name_in_cache = f"{stem}.{text_digest([place, str(path)])[:16]}"
     folder = cache / "hf"
     if hub is None:
         rows = _table(path)
     else:
-        file = caching.find(folder, kept, ending)
+        file = find_cached(folder, name_in_cache, ending)
         if file is not None:
             return file
         if not fetch:
@@ -149,7 +150,7 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
             f"{', '.join(missing)}; name the columns, as in ?columns=a,b,c, or give lines of text."
         )
     lines = _text_lines(title, rows, columns, kind)
-    return caching.keep(folder, kept, ending, "".join(lines).encode())
+    return write_cached(folder, name_in_cache, ending, "".join(lines).encode())
 
 
 def check_hub() -> None:
@@ -193,19 +194,19 @@ def _table(path: Path) -> Any:
                 return json.loads(text)
             lines = [row for row in enumerate(text.split("\n"), start=1) if row[1].strip()]
             return list(parsed_rows(f"{path}, line", lines, json.loads))
-        quoting: dict[str, Any] = (
-            {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
-        )
-        head, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, **quoting)
+        import pandas as pd
+
+        layout: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE}
+        if ending == ".csv":
+            layout = {}
+        # its first line as a row, too: pandas renames columns of one name, and moves fields of
+        # longer lines (its issue 9295)
+        head, *rows = pd.read_csv(
+            io.StringIO(text), header=None, dtype=str, keep_default_na=False, **layout
+        ).itertuples(index=False)
         if len(set(head)) < len(head):
             raise UserError(f"{path} has two columns of one name; name every column once.")
-
-        def record(row: list[str]) -> dict[str, str]:
-            expect(len(row) == len(head), f"{len(head)} fields, with commas in quotes", row)
-            return dict(zip(head, row, strict=True))
-
-        numbered = [row for row in enumerate(rows, start=2) if row[1]]
-        return list(parsed_rows(f"{path}, line", numbered, record))
+        return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def _text_lines(

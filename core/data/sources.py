@@ -1,5 +1,5 @@
-"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder. No
-torch."""
+"""What a scale is made of on this machine, by content: training text, evaluation sets, encoder,
+which are shipped, lie here, are recorded with stored runs, or are fetched. No torch."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from core.config.run import PAPER_HIDDEN
 from core.config.scale import SCALES, EncoderSource, Scale, Sources
 from core.config.section import frozen
-from core.data.encoders import DEMO_ENCODER, DEMO_ENCODER_DIGEST, SHIPPED, encoder_in
-from core.data.own_data import own_digest, own_sets, scores_scale_sets
+from core.data import hub
+from core.data.encoders import (
+    DEMO_ENCODER,
+    DEMO_ENCODER_DIGEST,
+    SHIPPED,
+    SHIPPED_ENCODERS,
+    encoder_in,
+)
+from core.data.own_data import data_file, own_digest, own_sets, scores_scale_sets
 from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
 from core.data.text import READERS_VERSION, measure
 from core.data.transfer import evaluation_digest
-from core.errors import UserError, say
-from core.store.cache import kept
+from core.errors import UserError
+from core.formatting import say
+from core.store.cache import cached
 from core.store.records import believed
-from core.store.store import FIRST_DIGESTS, Store
+from core.store.store import Store
 
 CORPUS_NAMES = ("wiki_sentences.txt", "wiki1m_for_simcse.txt")
 # A test compares these digests with the shipped files: of the text, by `core.data.sts.sets_digest`
@@ -32,6 +40,7 @@ DEMO_CORPUS_ROWS = 16_000
 DEMO_EVALUATION_DIGEST = "d51df8d583f32701fd8c9e5e17b71cf39c7b6cbbc672acd95072f744d635711e"
 DEMO_TRANSFER_DIGEST = "aed40945ec901d8f059020c3c1f273d77c16409fbf3c516fe4d64389b42aab9d"
 
+ENCODER = "bert-base"  # whose place a scale's own encoder takes
 NO_DIGEST = "not fetched"  # a digest that nothing has
 # of the papers' other encoders
 HIDDEN = {"bert-large": 1024, "roberta-base": 768, "roberta-large": 1024}
@@ -39,41 +48,17 @@ NOT_FETCHED = Sources(
     corpus_digest=NO_DIGEST,
     corpus_rows=1_000_000,
     corpus_name="",
-    encoders=(EncoderSource("bert-base", NO_DIGEST, PAPER_HIDDEN, "", masked_words=True),),
+    encoders=(EncoderSource(ENCODER, NO_DIGEST, PAPER_HIDDEN, "", masked_words=True),),
     evaluation_digest=NO_DIGEST,
     evaluation_name="",
     transfer_digest=NO_DIGEST,
 )
 
 
-@frozen
-class Execution:
-    """Places and resources of runs. Where `sources` has no place, runs read what the project
-    ships."""
-
-    results_dir: str
-    cache_dir: str
-    sources: Sources = NOT_FETCHED
-    # "cpu" or "cuda"; a GPU slot narrows CUDA_VISIBLE_DEVICES before the run starts
-    device: str = "cpu"
-    threads: int = 1
-    gpu_runs: int = 1  # that share its GPU at most
-    mps: bool = False  # whether they share it through NVIDIA's MPS
-    tensorboard: Path | None = None  # where curves are written for TensorBoard, a folder a run
-    keep_models: bool = False  # leave the selected checkpoint as a folder of its own
-    # between two checkpoints of a training; None: none is written
-    checkpoint_minutes: float | None = None
-
-
 PLACES = ("corpus", "evaluation", "pairs", "own_text")
 # What a result records under the name that Sources has, so that tables can be drawn without the
 # data.
 RECORDED = ("corpus_rows", "corpus_rows_csv_quoted", "evaluation_digest", "transfer_digest")
-
-
-def needs_sets(sources: Sources) -> bool:
-    """Whether sets of the scale are scored: your own pairs may replace all of them."""
-    return scores_scale_sets([name for name, _ in sources.pairs])
 
 
 def provenance(sources: Sources) -> dict[str, object]:
@@ -84,7 +69,7 @@ def provenance(sources: Sources) -> dict[str, object]:
         "encoders": [encoder[:4] for encoder in sources.encoders],
         "encoder_hidden": sources.encoder.hidden,
         "encoder_masked_words": sources.encoder.masked_words,
-        "own_data": bool(sources.pairs or sources.own_text),
+        "own_data": sources.in_names,
     }
 
 
@@ -104,6 +89,85 @@ def own_data(sources: Sources, encoders: Collection[str]) -> str:
     return ",".join(parts)
 
 
+@frozen
+class DataOptions:
+    """Data and encoders in place of the scale's own, as the user named them."""
+
+    data_dir: Path | None = None
+    encoders: tuple[tuple[str, Path], ...] = ()  # what each stands for, and its folder
+    text: str | None = None
+    pairs: tuple[tuple[str, str], ...] = ()  # name and place of each set
+
+    @property
+    def own_encoder(self) -> bool:
+        """Whether an encoder stands for the scale's own."""
+        return ENCODER in dict(self.encoders)
+
+
+# To draw needs no data, to plan fetches none, and to train fetches what is missing.
+Need = Literal["draw", "plan", "train"]
+
+
+def sources_of(
+    options: DataOptions, scale: Scale, need: Need, others: Sequence[str], store: Store, cache: Path
+) -> Sources:
+    """The sources of a command on runs that start from the scale's own encoder or from `others` of
+    the papers'. Raises UserError."""
+    if scale.generated:
+        if options != DataOptions():
+            raise UserError(
+                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
+                "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
+            )
+        return demo_sources()
+    folders = dict(options.encoders)
+    if scale.name in SHIPPED_ENCODERS:
+        folders.setdefault(ENCODER, SHIPPED_ENCODERS[scale.name])
+
+    # What is drawn needs no data
+    own = options.text is not None or bool(options.pairs)
+    if need == "draw" and not own and not (options.data_dir and ENCODER in folders):
+        recorded = recorded_sources(scale, store)
+        if recorded is None:
+            raise UserError(
+                f"No run of scale {scale.name} is stored here; train some, or give --data-dir and "
+                "--encoder."
+            )
+        return recorded
+
+    # What lies on this machine, and what the hub has
+    fetch = need == "train"
+    text = None
+    if options.text is not None:
+        text = data_file(options.text, "text", cache, fetch=fetch)
+    pairs = [(name, data_file(file, "pairs", cache, fetch=fetch)) for name, file in options.pairs]
+    places = local_places(options.data_dir, folders, cache, text, pairs)
+    if fetch:
+        return local_sources(hub.fetch_parts(places, cache, others), cache)
+    not_fetched = NOT_FETCHED
+    if others or hub.missing_parts(places):  # else digests that no run has
+        not_fetched = recorded_sources(scale, store) or NOT_FETCHED
+        not_fetched = unfetched_sources(others, not_fetched)
+    return local_sources(places, cache, not_fetched)
+
+
+def options_for(scale: Scale, sources: Sources, options: DataOptions) -> DataOptions:
+    """The options that lead to these sources: with the folders DATA and ENCODER for what is neither
+    here nor on the hub, since it was read where the runs were trained."""
+    encoder = sources.encoder
+    if scale.generated:
+        return DataOptions()
+    read = options.data_dir is None and sources.corpus is None
+    if read and sources.corpus_name not in ("", hub.CORPUS_FILE):
+        options = replace(options, data_dir=Path("DATA"))
+    fetched = hub.ENCODER_REPOSITORIES[ENCODER].name.rpartition("/")[2]
+    is_here = encoder.folder is not None or encoder.digest in SHIPPED
+    if not is_here and encoder.name not in ("", fetched):
+        own = (ENCODER, Path("ENCODER"))
+        options = replace(options, encoders=(*options.encoders, own))
+    return options
+
+
 def demo_sources() -> Sources:
     """The sources of the made-up language: the project ships text, pairs and encoder."""
     return replace(
@@ -116,7 +180,7 @@ def demo_sources() -> Sources:
         transfer_digest=DEMO_TRANSFER_DIGEST,
         encoders=(
             EncoderSource(
-                "bert-base", DEMO_ENCODER_DIGEST, *SHIPPED[DEMO_ENCODER_DIGEST], folder=DEMO_ENCODER
+                ENCODER, DEMO_ENCODER_DIGEST, *SHIPPED[DEMO_ENCODER_DIGEST], folder=DEMO_ENCODER
             ),
         ),
     )
@@ -170,7 +234,9 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
     if places.evaluation is not None:
         digest = evaluation_digest(places.evaluation)
         # refused before anything is trained; to read all pairs takes 0.5 s
-        kept(cache_dir / "sets", [READERS_VERSION, digest], partial(_read_sets, places.evaluation))
+        cached(
+            cache_dir / "sets", [READERS_VERSION, digest], partial(_read_sets, places.evaluation)
+        )
         changes["evaluation_digest"] = digest
         changes["evaluation_name"] = "SentEval"
         changes["transfer_digest"] = None
@@ -178,7 +244,7 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
             changes["transfer_digest"] = evaluation_digest(places.evaluation, transfer=True)
     if places.pairs:
         rest = None
-        if needs_sets(places):
+        if scores_scale_sets([name for name, _ in places.pairs]):
             rest = changes.get("evaluation_digest", known.evaluation_digest)
         changes["evaluation_digest"] = own_digest(own_sets(places.pairs), rest)
         changes["evaluation_name"] = "own pairs"
@@ -207,17 +273,16 @@ def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> 
 
 
 def recorded_sources(scale: Scale, store: Store) -> Sources | None:
-    """The sources of the first stored run of a scale, or None. Tables of these sources have plain
-    names. Raises UserError."""
+    """The sources of a scale's stored runs, or None. Tables of these sources have plain names.
+    Raises UserError."""
     return recorded(store, (scale.name,)).get(scale.name)
 
 
 def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str, Sources]:
-    """The sources of a run of each of these scales, of the encoder and data that were first there,
-    your own runs before published runs. Runs on your own text or pairs do not count. The made-up
-    language has its sources without any run. Raises UserError."""
+    """The sources of a run of each of these scales, your own runs before published runs. Runs on
+    data after which tables are named do not count. The made-up language has its sources without any
+    run. Raises UserError."""
     by_scale = {name: demo_sources() for name in scales if SCALES[name].generated}
-    first = {name: store.first(name) for name in scales}
     for run in dict.fromkeys((*store.own_runs(), *store.runs())):
         left = [name for name in scales if name not in by_scale]
         if not left or store.scale_of_pack(run) not in (None, *left):
@@ -238,39 +303,20 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
                 encoders=(encoder, *others),
                 **{name: about[name] for name in RECORDED},
             )
-            if (
-                scale in left
-                and not about.get("own_data")
-                and first[scale].items() <= digests(sources).items()
-            ):
+            if scale in left and not about.get("own_data"):
                 by_scale[scale] = sources
     return by_scale
 
 
-def other_data(sources: Sources, first: Mapping[str, str]) -> str:
-    """The encoder, text and sets whose digests differ from those of the first run (`Store.first`),
-    by name and content; or ""."""
-    names = sources.encoder.name, sources.corpus_name, sources.evaluation_name
-    own = digests(sources)
-    other = []
-    for part, name, key in zip(("encoder", "text", "sets"), names, FIRST_DIGESTS, strict=True):
-        if own[key] != first[key]:
-            other.append(_labelled(part, name, own[key]))
-    return ",".join(other)
-
-
-def first_digests(scale: Scale, results: Path) -> dict[str, str]:
-    """The digests that are noted in a results folder (`Store.first`), or of a run that is there
-    without the note; empty without a run. Raises UserError."""
-    store = Store(results, None)
-    recorded = recorded_sources(scale, store)
-    return store.first(scale.name) or (digests(recorded) if recorded else {})
-
-
-def digests(sources: Sources) -> dict[str, str]:
-    """The digests of encoder, text and sets, as `Store.first` gives them."""
-    values = sources.encoder.digest, sources.corpus_digest, sources.evaluation_digest
-    return dict(zip(FIRST_DIGESTS, values, strict=True))
+def other_data(sources: Sources, recorded: Sources) -> str:
+    """The encoder, text and sets of which `recorded` has others, by name and content; or ""."""
+    encoder = sources.encoder
+    parts = (
+        ("encoder", encoder.name, encoder.digest, recorded.encoder.digest),
+        ("text", sources.corpus_name, sources.corpus_digest, recorded.corpus_digest),
+        ("sets", sources.evaluation_name, sources.evaluation_digest, recorded.evaluation_digest),
+    )
+    return ",".join(_labelled(*part) for *part, other in parts if part[-1] != other)
 
 
 def _labelled(part: str, name: str, digest: str) -> str:

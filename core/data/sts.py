@@ -23,7 +23,8 @@ from core.data.text import (
     sentence,
     text_digest,
 )
-from core.errors import UserError, counted
+from core.errors import UserError
+from core.formatting import counted
 
 Pair = tuple[str, str, float]
 FETCH_AGAIN = "fetch SentEval's data again"

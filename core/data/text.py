@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from core.config.run import Data
 from core.errors import UserError, refusing
-from core.store.cache import kept
+from core.store.cache import cached
 from core.store.files import regular
 
 Numbered = TypeVar("Numbered")
@@ -71,7 +71,7 @@ def measure(path: Path, cache: Path) -> tuple[str, int, int, int]:
         return [len(sentences(content, reader, str(path))) for reader in ("lines", "csv_quoted")]
 
     key = [READERS_VERSION, path.suffix == COLUMNS_ENDING, digest]
-    lines, quoted = kept(cache / "counts", key, count)
+    lines, quoted = cached(cache / "counts", key, count)
     return digest, lines, quoted, columns
 
 

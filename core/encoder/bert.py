@@ -95,11 +95,11 @@ class Layer(nn.Module):
         self.hidden_dropout = Dropout(hidden_dropout)
         self.attention_dropout = Dropout(attention_dropout)
 
-    def forward(self, x: Tensor, grid: Layout | Tensor, first: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout | Tensor, first: Tensor | None = None) -> Tensor:
         """(R, hidden) to (R, hidden), the line with its spare rows; or to (B, hidden) of the tokens
         `first`.
 
-        `grid` is the layout of a batch without padding, or the padded batch's bias (B, 1, 1, L),
+        `layout` is that of a batch without padding, or the padded batch's bias (B, 1, 1, L),
         typed as x.
         """
         # (Q, hidden), Q is B or R
@@ -116,12 +116,12 @@ class Layer(nn.Module):
         if first is not None:
             query = _apply(self.query, wanted)  # (B, hidden)
         spare = 0
-        if isinstance(grid, Tensor):
-            context = self._padded(line, query, grid)  # (Q, hidden)
+        if isinstance(layout, Tensor):
+            context = self._padded(line, query, layout)  # (Q, hidden)
         else:
-            context = self._packed(line, query, grid)
+            context = self._packed(line, query, layout)
             if first is None:
-                spare = grid.spare
+                spare = layout.spare
         x = self.attention_norm(
             self.hidden_dropout.added(wanted, _apply(self.attention_out, context), spare)
         )
@@ -145,22 +145,22 @@ class Layer(nn.Module):
         context = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, dropout_p=rate)
         return context.transpose(1, 2).reshape(batch * query.shape[2], -1)
 
-    def _packed(self, line: Tensor, query: Tensor | None, grid: Layout) -> Tensor:
+    def _packed(self, line: Tensor, query: Tensor | None, layout: Layout) -> Tensor:
         """Context (R, hidden), or (B, hidden) of `query` (B, hidden); line (R, 3 or 2 * hidden)."""
         # key, value (B * heads, L, d); asked (B * heads, Q, d)
         if query is None:
-            asked, key, value = grid.grid(line, 3)
+            asked, key, value = layout.to_grid(line, 3)
         else:
-            key, value = grid.grid(line, 2)
+            key, value = layout.to_grid(line, 2)
             asked = query.view(len(key), 1, -1)
         alpha = 1.0 / math.sqrt(asked.shape[-1])
         # scores (B * heads, Q, L)
         scores = batched_product(
-            torch.baddbmm, grid.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha
+            torch.baddbmm, layout.bias.to(asked.dtype), asked, key.transpose(1, 2), alpha=alpha
         )
         context = batched_product(torch.bmm, self.attention_dropout(scores.softmax(-1)), value)
         if query is None:
-            return grid.line(context)
+            return layout.to_line(context)
         return context.reshape(len(query), -1)
 
 
@@ -178,17 +178,17 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor, packed: Packed) -> Tensor:
         """Last-layer vectors of the first tokens, (B, hidden), from embeddings (T, hidden)."""
-        x, grid = self._laid_out(x, packed)
+        x, layout = self._laid_out(x, packed)
         for layer in self.layers[:-1]:
-            x = layer(x, grid)
-        return self.layers[-1](x, grid, packed.first)
+            x = layer(x, layout)
+        return self.layers[-1](x, layout, packed.first)
 
     def every(self, x: Tensor, packed: Packed) -> list[Tensor]:
         """The embeddings and what each layer makes of them, (T, hidden) each."""
-        line, grid = self._laid_out(x, packed)
+        line, layout = self._laid_out(x, packed)
         outputs = [line]
         for layer in self.layers:
-            outputs.append(layer(outputs[-1], grid))
+            outputs.append(layer(outputs[-1], layout))
         return [rows[: len(x)] for rows in outputs]
 
     def _laid_out(self, x: Tensor, packed: Packed) -> tuple[Tensor, Layout | Tensor]:
@@ -201,8 +201,8 @@ class Stack(nn.Module):
             if spare:
                 bias = F.pad(bias, (0, spare))[:, : packed.width]
             return x, bias[:, None, None]
-        grid = Layout(packed, self.heads)
-        return grid.lengthened(x), grid
+        layout = Layout(packed, self.heads)
+        return layout.lengthened(x), layout
 
 
 class Encoder(nn.Module):

@@ -169,7 +169,7 @@ class Layout:
             return x
         return torch.cat([x, x[:1].detach().expand(self.spare, -1)])
 
-    def grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
+    def to_grid(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Packed (R, parts * heads * d) as `parts` grids, each (B * heads, L, d)."""
         batch, _, width = self.token.shape
         heads = self.place.shape[1]
@@ -180,7 +180,7 @@ class Layout:
         cells = _Spread.apply(x.view(len(x) * parts * heads, -1), source, target)
         return cells.view(parts, batch * heads, width, -1).unbind()
 
-    def line(self, grid: Tensor) -> Tensor:
+    def to_line(self, grid: Tensor) -> Tensor:
         """(B * heads, L, d) as packed (R, heads * d)."""
         tokens, heads = self.place.shape
         picked = _Pick.apply(

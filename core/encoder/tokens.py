@@ -12,15 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.config.run import OWN_ENCODER, RunConfig, TextView
+from core.config.run import OWN_ENCODER, RunConfig
+from core.config.scale import Sources
 from core.data.encoders import DEMO_ENCODER, versions
 from core.data.hub import model_folders
-from core.data.sources import Execution
 from core.data.text import READERS_VERSION, training_text
 from core.encoder.streams import stream_seed
 from core.errors import refusing
+from core.methods.mocose.sections import TextView
 from core.store import locks
-from core.store.cache import kept, key_digest
+from core.store.cache import cached, key_digest
 
 CHUNK = 10_000  # sentences tokenised at a time, so that memory stays flat
 REWRITING_VERSION = 1  # raised when a change of code is meant to change what is rewritten
@@ -91,7 +92,7 @@ def cached_table(
     names everything that the ids depend on, by content, but for readers and libraries."""
     folder = cache_dir / "tokens"
     key = [READERS_VERSION, *versions(), *key]
-    return kept(folder, key, build, load=_from_bytes, dump=_to_bytes, ending="npz")
+    return cached(folder, key, build, load=_from_bytes, dump=_to_bytes, ending="npz")
 
 
 def _to_bytes(table: TokenTable) -> bytes:
@@ -108,7 +109,8 @@ def _from_bytes(content: bytes) -> TokenTable:
 def rewritten_table(
     config: RunConfig,
     text: TextView,
-    execution: Execution,
+    sources: Sources,
+    cache: Path,
     tokenizer,
     device: torch.device,
     view: str,
@@ -121,7 +123,6 @@ def rewritten_table(
     lacks a head.
     """
     data = config.data
-    cache = Path(execution.cache_dir)
 
     # what the ids depend on
     key: list[str | int] = [
@@ -142,10 +143,10 @@ def rewritten_table(
         # most runs rewrite nothing, or read a kept table
         from core.rewriting.rewrite import rewrite
 
-        texts = source_texts(config, text, training_text(data, execution.sources.corpus), tokenizer)
+        texts = source_texts(config, text, training_text(data, sources.corpus), tokenizer)
         folders = []
         if text.model == OWN_ENCODER:
-            encoder = execution.sources.encoder_of(config.encoder.digest)
+            encoder = sources.encoder_of(config.encoder.digest)
             folders = [encoder.folder or DEMO_ENCODER]
         elif text.model:
             folders = model_folders(text.model, cache)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from core.config.quantities import EXCESS
-from core.config.result import Row
+from core.config.result import Measurement
 from core.config.run import RunConfig
 from core.data.encoders import versions
 from core.data.sts import StsSet
@@ -25,7 +25,7 @@ from core.encoder.vectors import array
 from core.evaluation.metrics import direction_rows, length_rows, mean_of_7, spectrum_rows
 from core.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
-from core.store.cache import kept
+from core.store.cache import cached
 
 # of what is kept on disk: raised when a row comes, goes or means something else
 BASELINES_VERSION = 4
@@ -80,8 +80,8 @@ def whitened(vectors: np.ndarray, fitted_on: np.ndarray) -> np.ndarray:
     mean = fitted_on.mean(0)  # (dim,)
     # (dim,), (dim, dim)
     variances, directions = np.linalg.eigh(np.cov(fitted_on, rowvar=False, bias=True))
-    kept = variances > LEAST_DEVIATION**2 * (fitted_on**2).sum(1).mean()
-    return (vectors - mean) @ (directions[:, kept] / np.sqrt(variances[kept]))
+    varying = variances > LEAST_DEVIATION**2 * (fitted_on**2).sum(1).mean()
+    return (vectors - mean) @ (directions[:, varying] / np.sqrt(variances[varying]))
 
 
 def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
@@ -92,7 +92,7 @@ def whitened_score(pairs: StsSet, encode: Encode) -> dict[str, float]:
     return evaluate({"set": pairs}, lambda texts: whitened(encode(texts), fitted_on)).scores["set"]
 
 
-def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
+def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Measurement]:
     """Rows of the baselines, at step 0.
 
     By baseline Spearman x 100 (`all`) of every set and of the tests' mean; of the encoder's own
@@ -118,7 +118,7 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
         values = {task: score["all"] for task, score in by_set.items()}
         values["avg"] = mean_of_7([values[task] for task in scorer.tests])
         for task, value in values.items():
-            rows.append(Row(name, task, "spearman_all", 0, value))
+            rows.append(Measurement(name, task, "spearman_all", 0, value))
     for row in length_rows(untrained.pairs, "untrained", scorer.dev, 0):
         if row.metric == EXCESS:
             rows.append(row)
@@ -130,19 +130,19 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
     return rows
 
 
-def kept_rows(
+def cached_rows(
     config: RunConfig,
     cache_dir: Path,
     name: str,
     device: torch.device,
-    make: Callable[[], list[Row]],
-) -> list[Row]:
+    make: Callable[[], list[Measurement]],
+) -> list[Measurement]:
     """The rows that `make` gives for this untrained encoder on this evaluation data and device,
-    kept in the cache for all its runs."""
+    cached for all its runs."""
     digests = config.encoder.digest, config.eval.digest
     key = [*digests, name, device.type, versions(), BASELINES_VERSION]
 
-    def load(content: bytes) -> list[Row]:
-        return [Row(*row) for row in json.loads(content)]
+    def load(content: bytes) -> list[Measurement]:
+        return [Measurement(*row) for row in json.loads(content)]
 
-    return kept(cache_dir / "baselines", key, make, load=load)
+    return cached(cache_dir / "baselines", key, make, load=load)

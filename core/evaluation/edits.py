@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from core.config.result import Row
+from core.config.result import Measurement
 from core.data.sts import StsSet
 from core.encoder.streams import python_stream
 from core.encoder.tokens import TokenTable, tokenise
@@ -73,7 +73,7 @@ def edited_copies(sentences: Sequence[str], tokenizer, max_length: int) -> Token
 
 def edit_rows(
     model: Contrastive, dev: StsSet, tokenizer, device: torch.device, step: int
-) -> list[Row]:
+) -> list[Measurement]:
     """Mean cosine between sentence and copy by kind of edit; no rows where there is nothing to
     insert from.
 
@@ -90,5 +90,5 @@ def edit_rows(
     for edit, copy in zip(EDITS, edited, strict=True):
         mean = float(cosines(plain, copy).mean(dtype=np.float64))
         if np.isfinite(mean):
-            rows.append(Row("selected", "edits", f"cosine_{edit}", step, mean))
+            rows.append(Measurement("selected", "edits", f"cosine_{edit}", step, mean))
     return rows

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from core.config.quantities import EXCESS
-from core.config.result import PairBlock, Row
+from core.config.result import Measurement, PairBlock
 from core.data.sts import StsSet
 from core.encoder.vectors import Vectors, array, unit_vectors
 
@@ -165,35 +165,37 @@ def effective_rank(vectors: np.ndarray) -> float:
     return float(np.exp(-(p * np.log(p)).sum()))
 
 
-def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Row]:
+def mean_cosine_rows(vectors: Vectors, checkpoint: str, step: int) -> list[Measurement]:
     """The mean cosine as a row of task `dev`; none where a vector has no direction."""
     value = mean_cosine(vectors)
     if not np.isfinite(value):
         return []
-    return [Row(checkpoint, "dev", "mean_cosine", step, value)]
+    return [Measurement(checkpoint, "dev", "mean_cosine", step, value)]
 
 
-def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
+def direction_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Measurement]:
     """Mean cosine and effective rank as rows of task `dev`; none where a vector has no
     direction."""
     rows = mean_cosine_rows(vectors, checkpoint, step)
     if rows:
-        rows.append(Row(checkpoint, "dev", "effective_rank", step, effective_rank(vectors)))
+        rows.append(Measurement(checkpoint, "dev", "effective_rank", step, effective_rank(vectors)))
     return rows
 
 
-def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Row]:
+def spectrum_rows(vectors: np.ndarray, checkpoint: str, step: int) -> list[Measurement]:
     """The singular values of the sentence-vector matrix, not centred, as rows of task `dev`,
     largest first (MoCoSE, Figure 7); vectors (n, dim) are finite."""
     gram = vectors.T.astype(np.float64) @ vectors.astype(np.float64)  # (dim, dim)
     values = np.sqrt(np.clip(np.linalg.eigvalsh(gram)[::-1], 0.0, None))
     rows = []
     for i, value in enumerate(values):
-        rows.append(Row(checkpoint, "dev", f"singular_value_{i}", step, float(value)))
+        rows.append(Measurement(checkpoint, "dev", f"singular_value_{i}", step, float(value)))
     return rows
 
 
-def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int) -> list[Row]:
+def length_rows(
+    pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int
+) -> list[Measurement]:
     """Length bias (ESimCSE, Section 1 and Table 1): of each set Spearman x 100 of the pairs whose
     sentences differ by at most 3 words (`spearman_gap_le3`) and by more (`spearman_gap_gt3`), and
     by how much the like ones are rated higher (`like_length_excess`). The set named `dev` goes
@@ -217,7 +219,7 @@ def length_rows(pairs: Sequence[PairBlock], checkpoint: str, dev: str, step: int
         name = "dev" if task == dev else task
         for metric, value in values.items():
             if np.isfinite(value):
-                rows.append(Row(checkpoint, name, metric, step, value))
+                rows.append(Measurement(checkpoint, name, metric, step, value))
     return rows
 
 

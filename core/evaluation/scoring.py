@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.config.result import PairBlock, Row, Status
+from core.config.result import Measurement, PairBlock, Status
 from core.config.run import RunConfig
 from core.data.sts import StsSet, load_sick
 from core.data.transfer import TransferTask
@@ -49,13 +49,6 @@ class EvaluationResult(NamedTuple):
         return mean_of_7([self.scores[name][aggregate] for name in tests])
 
 
-class Check(NamedTuple):
-    """One check during training: the score that selects the checkpoint, and the rows."""
-
-    score: float
-    rows: list[Row]
-
-
 class Candidate(NamedTuple):
     """A checkpoint that may be selected: its step, its development score, and the weights that
     scoring reads."""
@@ -70,7 +63,7 @@ class FinalEvaluation(NamedTuple):
 
     status: Status
     pairs: tuple[PairBlock, ...]
-    rows: list[Row]
+    rows: list[Measurement]
 
 
 def evaluate(
@@ -171,7 +164,7 @@ class Scorer:
         sets = {name: self.sets[name] for name in names}
         return evaluate(sets, lambda texts: self.vectors(model, texts), geometry_of)
 
-    def count_rows(self, root: Path | None) -> list[Row]:
+    def count_rows(self, root: Path | None) -> list[Measurement]:
         """Pairs by set (ESimCSE, Table 3): what is scored, and the other splits of STS-B and
         SICK-R.
 
@@ -186,33 +179,39 @@ class Scorer:
             for split in ("train", "dev"):
                 with contextlib.suppress(UserError):
                     sets[f"SICK-R {split}"] = load_sick(root, split)
-        return [Row("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()]
+        return [
+            Measurement("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()
+        ]
 
-    def start_rows(self, model: Contrastive) -> list[Row]:
+    def start_rows(self, model: Contrastive) -> list[Measurement]:
         """The scores of the model's own vector before the first step, by set and their average."""
         evaluation = self.score(model, self.sets)
         scores = {name: score["all"] for name, score in evaluation.scores.items()}
         scores["avg"] = evaluation.average(self.tests)
-        return [Row("start", name, "spearman_all", 0, score) for name, score in scores.items()]
+        return [
+            Measurement("start", name, "spearman_all", 0, score) for name, score in scores.items()
+        ]
 
-    def check(self, model: Contrastive, config: RunConfig, step: int) -> Check:
+    def check(
+        self, model: Contrastive, config: RunConfig, step: int
+    ) -> tuple[float, list[Measurement]]:
         """One check during training: the score that selects the checkpoint (D40, D41), and its
         rows."""
         aggregate = config.sts.aggregate
         metric = f"spearman_{aggregate}"
         development = self.score(model, ["dev"])
         score = development.scores["dev"][aggregate]
-        rows = [Row("curve", "dev", metric, step, score)]
+        rows = [Measurement("curve", "dev", metric, step, score)]
         rows += metrics.mean_cosine_rows(development.of(self.dev_sentences), "curve", step)
         if config.select.metric != "sts_test_avg" or not step:
-            return Check(score, rows)
+            return score, rows
         tests = self.score(model, self.tests)
         scores = [by_aggregate[aggregate] for by_aggregate in tests.scores.values()]
         mean = mean_of_7(scores)
-        rows.append(Row("curve", "avg", metric, step, mean))
+        rows.append(Measurement("curve", "avg", metric, step, mean))
         if config.select.score == "mean_of_7":
-            return Check(mean, rows)
-        return Check(mean_of_8_rounded(scores), rows)
+            return mean, rows
+        return mean_of_8_rounded(scores), rows
 
     def final_evaluation(
         self,
@@ -226,7 +225,7 @@ class Scorer:
         steps = config.train.steps
         if diverged_at is not None or candidate is None:
             step = steps if diverged_at is None else diverged_at
-            row = Row("last", "train", "diverged_at", step, float("nan"))
+            row = Measurement("last", "train", "diverged_at", step, float("nan"))
             return FinalEvaluation("diverged", (), [row])
         step = candidate.step
 
@@ -246,7 +245,7 @@ class Scorer:
             return FinalEvaluation("diverged", (), rows)
         spread = metrics.spread(vectors)
         rows += metrics.direction_rows(vectors, "selected", step)
-        rows.append(Row("selected", "dev", "spread", step, spread))
+        rows.append(Measurement("selected", "dev", "spread", step, spread))
         rows += metrics.spectrum_rows(vectors, "selected", step)
         rows += metrics.length_rows(selected.pairs, "selected", self.dev, step)
         rows += model.method_rows(step)
@@ -255,20 +254,20 @@ class Scorer:
             status = "collapsed"
         return FinalEvaluation(status, selected.pairs, rows)
 
-    def _rows(self, evaluation: EvaluationResult, checkpoint: str, step: int) -> list[Row]:
+    def _rows(self, evaluation: EvaluationResult, checkpoint: str, step: int) -> list[Measurement]:
         """Three Spearmans a set, their `avg` over the tests, and the geometry."""
         rows = []
         for aggregate in AGGREGATES:
             metric = f"spearman_{aggregate}"
             for name, score in evaluation.scores.items():
-                rows.append(Row(checkpoint, name, metric, step, score[aggregate]))
+                rows.append(Measurement(checkpoint, name, metric, step, score[aggregate]))
             average = evaluation.average(self.tests, aggregate)
-            rows.append(Row(checkpoint, "avg", metric, step, average))
+            rows.append(Measurement(checkpoint, "avg", metric, step, average))
         task = "dev"
         if len(self.geometry_of) > 1:
             task = "STS-B"
         for metric, value in evaluation.geometry.items():
-            rows.append(Row(checkpoint, task, metric, step, value))
+            rows.append(Measurement(checkpoint, task, metric, step, value))
         return rows
 
 

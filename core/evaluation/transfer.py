@@ -31,7 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from core.config.result import Row
+from core.config.result import Measurement
 from core.data.transfer import Part, TransferTask
 from core.encoder.bert import Encoder
 from core.encoder.vectors import array
@@ -56,19 +56,21 @@ class Accuracy(NamedTuple):
     test: float
 
 
-def accuracy_rows(scorer: Scorer, model: Contrastive, checkpoint: str, step: int) -> list[Row]:
+def accuracy_rows(
+    scorer: Scorer, model: Contrastive, checkpoint: str, step: int
+) -> list[Measurement]:
     """`accuracy_test` and `accuracy_dev` of each task of a run and of `avg_transfer`."""
     accuracies = transfer_accuracies(
         scorer.tasks, lambda texts: array(scorer.vectors(model, texts))
     )
     rows = []
     for name, accuracy in accuracies.items():
-        rows.append(Row(checkpoint, name, "accuracy_test", step, accuracy.test))
-        rows.append(Row(checkpoint, name, "accuracy_dev", step, accuracy.dev))
+        rows.append(Measurement(checkpoint, name, "accuracy_test", step, accuracy.test))
+        rows.append(Measurement(checkpoint, name, "accuracy_dev", step, accuracy.dev))
     return rows
 
 
-def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Row]:
+def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Measurement]:
     """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's
     mean."""
     rows = accuracy_rows(scorer, Untrained(encoder), "untrained", 0)
@@ -125,8 +127,8 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
     # [i, j]: accuracy on fold j of models without folds i and j
     held_out = np.zeros((len(folds), len(folds), len(WIDE_GRID)))
     for i, j in combinations(range(len(folds)), 2):
-        kept = without(i, j)
-        for place, model in enumerate(path(x[kept], y[kept], WIDE_GRID)):
+        train = without(i, j)
+        for place, model in enumerate(path(x[train], y[train], WIDE_GRID)):
             held_out[i, j, place] = model.score(x[folds[j]], y[folds[j]])
             held_out[j, i, place] = model.score(x[folds[i]], y[folds[i]])
     dev = []
@@ -134,9 +136,11 @@ def cross_validated(x: np.ndarray, y: np.ndarray) -> Accuracy:
     for i, fold in enumerate(folds):
         # (grid,), (examples,)
         scores = held_out[i].sum(0) / (len(folds) - 1)
-        kept = without(i)
+        train = without(i)
         dev.append(scores.max())
-        test.append(_fit(x[kept], y[kept], WIDE_GRID[int(scores.argmax())]).score(x[fold], y[fold]))
+        test.append(
+            _fit(x[train], y[train], WIDE_GRID[int(scores.argmax())]).score(x[fold], y[fold])
+        )
     return Accuracy(100.0 * float(np.mean(dev)), 100.0 * float(np.mean(test)))
 
 
@@ -145,8 +149,8 @@ def developed_on_folds(
 ) -> Accuracy:
     """C by ten folds of train, then a fit on all of it. x (n, features), y (n,)."""
     by_fold = []
-    for kept, out in FOLDS.split(x, y):
-        models = path(x[kept], y[kept], HIGH_GRID)
+    for train, out in FOLDS.split(x, y):
+        models = path(x[train], y[train], HIGH_GRID)
         by_fold.append([model.score(x[out], y[out]) for model in models])
     scores = np.mean(by_fold, axis=0)  # (grid,)
     test = _fit(x, y, HIGH_GRID[int(scores.argmax())]).score(test_x, test_y)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.config.result import Row
+from core.config.result import Measurement
 from core.encoder.bert import Encoder
 from core.encoder.packing import Packed, pack, token_matrix
 from core.encoder.tokens import TokenTable
@@ -36,15 +36,16 @@ class TrainingText(NamedTuple):
     columns: tuple[TokenTable, ...] = ()
 
 
-class Kept(nn.Module):
-    """A module whose state has the attributes that `kept` names, so that a resumed run has them."""
+class Checkpointed(nn.Module):
+    """A module whose state has the attributes that `checkpointed` names, so that a resumed run has
+    them."""
 
-    kept: tuple[str, ...]
+    checkpointed: tuple[str, ...]
 
     def get_extra_state(self) -> dict[str, Any]:
         """Values by name; of a random generator its state."""
         state = {}
-        for name in self.kept:
+        for name in self.checkpointed:
             value = getattr(self, name)
             if isinstance(value, torch.Generator):
                 value = value.get_state()
@@ -53,7 +54,7 @@ class Kept(nn.Module):
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """Put back what `get_extra_state` gave. Raises KeyError."""
-        for name in self.kept:
+        for name in self.checkpointed:
             generator = getattr(self, name)
             if isinstance(generator, torch.Generator):
                 generator.set_state(state[name].cpu())
@@ -61,11 +62,11 @@ class Kept(nn.Module):
                 setattr(self, name, state[name])
 
 
-class Terms(Kept):
+class Terms(Checkpointed):
     """The further terms of the loss since the last check, by name: their sum and the number of
     steps, (2,) in float32. They stay in place, where a CUDA graph finds them."""
 
-    kept = ("sums",)
+    checkpointed = ("sums",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,9 +165,9 @@ class Contrastive(nn.Module):
     def weights_moved(self, weights: list[nn.Parameter]) -> None:
         """Called where these weights have changed: their copies in another type are brought up to
         date."""
-        kept = [p for p in weights if p in self.copies]
-        if kept:
-            torch._foreach_copy_([self.copies[p] for p in kept], [p.detach() for p in kept])
+        copied = [p for p in weights if p in self.copies]
+        if copied:
+            torch._foreach_copy_([self.copies[p] for p in copied], [p.detach() for p in copied])
 
     def sentence_vectors(self, batch: Packed) -> Tensor:
         """Vectors to be scored, (B, dim), in whatever mode the model is in."""
@@ -202,7 +203,7 @@ class Contrastive(nn.Module):
         """Numbers about the method that a run keeps, some of them of these sentences."""
         return {}
 
-    def method_rows(self, selected_step: int) -> list[Row]:
+    def method_rows(self, selected_step: int) -> list[Measurement]:
         """Numbers about the method that follow from its configuration and the step that was
         selected."""
         return []

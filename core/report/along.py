@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from core.report.contrasts import of_sum
 from core.report.results import CellResult
 from core.report.run_lengths import passes
 from core.report.statistics import over_seeds
@@ -33,11 +34,10 @@ def differs_along_training(verdict: Verdict, aggregate: str) -> bool:
     set, significantly (95 %), at a fifth of the checks of the same runs or more."""
     cells = verdict.weakest.cells
     weights = verdict.weakest.weights.tolist()
-    contrast = verdict.weakest.contrast
-    read = {(contrast.metric or cell.metric).quantity for cell in cells}
+    read = {metric.quantity for metric in verdict.weakest.metrics}
     if read != {"spearman"} or abs(sum(weights)) > ROUNDING:
         return False
-    side = verdict.weakest.estimate.mean + contrast.above
+    side = of_sum(verdict.weakest.contrast, verdict.weakest.estimate).mean
     other = []
     for _, scores in by_check(cells, weights, aggregate).iterrows():
         at_check = over_seeds(scores.dropna())
@@ -50,7 +50,7 @@ def differences(cell: CellResult, base: CellResult, aggregate: str) -> Iterator[
     interval, seeds."""
     if not (cell.begun and base.begun):
         return
-    config = cell.place.config(0)
+    config = cell.resolved.config(0)
     for step, scores in by_check((cell, base), (1, -1), aggregate).iterrows():
         at_check = over_seeds(scores.dropna())
         yield {

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from core.config.scale import SCALES
-from core.errors import counted
+from core.formatting import counted
 from core.report.numbers import interval, plain, signed, significance
-from core.report.statistics import JUDGED
+from core.report.statistics import SETTLED_OUTCOMES
 from core.report.words import MARKS, outcome_words
 
 MOST_LINES = 12  # comparisons of a claim that are listed
@@ -76,7 +76,7 @@ def verdict_sentence(row, needed: str, listed: bool) -> str:
     text = f"{row.claim} {words}"
     if row.n and row.verdict == "not run":
         text += " in full"
-    judged = row.verdict in JUDGED
+    judged = row.verdict in SETTLED_OUTCOMES
     if judged and row.scale in SCALES and SCALES[row.scale].generated:
         text += " in the made-up language"
     if 0 < row.tested_n < row.n:

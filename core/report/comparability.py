@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,9 +18,10 @@ from scipy.special import stdtrit
 
 from core.config import methods
 from core.config.run import RunConfig
-from core.report.contrasts import Reading, readings
+from core.config.scale import OWN_SCORES
+from core.report.contrasts import MeasuredContrast, measured_contrasts
 from core.report.numbers import number
-from core.report.quantities import counted, worst_of
+from core.report.quantities import ALL, imputed, worst_of
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.run_lengths import (
     LEAST_LENGTH,
@@ -39,7 +41,6 @@ from core.study.study import SIMCSE, Metric, Study
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_PASSES = 1.0  # over these
 SCORE_METRIC = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
-ALL = "spearman_all"
 AFTER_TRAINING = ("selected", "last", "curve")  # checkpoints
 
 CheckKind = Literal["turnover", "initial weights", "lag", "length", "passes", "gain"]
@@ -64,27 +65,28 @@ class Check(NamedTuple):
 
 def gate(
     claim: Claim,
-    claim_readings: Sequence[Reading],
+    of_claim: Sequence[MeasuredContrast],
     learns: Learns,
     result: StudyResult,
 ) -> tuple[Reasons, Reasons]:
     """Why a claim has no verdict, and why its verdict is provisional; empty where it is neither.
 
     `learns` is `learning` by task. A claim on collapse does not require its method to learn. A
-    claim on one model's property requires that the untrained encoder does not show it.
+    claim on one model's property requires that the untrained encoder does not show it. Of scores
+    that a user brings nothing is required but scatter.
     """
-    configured = configurations(trained(result, claim_readings), result)
+    if result.setup.scale is OWN_SCORES:
+        return without_scatter(of_claim), ()
+    configured = configurations(trained(result, of_claim))
     checks = [check for check in configured if not check.met][:1]
     if claim.gate != "none":
-        scored = [reading for reading in claim_readings if reading.contrast.of != "share"]
+        scored = [measured for measured in of_claim if measured.contrast.of != "share"]
         needed = dict.fromkeys(_method(cell, result.study) for cell in trained(result, scored))
-        metrics = []
-        for reading in scored:
-            metrics += [reading.contrast.metric or cell.metric for cell in reading.cells]
+        metrics = chain.from_iterable(measured.metrics for measured in scored)
         learnt = learns(task_of(metrics))
         checks += [learnt[method] for method in needed if method in learnt]
 
-    begun = all(reading.begun for reading in claim_readings)
+    begun = all(measured.begun for measured in of_claim)
     failed = []
     close = []
     for check in checks:
@@ -101,13 +103,13 @@ def gate(
     return tuple(dict.fromkeys(failed)), tuple(dict.fromkeys(close))
 
 
-def without_scatter(claim_readings: Iterable[Reading]) -> Reasons:
+def without_scatter(of_claim: Iterable[MeasuredContrast]) -> Reasons:
     """Why a user's scores carry no verdict: a row, or a difference, is one number under all
     seeds."""
     reasons = []
-    for reading in claim_readings:
-        flat = [cell.name for cell in reading.cells if len(set(cell.by_seed.values())) == 1]
-        if not flat and np.ptp(reading.of(reading.values)) <= ROUNDING:
+    for measured in of_claim:
+        flat = [cell.name for cell in measured.cells if len(set(cell.by_seed.values())) == 1]
+        if not flat and np.ptp(measured.beyond(measured.values)) <= ROUNDING:
             flat = ["The difference"]
         for name in flat:
             reasons.append(Reason("no scatter", f"{name} has no scatter over its seeds"))
@@ -119,7 +121,7 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
     it may be. Where these are missing, a claim whose runs have `begun` waits for them."""
     if claim.untrained is None:
         return None
-    untrained = readings(result, claim.untrained.contrasts())
+    untrained = measured_contrasts(result, claim.untrained.contrasts())
 
     def holds(contrast: Contrast) -> bool | None:
         values = untrained[contrast].under(untrained[contrast].seeds)
@@ -184,16 +186,16 @@ LIMITS = (
 )
 
 
-def configurations(cells: Iterable[CellResult], result: StudyResult) -> list[Check]:
+def configurations(cells: Iterable[CellResult]) -> list[Check]:
     """The worst cell by lag, length, queue and slow branch, of those with a queue or a slow branch;
     then how often the text is read, which bars nothing."""
     runs = []
     pairs = {}  # of those with a memory: the run here and the paper's
     for cell in cells:
-        run = cell.place.config(0)
+        run = cell.resolved.config(0)
         runs.append(run)
-        if run.memory and cell.place.paper is not None:
-            pairs[cell.name] = (run, cell.place.paper)
+        if run.memory and cell.resolved.paper is not None:
+            pairs[cell.name] = (run, cell.resolved.paper)
     checks = []
     for limit in LIMITS if pairs else ():
         numbers = sorted((limit.number(*pair), name) for name, pair in pairs.items())
@@ -240,7 +242,7 @@ def gain(runs: Iterable[RunResult], task: str, made_up: bool) -> Estimate:
     worst = worst_of(SCORE_METRIC, scores)
     gains = []
     for status, before, after in stored:
-        score = counted(status, after, SCORE_METRIC, worst)
+        score = imputed(status, after, SCORE_METRIC, worst)
         if score is not None and before is not None:
             gains.append(score - before)
     return over_seeds(gains)
@@ -289,36 +291,34 @@ def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
         elif rows:
             simcse = rows[0].runs
         must = [cell for cell in cells if cell.cell.labels in wanted] or cells
-        orders: list[tuple[float, ...]] = []
+        shows = {}
         for cell in cells:
             is_reference = cell.cell.labels == study.reference
             stands = cell in must
-            best = gain(cell.runs, task, result.setup.scale.generated).mean
-            orders.append(
-                (
-                    cell.begun and is_reference,
-                    cell.begun and stands,
-                    is_reference,
-                    stands,
-                    np.nan_to_num(best, nan=-np.inf),
-                )
+            mean = gain(cell.runs, task, result.setup.scale.generated).mean
+            best = -math.inf if math.isnan(mean) else mean
+            shows[cell.name] = (
+                cell.begun and is_reference,
+                cell.begun and stands,
+                is_reference,
+                stands,
+                best,
             )
-        learner = cells[orders.index(max(orders))]
+        learner = max(cells, key=lambda cell: shows[cell.name])
         checks[method] = _learning(learner, simcse, result, task)
     return checks
 
 
-def trained(result: StudyResult, of: Iterable[Reading] | None = None) -> list[CellResult]:
+def trained(result: StudyResult, of: Iterable[MeasuredContrast] | None = None) -> list[CellResult]:
     """The cells, of these contrasts or all, that run here and of which a number comes from
     training: not a time, a count of data, or a number without training."""
     pairs = [(cell, cell.metric) for cell in result.cells]
     if of is not None:
-        pairs = []
-        for reading in of:
-            pairs += [(cell, reading.contrast.metric or cell.metric) for cell in reading.cells]
+        pairs = [
+            pair for measured in of for pair in zip(measured.cells, measured.metrics, strict=True)
+        ]
     names = {cell.name for cell, metric in pairs if metric.checkpoint in AFTER_TRAINING}
-    here = [cell for cell in result.cells if cell.name in names and cell.unavailable is None]
-    return [cell for cell in here if cell.place.config(0).trains]
+    return [cell for cell in result.cells if cell.name in names and cell.resolved.trains]
 
 
 def _method(cell: CellResult, study: Study) -> MethodKey:

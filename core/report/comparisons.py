@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.config.quantities import in_points
-from core.report.contrasts import points
-from core.report.verdicts import Judged, Verdict
+from core.report.contrasts import direction, of_sum
+from core.report.verdicts import JudgedStudy, Verdict
 from core.study.claim import Contrast, Joined, Predicate, Term
 from core.study.study import Study
 
@@ -17,23 +17,21 @@ MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 Record = dict[str, object]
 
 
-def comparison_rows(verdict: Verdict, result: Judged) -> list[Record]:
+def comparison_rows(verdict: Verdict, result: JudgedStudy) -> list[Record]:
     """The comparisons of a claim in order, by the columns of comparisons.csv."""
     return [_comparison_row(group, verdict, result) for group in sides(verdict.claim.predicate)]
 
 
-def weakest_row(verdict: Verdict, result: Judged) -> Record:
+def weakest_row(verdict: Verdict, result: JudgedStudy) -> Record:
     """The comparison on which a claim turns, with the bounds that the claim's own check tested."""
     weakest = verdict.weakest.contrast
     group = next(group for group in sides(verdict.claim.predicate) if weakest in group)
-    sign = _sign(group[0]) if weakest == group[0] else -_sign(group[0])
-    tested = verdict.tested
-    low, high = sorted(sign * (bound + weakest.above) for bound in (tested.low, tested.high))
-    own = {"tested_low": low, "tested_high": high, "tested_n": tested.n}
+    tested = of_sum(weakest, verdict.tested)
+    own = {"tested_low": tested.low, "tested_high": tested.high, "tested_n": tested.n}
     return {**_comparison_row(group, verdict, result), **own}
 
 
-def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged) -> Record:
+def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: JudgedStudy) -> Record:
     """A comparison, given its contrast or the two sides of it.
 
     `left` minus `right` (empty: a number stands alone) has to lie above `above` and below `below`,
@@ -42,17 +40,15 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     bounds are those of the table, where it compares the same two cells.
     """
     first = group[0]
-    reading = verdict.readings[first]
-    estimate = reading.estimate
-    sign = _sign(first)
-    required = sign * first.above + 0.0  # + 0.0: no minus zero
-    other = np.nan
-    if len(group) == 2:
-        other = -sign * group[1].above + 0.0
-    above, below = (required, other) if sign > 0 else (other, required)
+    measured = verdict.contrasts[first]
+    estimate = of_sum(first, measured.estimate)
+    printed = np.nan
+    if measured.printed is not None:
+        printed = first.threshold + first.sign * measured.printed
+    bounds = {contrast.side: contrast.threshold for contrast in group}
+    above = bounds.get("above", np.nan)
+    below = bounds.get("below", np.nan)
     both = Joined(tuple(group), 1 if above >= below else len(group))
-    low, high = sorted((required + sign * estimate.low, required + sign * estimate.high))
-    printed = reading.printed
     study = result.study
 
     # what is compared: left minus right, or left alone
@@ -60,7 +56,7 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     negative = [term for term in first.terms if term.weight < 0]
     if first.of == "interaction" and len(positive) == len(negative) == 2:
         positive, negative = [positive[0], negative[0]], [negative[1], positive[1]]
-    left = _side(positive or negative, first, study)
+    left = _side(positive, first, study)
     if first.of == "scatter":
         left = f"scatter over seeds: {left}"
     if first.metric is not None:
@@ -68,16 +64,16 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
     units = {"points" if in_points(name) else name for name in study.units_of(first)}
     row: Record = {
         "left": left,
-        "right": _side(negative, first, study) if positive else "",
+        "right": _side(negative, first, study),
         "above": above,
         "below": below,
         "unit": units.pop() if len(units) == 1 else "",
-        "printed": np.nan if printed is None else required + sign * printed,
-        "estimate": required + sign * estimate.mean,
-        "ci95_low": low,
-        "ci95_high": high,
+        "printed": printed,
+        "estimate": estimate.mean,
+        "ci95_low": estimate.low,
+        "ci95_high": estimate.high,
         "n": estimate.n,
-        "points": points(both, verdict.readings),
+        "points": direction(both, verdict.contrasts),
         "different": "",
         "tested_low": np.nan,
         "tested_high": np.nan,
@@ -93,11 +89,6 @@ def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: Judged)
             low, high = sorted((side * tested.low, side * tested.high))
             row |= {"different": difference.different, "tested_low": low, "tested_high": high}
     return row
-
-
-def _sign(contrast: Contrast) -> int:
-    """-1 for a number alone that has to lie below something."""
-    return 1 if any(term.weight > 0 for term in contrast.terms) else -1
 
 
 def sides(predicate: Predicate) -> list[Sequence[Contrast]]:

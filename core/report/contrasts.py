@@ -15,11 +15,11 @@ from core.study.axes import Labels
 from core.study.claim import Contrast, Predicate, truth
 from core.study.study import Metric
 
-Points = Literal["for", "against", ""]
-HOLDS: dict[bool | None, Points] = {True: "for", False: "against", None: ""}
+Direction = Literal["for", "against", ""]
+HOLDS: dict[bool | None, Direction] = {True: "for", False: "against", None: ""}
 
 
-class Reading(NamedTuple):
+class MeasuredContrast(NamedTuple):
     """A contrast on the runs of a study: its cells, the weights of these (cells,), and what their
     runs count for under the seeds from 0 on that all of them have: `values` (cells, seeds). Scores
     that a user brings are of no cells."""
@@ -40,19 +40,27 @@ class Reading(NamedTuple):
         """Whether any run of each cell is stored."""
         return all(cell.begun for cell in self.cells)
 
-    def under(self, n: int) -> np.ndarray | None:
-        """The contrast minus its threshold under seeds 0 … n-1; None if a cell lacks one."""
-        return self.of(self.values[:, :n]) if 0 < n <= self.seeds else None
+    @property
+    def metrics(self) -> list[Metric]:
+        """What is read of each of its cells' runs."""
+        return [self.contrast.metric or cell.metric for cell in self.cells]
 
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """The contrast minus its threshold by seed, of values (..., cells, seeds). A contrast of
-        scatters reads each cell's absolute deviations from its median over these seeds."""
+    def under(self, n: int) -> np.ndarray | None:
+        """How far the contrast lies beyond its threshold under seeds 0 … n-1; None if a cell lacks
+        one."""
+        return self.beyond(self.values[:, :n]) if 0 < n <= self.seeds else None
+
+    def beyond(self, values: np.ndarray) -> np.ndarray:
+        """How far the contrast lies beyond its threshold by seed, of values (..., cells, seeds). A
+        contrast of scatters reads each cell's absolute deviations from its median over these
+        seeds."""
+        sign = self.contrast.sign
         if self.contrast.of == "scatter":
-            return scatter_by_seed(values, self.weights, self.contrast.above)
-        total = np.array(-float(self.contrast.above))
+            return scatter_by_seed(values, sign * self.weights, sign * self.contrast.threshold)
+        total = np.array(-float(self.contrast.threshold))
         for cell, weight in enumerate(self.weights):  # in order: sums stay to the digit
             total = total + weight * values[..., cell, :]
-        return total
+        return sign * total
 
     @property
     def depends_on_unit(self) -> bool:
@@ -64,8 +72,8 @@ class Reading(NamedTuple):
 
     @property
     def estimate(self) -> Estimate:
-        """The same over all its seeds, with its 95 % interval (of a share of runs Clopper and
-        Pearson's)."""
+        """How far the contrast lies beyond its threshold over all its seeds, with its 95 % interval
+        (of a share of runs Clopper and Pearson's)."""
         return over_seeds(self.under(self.seeds), share=self.contrast.of == "share")
 
     @property
@@ -78,8 +86,8 @@ class Reading(NamedTuple):
 
     @property
     def printed(self) -> float | None:
-        """The contrast minus its threshold on the paper's printed numbers; None if the paper prints
-        not all of them, or there is no paper."""
+        """How far the contrast lies beyond its threshold on the paper's printed numbers; None if
+        the paper prints not all of them, or there is no paper."""
         numbers = [cell.cell.published for cell in self.cells]
         if self.contrast.metric is not None or self.contrast.of in ("scatter", "share"):
             return None
@@ -87,13 +95,20 @@ class Reading(NamedTuple):
             return None
         pairs = zip(self.weights.tolist(), numbers, strict=True)
         return float(
-            sum(weight * (number or 0.0) for weight, number in pairs) - self.contrast.above
+            self.contrast.beyond(sum(weight * (number or 0.0) for weight, number in pairs))
         )
 
 
-def readings(
+def of_sum(contrast: Contrast, beyond: Estimate) -> Estimate:
+    """How far a contrast lies beyond its threshold as an estimate of its sum, in raw numbers."""
+    mean, *bounds = (contrast.threshold + contrast.sign * number for number in beyond[:3])
+    low, high = sorted(bounds)
+    return beyond._replace(mean=mean, low=low, high=high)
+
+
+def measured_contrasts(
     result: StudyResult, contrasts: Iterable[Contrast] | None = None
-) -> dict[Contrast, Reading]:
+) -> dict[Contrast, MeasuredContrast]:
     """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its
     weight over the cells that it matches. A time counts only under seeds whose runs of these cells
     were all on one device."""
@@ -133,11 +148,11 @@ def readings(
             in_z = in_metric(result, metric, in_z=True)
             z = [[in_z[labels].by_seed[seed] for seed in range(seeds)] for labels in weights]
         shares = np.array(list(weights.values()))
-        by_contrast[contrast] = Reading(contrast, tuple(cells), shares, values, z)
+        by_contrast[contrast] = MeasuredContrast(contrast, tuple(cells), shares, values, z)
     return by_contrast
 
 
-def points(predicate: Predicate, of: Mapping[Contrast, Reading]) -> Points:
+def direction(predicate: Predicate, of: Mapping[Contrast, MeasuredContrast]) -> Direction:
     """Where a claim's estimates point, by the claim's own logic over 95 % intervals: for, if as
     many comparisons as it needs lie on its side; against, if so many lie on the other that it
     cannot hold."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from core.config.scale import SCALES
+from core.config.scale import OWN_SCORES, SCALES
 from core.report.drawing import as_numbers
 from core.report.verdicts import base_pattern
 from core.report.words import with_encoder
@@ -17,9 +17,9 @@ def mostly_run(rows: pd.DataFrame) -> bool:
     return len(rows) > 0 and (rows["n"] > 0).mean() >= 0.5
 
 
-def numbers_of(texts: pd.Series) -> pd.DataFrame:
-    """Numbers between blanks, a column for each place."""
-    return texts.str.split(expand=True).apply(as_numbers)
+def by_place(lists: pd.Series) -> pd.DataFrame:
+    """The numbers of a column of lists, a column for each place; NaN for None."""
+    return lists.apply(pd.Series, dtype=float)
 
 
 def runs_shown(study: Study, rows: pd.DataFrame) -> str:
@@ -27,7 +27,7 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
     scale, profile = rows.iloc[0][["scale", "profile"]]
-    if not scale:  # scores of a user's own
+    if scale == OWN_SCORES.name:
         return f"{counts} seeds"
     if SCALES[scale].generated:
         scale = f"{scale}, a made-up language"

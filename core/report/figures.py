@@ -1,5 +1,4 @@
-"""Figures from data frames: as the paper draws a study, as paired differences, and over all runs of
-a scale and profile."""
+"""Figures from data frames: as the paper draws a study, and as paired differences."""
 
 from __future__ import annotations
 
@@ -11,9 +10,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
-from core.config.methods import method
 from core.config.run import PAPER_STEPS
 from core.report.drawing import (
     GREY,
@@ -25,33 +22,22 @@ from core.report.drawing import (
 )
 from core.report.figure_words import (
     base_of,
+    by_place,
     mostly_run,
     names_of,
-    numbers_of,
     runs_shown,
     titled,
 )
-from core.report.frames import SETTING, by_name
+from core.report.frames import SETTING, by_cell_name
 from core.report.numbers import signed
 from core.report.quantities import PAPER_WIDTH
 from core.report.row_figures import by_row
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
-SCORE_TITLE = "average score, Spearman × 100"
-SCATTERS = {  # by file: two columns of runs.csv, and the axes' titles
-    "mtd": ("mtd", "score", "Nominal MTD (maximum traceable distance)", SCORE_TITLE),
-    "uniformity": (
-        "uniformity",
-        "alignment",
-        "Uniformity (lower: more uniform)",
-        "alignment (lower: closer)",
-    ),
-    "rank": ("effective_rank", "score", "Effective rank of the vectors", SCORE_TITLE),
-}
 
 
-def figures(
+def study_figures(
     study: Study, cells: pd.DataFrame, curves: pd.DataFrame, title: str = ""
 ) -> dict[str, Figure]:
     """A study's figures by file name: as the paper draws it, and `-differences`; inside
@@ -65,7 +51,7 @@ def figures(
     if spec is None:
         return {}
     axes = [axis.name for axis in study.axes]
-    rows = by_name(study, cells)
+    rows = by_cell_name(study, cells)
     if study.tasks and "task" not in (spec.x, spec.series) and (rows["task"] == "avg").any():
         rows = rows[rows["task"] == "avg"]
     rows = rows[~rows["status"].isin(("copied", "unavailable"))]
@@ -163,9 +149,9 @@ def _draw_line(
     panel.errorbar(
         line["x"], line["mean"], yerr=half, elinewidth=0.8, label=f"{prefix}ours", **style
     )
-    panel.plot(line["x"], numbers_of(line["values"]), ".", color=style["color"], ms=2.5, alpha=0.5)
+    panel.plot(line["x"], by_place(line["values"]), ".", color=style["color"], ms=2.5, alpha=0.5)
     paper.plot(
-        line["x"], numbers_of(line["printed_runs"]), lw=0, mfc="none", ms=2.5, alpha=0.7, **style
+        line["x"], by_place(line["printed_runs"]), lw=0, mfc="none", ms=2.5, alpha=0.7, **style
     )
     if line["printed"].notna().any():
         paper.plot(
@@ -180,7 +166,7 @@ def _draw_line(
         )
 
 
-# Along training, spectra, and all runs of a scale
+# Along training, and spectra
 
 
 def _curves(
@@ -276,29 +262,3 @@ def _along(
     panel.grid(axis="y")
     legend(figure, [panel], f"{runs_shown(study, rows)} · bands: 95 % intervals over seeds")
     return figure
-
-
-def scatters(runs: pd.DataFrame) -> dict[str, Figure]:
-    """MTD against score, alignment against uniformity, effective rank against score, of the rows of
-    runs.csv; a figure only where `x` has three values or more."""
-    drawn = {}
-    for file, (x, y, x_title, y_title) in SCATTERS.items():
-        numbers = runs[runs["status"] != "diverged"].dropna(subset=[x, y])
-        if numbers[x].nunique() < 3:
-            continue
-        figure, (panel,) = blank_figure(f"{x_title} and {y} of {len(numbers)} runs", 1, 3.0)
-        for name, points, style in styled(numbers.groupby("method")):
-            label = f"{method(name).title} ({len(points)} runs)"
-            panel.scatter(points[x], points[y], s=12, alpha=0.5, lw=0, label=label, **style)
-        if x == "mtd":
-            panel.set_xscale("log")
-            panel.xaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5, 8)))
-            panel.xaxis.set_major_formatter("{x:g}")
-            panel.xaxis.set_minor_formatter("")
-        panel.set_xlabel(x_title)
-        panel.set_ylabel(y_title)
-        panel.grid()
-        first = numbers.iloc[0]
-        legend(figure, [panel], f"scale {first['scale']} · profile {first['profile']}")
-        drawn[file] = figure
-    return drawn

@@ -13,22 +13,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.config.quantities import UNITS
 from core.config.result import decimals, unit
-from core.errors import no_formula, shown
+from core.formatting import no_formula, shown
 from core.report.along import differences, differs_along_training
 from core.report.comparisons import Record, comparison_rows, needed, weakest_row
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
-from core.report.statistics import JUDGED, over_seeds
-from core.report.verdicts import Difference, Judged, alike, base_labels
+from core.report.rule_age import written_after_runs
+from core.report.statistics import SETTLED_OUTCOMES, over_seeds
+from core.report.verdicts import Difference, JudgedStudy, alike, base_labels
 from core.report.words import trained_rates
-from core.study.registered import written_after_runs
 from core.study.study import Metric, Study
 
 SETTING = ("scale", "profile", "encoder")
+# columns of lists, and how a CSV file writes an entry; "": by its unit
+LISTS = {"values": "", "failed_seeds": "d", "printed_runs": "g", "run_ids": "s"}
+FAILED = ("collapsed", "diverged")  # statuses of runs
 COMPARED = "left right above below unit printed estimate ci95_low ci95_high n"  # of a comparison
 NUMBERS: dict[str, Any] = dict.fromkeys(("above", "below", "printed"), float)
-AFTER_RUNS = "rule written after runs were seen"
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
     "mtd": Metric(task="train", title="", quantity="mtd_nominal", checkpoint="last"),
@@ -54,8 +57,6 @@ def _setting(result: StudyResult, cell: CellResult | None = None) -> dict[str, s
     """Scale, profile and the encoder that was run: of a cell its own, "" if the cell has never
     one."""
     setup = result.setup
-    if setup is None:  # scores of a user's own
-        return dict.fromkeys(SETTING, "")
     name = setup.sources.encoder.name
     if cell is not None:
         encoder = setup.sources.encoder_for(cell.cell.encoder)
@@ -75,7 +76,7 @@ def _axes(result: StudyResult) -> list[str]:
     return [axis.name for axis in result.study.axes]
 
 
-def cell_frame(result: Judged) -> pd.DataFrame:
+def cell_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
@@ -97,14 +98,6 @@ def cell_frame(result: Judged) -> pd.DataFrame:
 def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Difference) -> Record:
     """A cell's numbers, and the cell minus its base: paired by seed, as printed, and tested."""
     estimate = cell.estimate
-    places = decimals(cell.metric)
-    values = []
-    failed = []
-    for run in cell.runs:
-        as_read = ".10g" if places is None else f".{places + 2}f"
-        values.append("-" if run.value is None else format(run.value, as_read))
-        if run.status in ("collapsed", "diverged"):
-            failed.append(str(run.seed))
     printed = np.nan if cell.cell.published is None else cell.cell.published
     printed_difference = np.nan
     differences = []
@@ -135,54 +128,37 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
         "tested_high": tested.high,
         "tested_n": tested.n,
         "different": difference.different,
-        "values": " ".join(values),
-        "failed_seeds": " ".join(failed),
-        "printed_runs": " ".join(f"{run:g}" for run in cell.cell.published_runs),
+        "values": [run.value for run in cell.runs],
+        "failed_seeds": [run.seed for run in cell.runs if run.status in FAILED],
+        "printed_runs": list(cell.cell.published_runs),
         "status": cell.status,
         "metric": f"{cell.metric.checkpoint}:{cell.metric.task}:{cell.metric.quantity}",
         "unit": unit(cell.metric),
         "unavailable": "" if cell.unavailable is None else cell.unavailable.words,
         "source": "+".join(sorted({run.source for run in cell.runs} - {""})),
-        "run_ids": " ".join(run.run_id for run in cell.runs),
+        "run_ids": [run.run_id for run in cell.runs],
     }
+    places = decimals(cell.metric)
     if places is not None:
         for name, entry in row.items():
             row[name] = round(entry, places + 2) if isinstance(entry, float) else entry
+        row["values"] = [run.value and round(run.value, places + 2) for run in cell.runs]
     return row
 
 
-def by_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
+def by_cell_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
     """A cell frame by the cells' names, and whether each is the one that others are compared
     with."""
     cells = cells.set_index(cells[[axis.name for axis in study.axes]].agg("/".join, axis=1))
     return cells.assign(is_base=cells.index == cells["reference"])
 
 
-def value_frame(result: Judged) -> pd.DataFrame:
+def value_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
     rows = []
     for _, _, run, names in _runs([result]):
         rows.append({**names, "run": run.run_id, "value": run.value})
     return _frame(rows, "seed run status value", _axes(result), value=float)
-
-
-def run_frame(result: StudyResult) -> pd.DataFrame:
-    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum, of which
-    the run's own file has hundreds of numbers. A run of several cells stands under the first that
-    reads it after training; one without a result has an empty value."""
-    runs = list(_runs([result]))
-    runs.sort(key=lambda run: run[1].metric.checkpoint not in ("selected", "last"))
-    rows: dict[str, list[Record]] = {}
-    for _, _, run, names in runs:
-        if run.run_id in rows:
-            continue
-        numbers: list[Record] = [{"task": ""}]
-        if run.rows is not None:
-            numbers = run.rows.kept.to_pylist()
-        rows[run.run_id] = [{**names, **number} for number in numbers]
-    axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
-    columns = "seed run_id status source checkpoint task metric step value"
-    return _frame(itertools.chain(*rows.values()), columns, axes, step="Int64")
 
 
 def curve_frame(result: StudyResult) -> pd.DataFrame:
@@ -220,7 +196,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     return _frame(itertools.chain(*rows.values()), columns, _axes(result))
 
 
-def summary_frame(results: Iterable[Judged]) -> pd.DataFrame:
+def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
     rows: dict[str, Record] = {}
     for result, cell, run, names in _runs(results):
@@ -260,31 +236,33 @@ def seconds(provenance: Mapping[str, object]) -> float | None:
     return float(sum(recorded.values())) if isinstance(recorded, Mapping) else None
 
 
-def claim_frame(results: Iterable[Judged]) -> pd.DataFrame:
+def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     """One row a claim: its verdict, and the comparison on which it turns (claims.csv)."""
     rows = []
     for result in results:
         for verdict in result.verdicts:
             key = verdict.claim.key
-            turns = verdict.outcome in JUDGED and differs_along_training(verdict, result.aggregate)
+            turns = verdict.outcome in SETTLED_OUTCOMES and differs_along_training(
+                verdict, result.aggregate
+            )
+            late = written_after_runs(key, verdict.commits)
             about = {
                 "study": result.study.name,
                 "claim": key,
                 "text": verdict.claim.text,
                 "verdict": verdict.outcome,
-                "points": verdict.points,
+                "points": verdict.direction,
                 "within_margin": "yes" if verdict.within_margin else "",
-                "rule_changed": AFTER_RUNS if written_after_runs(key) else "",
+                "rule_changed": "rule written after runs were seen" if late else "",
                 "along": "differs along training" if turns else "",
                 "reason": verdict.reason,
             }
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})
     columns = "study claim text verdict points within_margin rule_changed along reason"
-    tested = "tested_low tested_high tested_n"
-    return _frame(rows, f"{columns} {COMPARED} {tested}", **NUMBERS)
+    return _frame(rows, f"{columns} {COMPARED} tested_low tested_high tested_n", **NUMBERS)
 
 
-def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
+def comparison_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     """One row a comparison that a claim needs, in the claim's order (comparisons.csv)."""
     rows = []
     for result in results:
@@ -297,7 +275,7 @@ def comparison_frame(results: Iterable[Judged]) -> pd.DataFrame:
     return _frame(rows, columns, **NUMBERS)
 
 
-def check_frame(results: Iterable[Judged]) -> pd.DataFrame:
+def check_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     """One row a study and check: whether its runs can carry the paper's experiment
     (comparability.csv)."""
     met = {True: "yes", False: "no", None: "not known"}
@@ -314,4 +292,20 @@ def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
     """A frame as CSV with so many significant digits, empty where there is no number."""
     if "encoder" in frame:  # the name of a user's folder
         frame = frame.assign(encoder=frame["encoder"].map(no_formula))
+    for name, as_read in LISTS.items():
+        if name in frame:
+            rows = zip(frame[name], frame["unit"], strict=True)
+            texts = [_joined(entries, as_read or _decimals(unit)) for entries, unit in rows]
+            frame = frame.assign(**{name: texts})
     return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")
+
+
+def _joined(entries: Iterable[object], as_read: str) -> str:
+    """A list as text; "-" where there is no number."""
+    return " ".join("-" if each is None else format(each, as_read) for each in entries)
+
+
+def _decimals(unit: str) -> str:
+    """How a value is written: with the decimals of the table and two more."""
+    places = UNITS[unit].decimals
+    return ".10g" if places is None else f".{places + 2}f"

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from core.errors import UserError, nearest, no_formula, shown
+from core.config.scale import OWN_SCORES, EncoderSource, Sources
+from core.errors import UserError
+from core.formatting import nearest, no_formula, shown
 from core.report import tables
 from core.report.frames import cell_frame, claim_frame, comparison_frame, csv_text
-from core.report.prospects import POWER, chances
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.score_table import Scores, one_line
 from core.report.sheet import Sheet
 from core.report.stated_claims import SOME_ROWS, stated_claim
 from core.report.statistics import ALPHA, LOOKS
-from core.report.terminal import Table
-from core.report.verdicts import Judged, judge
+from core.report.terminal import ShownTable
+from core.report.verdicts import judge
 from core.study.claim import Claim
 from core.study.grid import Grid, GridCell
+from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Metric, study
 
 if TYPE_CHECKING:
@@ -31,10 +33,23 @@ WHEN = (
     f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the table. "
     f"At most {ALPHA:.0%} of such tables have a wrong verdict, however often they are checked."
 )
+SETUP = Setup(  # under which nothing is resolved
+    profile="",
+    scale=OWN_SCORES,
+    sources=Sources(
+        corpus_digest="",
+        corpus_rows=0,
+        corpus_name="",
+        evaluation_digest="",
+        evaluation_name="",
+        encoders=(EncoderSource("bert-base", digest="", hidden=0, name=""),),
+    ),
+    seeds=0,
+)
 NO_CLAIM = "No claim is stated, so there is no verdict; --claim 'a > b' states one."
 
 
-class Judgement(Table):
+class JudgedScores(ShownTable):
     """A user's scores with what they say of the claims."""
 
     def files(self) -> dict[str, str]:
@@ -52,19 +67,19 @@ class Judgement(Table):
         from core.report import drawing, figures  # brings matplotlib
 
         with drawing.drawing():
-            *_, figure = figures.figures(
+            *_, figure = figures.study_figures(
                 self.sheet.study, self.sheet.cells, pd.DataFrame(), self.sheet.title
             ).values()
         return figure
 
 
-def judgement(
+def judge_scores(
     scores: Scores,
     claims: Sequence[str] = (),
     reference: str | None = None,
     margin: float | None = None,
     name: str = "Your scores",
-) -> Judgement:
+) -> JudgedScores:
     """Scores judged on the claims that these texts state; without a reference the first row is the
     reference. Raises UserError."""
     rows = list(scores.rows)
@@ -74,22 +89,9 @@ def judgement(
         raise UserError(f"The reference {shown(reference)!r} is no row; {hint}")
     stated = []
     for text in map(one_line, map(str, claims)):
-        stated.append(stated_claim(text, rows, text, margin))
-    result = judged(scores, stated, reference, name)
-    frame = claim_frame([result])
-    reasons = []
-    for verdict in result.verdicts:
-        reason = verdict.reason
-        if verdict.outcome == "undecided" and not reason:
-            by_check = chances(verdict, len(stated), ahead=len(LOOKS))
-            reason = f"no check is left after {LOOKS[-1]} seeds"
-            if by_check:
-                likely = [seeds for seeds, chance in by_check.items() if chance >= POWER]
-                seeds = likely[0] if likely else max(by_check)
-                reason = f"by {seeds} seeds it is settled with a chance of {by_check[seeds]:.0%}"
-        reasons.append(reason)
-    frame["reason"] = reasons
-    return Judgement(
+        stated.append(stated_claim(text, rows, margin))
+    result = judge(as_study(scores, stated, reference, name))
+    return JudgedScores(
         Sheet(
             result=result,
             title=shown(name),
@@ -97,14 +99,14 @@ def judgement(
             name="judged",
             troubles=(WHEN,) if stated else (WHEN, NO_CLAIM),
             cells=cell_frame(result),
-            claims=frame,
+            claims=claim_frame([result]),
             comparisons=comparison_frame([result]),
         )
     )
 
 
-def judged(scores: Scores, claims: Sequence[Claim], reference: str, name: str) -> Judged:
-    """Scores as a study of one axis, and its verdicts."""
+def as_study(scores: Scores, claims: Sequence[Claim], reference: str, name: str) -> StudyResult:
+    """Scores as the result of a study of one axis."""
     table = study(
         name="scores",
         caption=name,
@@ -117,11 +119,10 @@ def judged(scores: Scores, claims: Sequence[Claim], reference: str, name: str) -
     )
     cells = []
     for cell in table.cells:
-        place = GridCell(cell=cell, metric=table.metric)
+        resolved = GridCell(cell=cell, metric=table.metric)
         runs = []
         for seed, value in enumerate(scores.rows[cell.labels[0]].tolist()):
             runs.append(RunResult(seed=seed, run_id="", status="ok", provenance={}, value=value))
-        cells.append(CellResult(place=place, runs=tuple(runs)))
-    grid = Grid(study=table, setup=None, cells=())  # type: ignore[arg-type]
-    result = StudyResult(grid=grid, aggregate="all", cells=tuple(cells), simcse=())
-    return judge(result)
+        cells.append(CellResult(resolved=resolved, runs=tuple(runs)))
+    grid = Grid(study=table, setup=SETUP, cells=tuple(cell.resolved for cell in cells))
+    return StudyResult(grid=grid, aggregate="all", cells=tuple(cells), simcse=())

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import jinja2
 import pandas as pd
 
 from core.config.fields import explained
-from core.config.run import RunConfig
-from core.config.scale import PAPER
-from core.errors import HOME, counted, shown, spoken
-from core.report import frames, prospects
+from core.errors import HOME
+from core.formatting import counted, shown
 from core.report.claims import comparison_words, estimate_words
-from core.report.figures import SCATTERS
+from core.report.frames import check_frame, csv_text
 from core.report.sheet import Sheet, statements
-from core.report.tables import grid, laid_out, marks, md
-from core.report.words import MARKS, READING, outcome_words
+from core.report.statistics import SETTLED_OUTCOMES
+from core.report.tables import TextTable, laid_out, marks, md, text_table
+from core.report.words import MARKS, outcome_words, verdict_note
 from core.study.study import Study
 
 TEMPLATES = Path(__file__).with_name("templates")
 TITLE = "Which ablations hold?"  # by which a page of ours is recognised, too
 SCALE_TITLES = {"mini": "English", "demo": "made-up language", "paper": "paper scale"}  # by scale
+ANSWERS = (  # sections of the page: id, heading and verdicts
+    ("holds", "Holds here", ("supported", "equivalent")),
+    ("fails", "Does not hold here", ("contradicted",)),
+)
 DEFAULT = "paper"  # the profile of the claims
 DOCS = ("README.md", "docs/using.md", "docs/findings.md", "docs/method.md")
 ENDINGS = {
@@ -36,144 +41,185 @@ ENDINGS = {
     "short LaTeX": "_short.tex",
 }
 IN_ENGLISH = ("mini", DEFAULT)
-PRINTED = (PAPER.name, DEFAULT)  # where the page shows what the paper prints
+PRINTED = ("paper", DEFAULT)  # where the page shows what the paper prints
 ByScale = Mapping[tuple[str, str], Sequence[Sheet]]  # by scale and profile
 Drawn = dict[tuple[str, str], Sheet]
-Seconds = Mapping[str, Callable[[RunConfig], float]]  # that a run is expected to take, by scale
+
+
+def by_kind(rows: Iterable[Any]) -> list[tuple[str, str, list[Any]]]:
+    """Rows of claims.csv by verdict and direction, each kind under its mark and its words, in the
+    order of the marks; no empty kind."""
+    kinds = []
+    for of_kind, mark in MARKS.items():
+        same = [row for row in rows if (row.verdict, row.points) == of_kind]
+        if same:
+            kinds.append((mark, outcome_words(*of_kind), same))
+    return kinds
+
+
+def flags(row: Any) -> dict[str, str]:
+    """The further marks of a claim that has runs, with their meaning."""
+    meanings = {"⚑": row.rule_changed, "↯": row.along}
+    return {mark: words for mark, words in meanings.items() if words and row.n}
 
 
 def page_files(
-    studies: Sequence[Study], sheets: ByScale, folder: Path, figures: Path, seconds: Seconds
+    studies: Sequence[Study], sheets: ByScale, folder: Path, figures: Path
 ) -> dict[str, str]:
     """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
 
-    `sheets` has every study. `figures` is where the figures lie, `seconds` what a run takes on a
-    GPU by scale. Links are to files that are there.
+    `sheets` has every study. `figures` is where the figures lie. Links are to files that are there.
     """
-    drawn = [of_study for every in sheets.values() for of_study in every]
-    files = {
-        "claims.csv": [of_study.claims for of_study in drawn],
-        "comparisons.csv": [of_study.comparisons for of_study in drawn],
-        "comparability.csv": [frames.check_frame(of_study.result for of_study in drawn)],
-    }
-    texts = {}
-    for name, parts in files.items():
-        texts[name] = frames.csv_text(pd.concat(parts, ignore_index=True), digits=6)
-
-    # a section for each study
-    order = sorted(sheets, key=lambda key: list(SCALE_TITLES).index(key[0]))
     by_study: dict[str, Drawn] = {study.name: {} for study in studies}
-    for key in order:
+    for key in sorted(sheets, key=lambda key: list(SCALE_TITLES).index(key[0])):
         for of_study in sheets[key]:
             by_study[of_study.study.name][key] = of_study
+    frames = page_frames(sheets)
+    texts = {name: csv_text(frame, digits=6) for name, frame in frames.items()}
     sections = []
     for study in studies:
-        section = _section(study, by_study[study.name], folder, figures, seconds)
-        sections.append(section)
-        if section["printed"] is not None:
-            of_paper = by_study[study.name][PRINTED]
-            cells = of_paper.cells[of_paper.cells["printed"].notna()]
-            names = [axis.name for axis in of_paper.study.axes]
-            frame = cells[[*names, "metric", "unit", "printed", "printed_runs"]]
-            texts[f"printed/{study.name}.csv"] = frames.csv_text(frame)
-            note = "As the paper prints it. No run of ours is in this table."
-            table = laid_out(section["printed"], md, "pipe")
-            texts[f"printed/{study.name}.md"] = f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n"
-
-    scatters = {}  # the figures over all runs
-    for scale, profile in sheets:
-        paths = {name: figures / scale / profile / f"{name}.png" for name in SCATTERS}
-        scatters[f"{SCALE_TITLES[scale]}, profile {profile}"] = _links(paths, folder)
-    english = [of_study for of_study in sheets.get(IN_ENGLISH, ()) if of_study.result.begun]
+        every = by_study[study.name]
+        sections.append(_section(study, every, folder, figures))
+        if PRINTED in every:
+            texts |= printed_files(every[PRINTED])
+    english = sheets.get(IN_ENGLISH, ())
+    claims: list[Any] = []
+    for of_study in english:
+        claims += of_study.claims.itertuples()
+    unsettled = [row for row in claims if row.verdict not in SETTLED_OUTCOMES]
+    answers = []
+    for name, heading, verdicts in ANSWERS:
+        answers.append((name, heading, [row for row in claims if row.verdict in verdicts]))
+    begun = [of_study for of_study in english if of_study.result.begun]
     context: dict[str, object] = {
+        "TITLE": TITLE,
         "papers": {study.paper: study.source for study in studies},
-        "sections": sections,
-        "english": english[:1],
+        "english": begun[:1],
         "columns": SCALE_TITLES,
-        "scatters": scatters,
+        "marks": [(mark, outcome_words(*kind)) for kind, mark in MARKS.items()],
+        "sections": sections,
+        "answers": answers,
+        "unsettled": unsettled,
+        "unsettled_kinds": by_kind(unsettled),
         "links": _links({name: HOME / name for name in DOCS}, folder),
-        "csv_files": list(files),
+        "csv_files": list(frames),
+        "verdict_note": verdict_note(frames["claims.csv"]),
     }
-    templates = jinja2.Environment(  # which escape everything from data
+    templates = _templates()
+    for name in ("index.html", "README.md"):
+        texts[name] = templates.get_template(f"{name}.jinja").render(context)
+    return texts
+
+
+def page_frames(sheets: ByScale) -> dict[str, pd.DataFrame]:
+    """The frames over all scales and profiles, by the names of their CSV files."""
+    every = list(chain.from_iterable(sheets.values()))
+    return {
+        "claims.csv": pd.concat([each.claims for each in every], ignore_index=True),
+        "comparisons.csv": pd.concat([each.comparisons for each in every], ignore_index=True),
+        "comparability.csv": check_frame(each.result for each in every),
+    }
+
+
+def printed_table(of_paper: Sheet) -> TextTable | None:
+    """What the paper prints in a table; None where it prints nothing."""
+    if not of_paper.cells["printed"].notna().any():
+        return None
+    return text_table(of_paper.study, of_paper.cells, printed=True)
+
+
+def printed_files(of_paper: Sheet) -> dict[str, str]:
+    """What the paper prints in a table, as CSV and Markdown; none where it prints nothing."""
+    printed = printed_table(of_paper)
+    if printed is None:
+        return {}
+    cells = of_paper.cells[of_paper.cells["printed"].notna()]
+    study = of_paper.study
+    columns = [axis.name for axis in study.axes]
+    columns += ["metric", "unit", "printed", "printed_runs"]
+    note = "As the paper prints it. No run of ours is in this table."
+    table = laid_out(printed, md, "pipe")
+    return {
+        f"printed/{study.name}.csv": csv_text(cells[columns]),
+        f"printed/{study.name}.md": f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n",
+    }
+
+
+def _templates() -> jinja2.Environment:
+    """The templates, which escape everything from data."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=jinja2.select_autoescape(enabled_extensions=("html.jinja",)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["slug"] = slug
-    templates.filters["markdown"] = lambda text: md(str(text))
-    context |= {
-        "READING": READING,
-        "TITLE": TITLE,
-        "MARKS": MARKS,
-        "comparison_words": comparison_words,
-        "counted": counted,
-        "estimate_words": estimate_words,
-        "grid": grid,
-        "marks": marks,
-        "outcome_words": outcome_words,
+    filters: dict[str, Callable[..., object]] = {
+        "comparison": comparison_words,
+        "estimate": estimate_words,
+        "flags": flags,
+        "mark": lambda row: MARKS[row.verdict, row.points],
+        "markdown": lambda text: md(str(text)),
+        "outcome": lambda row: outcome_words(row.verdict, row.points, row.within_margin == "yes"),
+        "seeds": lambda count: counted(count, "seed"),
+        "slug": slug,
     }
-    for name in ("index.html", "README.md"):
-        texts[name] = templates.get_template(f"{name}.jinja").render(context)
-    return texts
+    templates.filters.update(filters)
+    return templates
 
 
-def _section(study: Study, every: Drawn, folder: Path, figures: Path, seconds: Seconds) -> dict:
-    """A study's part of the page: its claims by scale, its tables with verdicts, what it takes to
-    run, and what it is searched by."""
-    tables = []
-    claims: dict[str, dict[str, object]] = {claim.key: {} for claim in study.claims}
+def _section(study: Study, every: Drawn, folder: Path, figures: Path) -> dict[str, Any]:
+    """A study's part of the page: its claims by scale, its tables with verdicts, what
+    it is searched by."""
+    claims: dict[str, dict[str, Any]] = {claim.key: {} for claim in study.claims}
     for (scale, profile), of_scale in every.items():
-        if profile == DEFAULT:
-            for row in of_scale.claims.itertuples():
-                claims[row.claim][scale] = row
-        paths = {
-            kind: folder / scale / profile / f"{study.name}{end}" for kind, end in ENDINGS.items()
-        }
-        links = _links(paths, folder)
-        if not of_scale.result.begun or not links:
-            continue
-        stem = figures / scale / profile / study.name
-        pictures = {ending: Path(f"{stem}{ending}.png") for ending in ("", "-differences")}
-        encoder = shown(of_scale.result.setup.sources.encoder.name)
-        tables.append(
-            {
-                "scale": scale,
-                "profile": profile,
-                "name": f"{SCALE_TITLES[scale]}, {encoder}, profile {profile}",
-                "sheet": of_scale,
-                "figures": _links(pictures, folder),
-                "files": links,
-            }
-        )
-    printed = None
-    prices = {}
-    for key in filter(every.get, (IN_ENGLISH, PRINTED)):
-        runs = {}  # of the seeds that a command trains
-        for cell in every[key].result.grid.cells:
-            for seed, run in enumerate(cell.run_ids):
-                runs[run] = seconds[key[0]](cell.config(seed))
-        prices[key[0]] = (counted(len(runs), "run"), spoken(sum(runs.values())))
-    settles = ""
-    if PRINTED in every:
-        of_paper = every[PRINTED]
-        settles = prospects.summary(prospects.of_study(of_paper.result, seconds[PAPER.name]))
-        if of_paper.cells["printed"].notna().any():
-            printed = grid(study, of_paper.cells, printed=True)
+        for row in of_scale.claims.itertuples() if profile == DEFAULT else ():
+            claims[row.claim][scale] = row
+    counts = {}
+    for scale, heading in SCALE_TITLES.items():
+        rows = [of_claim[scale] for of_claim in claims.values() if scale in of_claim]
+        if any(row.n for row in rows):
+            counts[heading] = by_kind(rows)
     axes = [f"{axis.name} {axis.title}" for axis in study.axes]
     stated = statements(study)
     return {
         "study": study,
         "claims": claims,
+        "counts": counts,
         "statements": stated,
         "paper_notes": (*study.footnotes, *explained(*study.footnotes, *stated)),
-        "tables": tables,
-        "prices": prices,
-        "settles": settles,
-        "printed": printed,
+        "tables": _tables(study, every, folder, figures),
+        "printed": PRINTED in every and printed_table(every[PRINTED]),
         "words": " ".join([study.heading, study.name, study.caption, *axes]),
     }
+
+
+def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dict[str, object]]:
+    """The tables of a study whose files are there, by scale and profile."""
+    tables: list[dict[str, object]] = []
+    for (scale, profile), of_scale in every.items():
+        stem = folder / scale / profile / study.name
+        files = _links({kind: Path(f"{stem}{end}") for kind, end in ENDINGS.items()}, folder)
+        if not of_scale.result.begun or not files:
+            continue
+        encoder = shown(of_scale.result.setup.sources.encoder.name)
+        table = text_table(of_scale.study, of_scale.cells)
+        notes = [of_scale.setting, of_scale.number_note, *marks(table), of_scale.scope_note]
+        stem = figures / scale / profile / study.name
+        pictures = {ending: Path(f"{stem}{ending}.png") for ending in ("", "-differences")}
+        tables.append(
+            {
+                "scale": scale,
+                "profile": profile,
+                "name": f"{SCALE_TITLES[scale]}, {encoder}, profile {profile}",
+                "text": table,
+                "sentences": of_scale.sentences,
+                "notes": [*filter(None, notes), *of_scale.notes],
+                "figures": _links(pictures, folder),
+                "files": files,
+            }
+        )
+    return tables
 
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute
 
 from core.config.quantities import Collapse, Curve, Singular, Sum, quantity
 from core.config.scale import Scale
@@ -24,6 +23,7 @@ UNTRAINED_VECTORS = ("untrained", "untrained_first_last", "untrained_first_last_
 PAPER_WIDTH = 768  # an index into a spectrum counts on bert-base; other widths keep its share
 # failed runs among those that collapse
 COLLAPSED_STATUS = {"diverged": 0.5, "collapsed": 1.0}
+ALL = "spearman_all"  # the score that every run has
 SPECTRUM = "singular_value_"  # and an index: singular values of the development sentences' vectors
 
 
@@ -53,15 +53,10 @@ class Rows:
             numbers["time", "step_seconds"]["train", 0] = float(self._seconds)
         return numbers
 
-    @cached_property
-    def kept(self) -> pa.Table:
-        """Checkpoint, task, metric, step and value in order, without curve and spectrum, which are
-        hundreds of rows. Several studies list the same run."""
-        curve = compute.equal(self.table["checkpoint"], "curve")
-        spectrum = compute.starts_with(self.table["metric"], SPECTRUM)
-        rows = self.table.select(["checkpoint", "task", "metric", "step", "value"])
-        rows = rows.filter(compute.invert(compute.or_(curve, spectrum)))
-        return rows.sort_by([(name, "ascending") for name in ("checkpoint", "task", "metric")])
+    @property
+    def selected_step(self) -> int | None:
+        """The step of the checkpoint that was selected; None without its score."""
+        return next((step for _, step in self._numbers.get(("selected", ALL), ())), None)
 
     def of(self, checkpoint: str, metric: str) -> Mapping[str, float]:
         """The numbers of a metric at a checkpoint, by task; without those that are not finite."""
@@ -177,7 +172,7 @@ def worst_of(metric: Metric, numbers: Iterable[float]) -> float | None:
     return min([about.worst, *numbers])
 
 
-def counted(status: str, number: float | None, metric: Metric, worst: float | None) -> float | None:
+def imputed(status: str, number: float | None, metric: Metric, worst: float | None) -> float | None:
     """What a run counts for, in tables, figures and verdicts alike, given its own number; None if
     it has nothing to count.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -11,13 +10,13 @@ from typing import Any, Literal
 from core.config.scale import Scale
 from core.config.section import frozen
 from core.errors import UserError
-from core.report.quantities import Rows, counted, value, worst_of
+from core.report.quantities import Rows, imputed, value, worst_of
 from core.report.statistics import Estimate, over_seeds
 from core.study.axes import Labels
-from core.study.grid import Grid, GridCell, resolve
+from core.study.grid import Grid, GridCell
 from core.study.reason import Reason
 from core.study.setup import Setup
-from core.study.study import SIMCSE, Cell, Metric, Study
+from core.study.study import Cell, Metric, Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 
@@ -28,7 +27,7 @@ class RunResult:
     to count.
 
     `missing` has no run yet. `no number`: the run is stored, but its rows have no number for the
-    cell. A failed run counts as `core.report.quantities.counted` says. `rows` is everything that
+    cell. A failed run counts as `core.report.quantities.imputed` says. `rows` is everything that
     was stored; None if missing. `source` is own, published or empty. `trouble` says why a stored
     run cannot be read; such a run counts as missing.
     """
@@ -57,28 +56,28 @@ Loaded = dict[str, RunResult]  # by run id
 class CellResult:
     """One entry of a table over its seeds."""
 
-    place: GridCell
+    resolved: GridCell
     runs: tuple[RunResult, ...]
 
     @property
     def cell(self) -> Cell:
         """What the study says of it."""
-        return self.place.cell
+        return self.resolved.cell
 
     @property
     def metric(self) -> Metric:
         """What the entry is."""
-        return self.place.metric
+        return self.resolved.metric
 
     @property
     def unavailable(self) -> Reason | None:
         """Why a cell without runs cannot be run; None of every other."""
-        return self.place.unavailable
+        return self.resolved.unavailable
 
     @property
     def name(self) -> str:
         """The cell's labels in one word."""
-        return self.place.name
+        return self.resolved.name
 
     @property
     def by_seed(self) -> dict[int, float]:
@@ -153,11 +152,6 @@ class StudyResult:
         """Whether any of its runs is stored."""
         return any(cell.begun for cell in self.cells)
 
-    @property
-    def missing(self) -> int:
-        """Runs that are not stored."""
-        return self.count("missing")
-
     def count(self, status: str) -> int:
         """How many distinct runs have this status in a cell."""
         ids = set()
@@ -176,26 +170,27 @@ def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
     """
     if loaded is None:
         loaded = {}
-    learnt = _cells(_bar(replace(grid.setup, seeds=1)), store, loaded)
-    simcse = _counting(learnt, worst_values(learnt))[0].runs
-    by_part = [(part, _cells(part, store, loaded)) for part in grid.parts()]
+    scale = grid.setup.scale
+    simcse = chain.from_iterable(_runs(cell, 1, scale, store, loaded) for cell in grid.simcse)
+    bar = tuple(simcse)
+    by_part = []
+    for part in grid.parts():
+        cells = []
+        for cell in part.cells:
+            runs = _runs(cell, grid.seeds, scale, store, loaded)
+            cells.append(CellResult(resolved=cell, runs=runs))
+        by_part.append((part, cells))
     worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
     results = []
     for part, cells in by_part:
-        counting = tuple(_counting(cells, worst))
+        whole = tuple(_with_failed_runs(cells, worst))
         aggregates = [cell.config(0).sts.aggregate for cell in part.available]  # of test pairs
         aggregate = aggregates[0] if aggregates else "all"
-        results.append(StudyResult(grid=part, aggregate=aggregate, cells=counting, simcse=simcse))
+        results.append(StudyResult(grid=part, aggregate=aggregate, cells=whole, simcse=bar))
     if not grid.study.varied:
         return results[0]
     every = tuple(chain.from_iterable(result.cells for result in results))
     return replace(results[0], grid=grid, cells=every, by_value=tuple(results))
-
-
-@functools.cache  # every study of a setup has the same
-def _bar(setup: Setup) -> Grid:
-    """SimCSE's own runs."""
-    return resolve(SIMCSE, setup)
 
 
 def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
@@ -206,18 +201,18 @@ def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
     return {metric: worst_of(metric, scores) for metric, scores in numbers.items()}
 
 
-def _counting(
+def _with_failed_runs(
     cells: Iterable[CellResult], worst: Mapping[Metric, float | None]
 ) -> list[CellResult]:
     """The cells with what their failed runs count for, beside the runs' own numbers."""
-    counting = []
+    whole = []
     for cell in cells:
         runs = []
         for run in cell.runs:
-            number = counted(run.status, run.value, cell.metric, worst[cell.metric])
+            number = imputed(run.status, run.value, cell.metric, worst[cell.metric])
             runs.append(run if number == run.value else replace(run, value=number))
-        counting.append(replace(cell, runs=tuple(runs)))
-    return counting
+        whole.append(replace(cell, runs=tuple(runs)))
+    return whole
 
 
 def in_metric(
@@ -232,29 +227,24 @@ def in_metric(
         for run in cell.runs:
             number = run.read(read, result.aggregate, result.setup.scale)
             runs.append(replace(run, value=number))
-        cells.append(replace(cell, place=replace(cell.place, metric=read), runs=tuple(runs)))
-    return {cell.cell.labels: cell for cell in _counting(cells, worst_values(cells))}
+        cells.append(replace(cell, resolved=replace(cell.resolved, metric=read), runs=tuple(runs)))
+    return {cell.cell.labels: cell for cell in _with_failed_runs(cells, worst_values(cells))}
 
 
-def _cells(grid: Grid, store, loaded: Loaded) -> list[CellResult]:
-    """Cells with their runs' own numbers."""
-    return [CellResult(place=cell, runs=_runs(cell, grid, store, loaded)) for cell in grid.cells]
-
-
-def _runs(cell: GridCell, grid: Grid, store, loaded: Loaded) -> tuple[RunResult, ...]:
-    """A cell's runs as the cell reads them: those of the setup's seeds, and stored seeds beyond."""
+def _runs(cell: GridCell, seeds: int, scale: Scale, store, loaded: Loaded) -> tuple[RunResult, ...]:
+    """A cell's runs as the cell reads them: those of so many seeds, and stored seeds beyond."""
     if cell.unavailable is not None:
         return ()
     runs = list[RunResult]()
     aggregate = cell.config(0).sts.aggregate
-    while len(runs) < grid.seeds or all(run.status != "missing" for run in runs):
+    while len(runs) < seeds or all(run.status != "missing" for run in runs):
         identity = cell.run_id(len(runs))
         if identity not in loaded:
             loaded[identity] = load_run(store, identity, len(runs))
         run = loaded[identity]
-        if run.status == "missing" and len(runs) >= grid.seeds:
+        if run.status == "missing" and len(runs) >= seeds:
             break
-        number = run.read(cell.metric, aggregate, grid.setup.scale)
+        number = run.read(cell.metric, aggregate, scale)
         status = run.status
         if number is None and status == "ok":
             status = "no number"

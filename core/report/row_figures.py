@@ -15,8 +15,8 @@ from core.config.quantities import in_points
 from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, blank_figure, legend
 from core.report.figure_words import (
     base_of,
+    by_place,
     mostly_run,
-    numbers_of,
     runs_shown,
     titled,
 )
@@ -50,13 +50,53 @@ def by_row(
     """One row a cell, a panel for each of `series`: differences to the reference, or levels without
     one."""
     paired = bool((rows["reference"] != "").any())
-    seeds = numbers_of(rows["values"])
-    kind = ""
+    rows = _shown_rows(spec, rows, paired)
+    if not len(rows):
+        return None
+    axes = [axis.name for axis in study.axes if axis.name != spec.series]
+    if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
+        axes.remove("task")  # it has the average alone
+    places, labels = pd.factorize(rows[axes].agg("/".join, axis=1))
+    panels = rows.assign(y=places).groupby("panel", sort=False)
+    height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(labels))
+    if len(panels) > 1:
+        height += 0.3
+    figure, drawn = blank_figure(title, len(panels), height, sharex=True, sharey=True)
+    letters = PANEL_LETTERS // min(len(panels), 4)
+    for panel, (name, of_panel) in zip(drawn, panels, strict=True):
+        if spec.series:
+            words = titled(study.axis(spec.series), str(name))
+            panel.set_title(textwrap.fill(words, letters))
+        _row_panel(panel, of_panel, paired)
+    for panel, (_, of_panel) in zip(drawn, panels, strict=True):  # by now its limits are known
+        _mark_rows(panel, of_panel, paired)
+
+    first = drawn[0]
+    first.set_yticks(range(len(labels)), [textwrap.fill(name, 46) for name in labels], size=7)
+    first.set_ylim(len(labels) - 0.4, -0.6)
+    if len(labels) > 2:
+        first.set_ylabel(" / ".join(study.axis(name).title for name in axes))
+    x_title = rows["unit"].iloc[0]
     if paired:
-        kind = "paired_"
+        unit = "points" if in_points(x_title) else x_title
+        x_title = f"{unit} above {base_of(study, names)}".strip()
+    drawn[-1].set_xlabel(textwrap.fill(x_title, letters), loc="left")
+    legend(figure, drawn, runs_shown(study, rows))
+    return figure
+
+
+def _shown_rows(spec: FigureSpec, rows: pd.DataFrame, paired: bool) -> pd.DataFrame:
+    """The rows of panels that have a number of ours, with what is drawn of each: levels, or
+    `paired` differences to the reference. None where most have no run.
+
+    A printed number far from ours stands at the edge (`paper_at`), with its value beside it."""
+    kind = "paired_" if paired else ""
+    seeds = by_place(rows["values"])
+    if paired:
         seeds -= seeds.reindex(rows["reference"]).to_numpy()
     rows = rows.assign(
-        panel="",
+        panel=rows[spec.series] if spec.series else "",
+        seeds=list(seeds.to_numpy()),
         ours=rows["paired_difference" if paired else "mean"],
         paper=rows["printed_difference" if paired else "printed"],
         low=rows[f"{kind}ci95_low"],
@@ -64,60 +104,25 @@ def by_row(
         count=rows[f"{kind}n"],
     )
     rows = rows[(rows["n"] > 0) | rows["paper"].notna()]
-    drawn = rows[rows["ours"].notna() & ~rows["is_base"]]
-    if not len(drawn) or not mostly_run(rows):
-        return None
-    if spec.series:
-        rows = rows.assign(panel=rows[spec.series])
-        rows = rows[rows["panel"].isin(drawn[spec.series])]
-    axes = [axis.name for axis in study.axes if axis.name != spec.series]
-    if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
-        axes.remove("task")  # it has the average alone
-    # a printed number far from ours stands at the edge, with its value beside it
+    if not mostly_run(rows):
+        return rows[:0]
+    ours = rows[rows["ours"].notna() & ~rows["is_base"]]
+    rows = rows[rows["panel"].isin(ours["panel"])]
     ends = rows[["low", "high", "ours"]]
     least, most = ends.min(axis=None), ends.max(axis=None)
     room = MOST_ROOM * (most - least)
-    rows = rows.assign(paper_at=rows["paper"].clip(least - room, most + room))
-    places, labels = pd.factorize(rows[axes].agg("/".join, axis=1))
-    rows = rows.assign(y=places)
-    panels = rows.groupby("panel", sort=False)
-    height = max(LEAST_HEIGHT, 0.3 + 0.25 * len(labels))
-    if len(panels) > 1:
-        height += 0.3
-    figure, sheet_axes = blank_figure(title, len(panels), height, sharex=True, sharey=True)
-    for panel, (name, of_panel) in zip(sheet_axes, panels, strict=True):
-        words = ""
-        if spec.series:
-            words = titled(study.axis(spec.series), str(name))
-        panel.set_title(textwrap.fill(words, PANEL_LETTERS // min(len(panels), 4)))
-        _row_panel(panel, of_panel, seeds, paired)
-    for panel, (_, of_panel) in zip(sheet_axes, panels, strict=True):
-        _mark_rows(panel, of_panel, paired)
-
-    # axes and their titles
-    first = sheet_axes[0]
-    first.set_yticks(range(len(labels)), [textwrap.fill(name, 46) for name in labels], size=7)
-    first.set_ylim(len(labels) - 0.4, -0.6)
-    if len(labels) > 2:
-        first.set_ylabel(" / ".join(study.axis(name).title for name in axes))
-    x_title = rows["unit"].iloc[0]
-    if paired:
-        points = "points" if in_points(x_title) else x_title
-        x_title = f"{points} above {base_of(study, names)}".strip()
-    x_title = textwrap.fill(x_title, PANEL_LETTERS // min(len(panels), 4))
-    sheet_axes[-1].set_xlabel(x_title, loc="left")
-    legend(figure, sheet_axes, runs_shown(study, rows))
-    return figure
+    return rows.assign(paper_at=rows["paper"].clip(least - room, most + room))
 
 
-def _row_panel(panel: Axes, rows: pd.DataFrame, seeds: pd.DataFrame, paired: bool) -> None:
+def _row_panel(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
     """Rows of a panel: every seed, ours with its interval, and the paper's number below."""
     panel.grid(axis="x")
     if paired:
         panel.axvline(0, color="black", lw=0.8)
     rows = rows[~rows["is_base"]]
     y = rows["y"] - 0.12
-    panel.plot(seeds.loc[rows.index], y, "|", color=GREY, ms=4, alpha=0.5, label="one seed")
+    seeds = np.stack(rows["seeds"])
+    panel.plot(seeds, y, "|", color=GREY, ms=4, alpha=0.5, label="one seed")
     for different, group in rows[rows["ours"].notna()].groupby("different"):
         style = STYLES[different]
         errors = group[["low", "high"]].sub(group["ours"], axis=0).abs().T

@@ -14,7 +14,7 @@ LEAST_LENGTH = 1 / 3  # of the paper's
 
 def turnover(run: RunConfig) -> float:
     """Share of the run until every entry of its queue has been replaced once; 0 without a queue."""
-    return math.ceil(run.kept / run.train.batch_size) / run.train.steps
+    return math.ceil(run.queue_size / run.train.batch_size) / run.train.steps
 
 
 @functools.cache  # a product over half of a run's steps, for every cell of every study

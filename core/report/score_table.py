@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from core.config.section import decimal
-from core.errors import UserError, counted, refusing, shown
+from core.errors import UserError, refusing
+from core.formatting import counted, shown
 from core.store.files import regular
 
 COLUMNS = ("row", "seed", "score")

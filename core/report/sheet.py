@@ -8,14 +8,14 @@ from functools import cached_property
 import pandas as pd
 
 from core.report.claims import Sentence, verdict_sentences
-from core.report.frames import cell_frame, claim_frame, comparison_frame
-from core.report.verdicts import Judged
+from core.report.frames import cell_frame, claim_frame, comparison_frame, curve_frame
+from core.report.verdicts import JudgedStudy
 from core.report.words import (
-    caution,
     damaged,
-    mark_meanings,
-    of_runs,
-    reading,
+    deviation_notes,
+    number_note,
+    run_notes,
+    scope_note,
     setting,
     title,
 )
@@ -30,20 +30,24 @@ class Sheet:
     runs, `troubles` those of them that a terminal shows, `paper_notes` on the paper, `statements`
     what claims say."""
 
-    result: Judged
+    result: JudgedStudy
     title: str
     cells: pd.DataFrame
     claims: pd.DataFrame
     comparisons: pd.DataFrame
     name: str = ""
     setting: str = ""
-    reading: str = ""
-    caution: str = ""
-    made_up: bool = False
+    number_note: str = ""
+    scope_note: str = ""
     notes: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
     paper_notes: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        """The frame of the study's curves, empty without any."""
+        return curve_frame(self.result)
 
     @cached_property
     def sentences(self) -> list[Sentence]:
@@ -56,10 +60,10 @@ class Sheet:
         return self.result.study
 
 
-def sheet(result: Judged, cells: bool = True) -> Sheet:
+def make_sheet(result: JudgedStudy, cells: bool = True) -> Sheet:
     """The sheet of a study; without its `cells` in half of the time."""
     setup = result.setup
-    notes = (*result.study.footnotes, *mark_meanings(result))
+    notes = (*result.study.footnotes, *deviation_notes(result))
     return Sheet(
         result=result,
         title=title(result),
@@ -68,10 +72,9 @@ def sheet(result: Judged, cells: bool = True) -> Sheet:
         comparisons=comparison_frame([result]),
         name=f"{result.study.name}-{setup.scale.name}-{setup.profile}",
         setting=setting(result),
-        reading=reading(result),
-        caution=caution(result),
-        made_up=setup.scale.generated,
-        notes=of_runs(result),
+        number_note=number_note(result),
+        scope_note=scope_note(result),
+        notes=run_notes(result),
         troubles=tuple(damaged(result)),
         paper_notes=(OF_PAPER, *notes) if notes else (),
         statements=tuple(statements(result.parts[0].study)),

@@ -39,7 +39,7 @@ GRID = np.linspace(-9.0, 9.0, 3601)
 
 Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
 CODED: tuple[Settled, ...] = get_args(Settled)  # by code
-JUDGED = CODED[1:]
+SETTLED_OUTCOMES = CODED[1:]
 # one-sided p of a contrast: against "not above zero", and against "not below zero"; 1: no test
 Tails = tuple[np.ndarray, np.ndarray]
 
@@ -236,20 +236,18 @@ def comparisons(
 def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tuple[int, int] | None:
     """By what the claims that compare a pair in what the table shows divide its level, for the
     lower and the upper bound: the largest of each side. None if no claim compares it."""
-    above = greater(labels, reference).terms
-    below = greater(reference, labels).terms
+    pair = greater(labels, reference).terms
+    turned = greater(reference, labels).terms
     lower = []
     upper = []
     for claim in claims:
         for contrast, sup, con in leaves(claim.predicate):
             if contrast.metric is not None or contrast.of != "value":
                 continue
-            if contrast.terms == above:
-                lower.append(sup)
-                upper.append(con)
-            if contrast.terms == below:
-                lower.append(con)
-                upper.append(sup)
+            if contrast.terms in (pair, turned):
+                is_above = (contrast.terms == pair) == (contrast.side == "above")
+                lower.append(sup if is_above else con)
+                upper.append(con if is_above else sup)
     if not lower:
         return None
     return max(lower), max(upper)

@@ -10,11 +10,11 @@ import pandas as pd
 from tabulate import tabulate
 
 from core.config.quantities import UNITS
-from core.errors import printable
-from core.report.frames import by_name
+from core.formatting import printable
+from core.report.frames import by_cell_name
 from core.report.numbers import LAST_BIT, number, places, significance
 from core.report.sheet import Sheet
-from core.report.words import READING, with_encoder
+from core.report.words import verdict_note, with_encoder
 from core.study.axes import Labels
 from core.study.study import Study
 
@@ -54,8 +54,13 @@ class TextTable(NamedTuple):
     rows: list[list[str]]
     lead: int
 
+    def columns(self, first: int, last: int) -> TextTable:
+        """The leading columns and those from `first` to `last`."""
+        lines = [line[: self.lead] + line[first:last] for line in (self.headers, *self.rows)]
+        return TextTable(lines[0], lines[1:], self.lead)
 
-def grid(
+
+def text_table(
     study: Study, cells: pd.DataFrame, printed: bool = False, averages: bool = False
 ) -> TextTable:
     """The cells laid out as in the paper; under `--vary` once for each combination of values. With
@@ -64,43 +69,28 @@ def grid(
     if averages and columns is not None:
         cells = cells[cells[columns.name] == AVERAGE_LABEL]
         columns = None
-    lines = [OURS, PAPER, PAIRED, PRINTED]
-    if printed:
-        lines = [PAPER, PRINTED]
-    if not cells["printed"].notna().any():
-        lines = [line for line in lines if line not in (PAPER, PRINTED)]
-    if not (cells["reference"] != "").any():
-        lines = [line for line in lines if line in (OURS, PAPER)]
     groups = list(study.axes[len(study.axes) - len(study.varied) :])
     if study.row_axis:
         groups.append(study.row_axis)
     elif columns is None:
         groups.append(study.axes[0])
-
+    lines = _lines(cells, printed)
     by_labels: dict[Labels, dict] = {}
-    for row in by_name(study, cells).to_dict("records"):
+    for row in by_cell_name(study, cells).to_dict("records"):
         labels = tuple(row[axis.name] for axis in (*groups, columns) if axis is not None)
         by_labels.setdefault(labels, row)
 
     body = []
     for labels in itertools.product(*(axis.labels for axis in groups)):
-        members = [row for place, row in by_labels.items() if place[: len(groups)] == labels]
+        members = {place: row for place, row in by_labels.items() if place[: len(groups)] == labels}
         names = list(labels)
         if study.rows or not study.columns:  # else all of them are of `--vary`
-            names[-1] = with_encoder(names[-1], members)
+            names[-1] = with_encoder(names[-1], members.values())
         if columns is None:
-            body.append([*names, *(_entry(members[0], line) for line in lines)])
-            continue
-        of_group = lines
-        if all(row["status"] == "copied" for row in members):
-            of_group = [PAPER]
-        elif all(row["is_base"] for row in members):  # it has no differences
-            of_group = [line for line in lines if line in (OURS, PAPER)]
-        for line in of_group:
-            texts = [_entry(by_labels.get((*labels, label)), line) for label in columns.labels]
-            if any(texts):
-                body.append([*names, line, *texts])
-                names = [""] * len(names)  # a group's labels stand on its first line
+            body.append([*names, *(_entry(members[labels], line) for line in lines)])
+        else:
+            of_group = [members.get((*labels, label)) for label in columns.labels]
+            body += _group(names, of_group, lines)
 
     titles = [axis.title for axis in groups]
     if columns is None:
@@ -110,6 +100,31 @@ def grid(
         of_label = [row for place, row in by_labels.items() if place[-1] == label]
         headers.append(with_encoder(label, of_label))
     return TextTable([*titles, columns.title, *headers], body, len(titles) + 1)
+
+
+def _lines(cells: pd.DataFrame, printed: bool) -> list[str]:
+    """What a table says of its cells, as far as it has a number for it."""
+    lines = [PAPER, PRINTED] if printed else [OURS, PAPER, PAIRED, PRINTED]
+    if not cells["printed"].notna().any():
+        lines = [line for line in lines if line not in (PAPER, PRINTED)]
+    if not (cells["reference"] != "").any():
+        lines = [line for line in lines if line in (OURS, PAPER)]
+    return lines
+
+
+def _group(names: list[str], of_group: list[dict | None], lines: list[str]) -> list[list[str]]:
+    """The lines of cells beside one another; their labels stand on the first."""
+    rows = list(filter(None, of_group))
+    if all(row["status"] == "copied" for row in rows):
+        lines = [PAPER]
+    elif all(row["is_base"] for row in rows):  # it has no differences
+        lines = [line for line in lines if line in (OURS, PAPER)]
+    body: list[list[str]] = []
+    for line in lines:
+        texts = [_entry(row, line) for row in of_group]
+        if any(texts):
+            body.append([*(names if not body else [""] * len(names)), line, *texts])
+    return body
 
 
 def _entry(row: dict | None, line: str) -> str:
@@ -154,9 +169,9 @@ def laid_out(table: TextTable, escape, style: str) -> str:
 
 def markdown(sheet: Sheet) -> str:
     """The whole Markdown page: title, setting, table, marks, claims, footnotes."""
-    table = grid(sheet.study, sheet.cells)
+    table = text_table(sheet.study, sheet.cells)
     lines = [f"# {md(sheet.title)}", ""]
-    for words in filter(None, (sheet.setting, sheet.reading)):
+    for words in filter(None, (sheet.setting, sheet.number_note)):
         lines += [md(words), ""]
     lines += [laid_out(table, md, "pipe"), "", *_items(*marks(table), *sheet.notes)]
     if sheet.paper_notes:
@@ -165,14 +180,21 @@ def markdown(sheet: Sheet) -> str:
         lines += ["", "## Claims", ""]
         for sentence in sheet.sentences:
             lines.append(f"{'  ' * sentence.depth}- {md(sentence.text)}")
-        lines += ["", md(READING), "", md(sheet.caution), "", *_items(*sheet.statements)]
+        lines += [
+            "",
+            md(verdict_note(sheet.claims)),
+            "",
+            md(sheet.scope_note),
+            "",
+            *_items(*sheet.statements),
+        ]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def latex(sheet: Sheet, averages: bool = False) -> str:
     r"""The table as a LaTeX float that needs amssymb and graphicx, over both columns of the text if
     it is wide, with the meaning of its marks inside; `averages` as in `grid`."""
-    table = grid(sheet.study, sheet.cells, averages=averages)
+    table = text_table(sheet.study, sheet.cells, averages=averages)
     kind = "table*" if len(table.headers) > MOST_COLUMNS else "table"
     lines = [
         r"% needs \usepackage{amssymb,graphicx}, and LuaLaTeX for names in other scripts",
@@ -183,7 +205,7 @@ def latex(sheet: Sheet, averages: bool = False) -> str:
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         f"{laid_out(table, tex, 'latex_raw')}}}",
         r"\par\smallskip\footnotesize\raggedright",
-        " ".join(map(tex, (f"{sheet.setting}.", sheet.reading, *marks(table)))),
+        " ".join(map(tex, (f"{sheet.setting}.", sheet.number_note, *marks(table)))),
         rf"\end{{{kind}}}",
     ]
     return "\n".join(lines) + "\n"

@@ -26,9 +26,8 @@ from core.report.comparability import (
     learning,
     task_of,
     trained,
-    without_scatter,
 )
-from core.report.contrasts import Points, Reading, points, readings
+from core.report.contrasts import Direction, MeasuredContrast, direction, measured_contrasts
 from core.report.results import CellResult, Loaded, StudyResult, gather, load_run
 from core.report.statistics import (
     NOT_TESTED,
@@ -52,7 +51,7 @@ AS_PRINTED = "as printed, no difference above the margin"
 
 @frozen
 class Verdict:
-    """The outcome for a claim, and the readings of its contrasts.
+    """The outcome for a claim, and its contrasts as measured.
 
     The effect is that of `weakest`, the weakest contrast that the claim needs; it lies above the
     claim's threshold, or below it if negative. `tested` is the effect with its tested bounds at the
@@ -65,16 +64,16 @@ class Verdict:
     outcome: Outcome
     barred: Reasons
     provisional: Reasons
-    readings: Mapping[Contrast, Reading]
-    weakest: Reading
+    contrasts: Mapping[Contrast, MeasuredContrast]
+    weakest: MeasuredContrast
     tested: Estimate
 
     @property
-    def points(self) -> Points:
+    def direction(self) -> Direction:
         """Where an undecided claim's estimates point; empty for every other."""
         if self.outcome != "undecided":
             return ""
-        return points(self.claim.predicate, self.readings)
+        return direction(self.claim.predicate, self.contrasts)
 
     @property
     def reason(self) -> str:
@@ -92,17 +91,27 @@ class Verdict:
         if self.outcome == "equivalent" and small:
             sentences.append(AS_PRINTED)
         if self.outcome == "undecided" and any(
-            reading.depends_on_unit for reading in self.readings.values()
+            measured.depends_on_unit for measured in self.contrasts.values()
         ):
             sentences.append(UNIT)
         if self.outcome == "not run" and not self.barred:
-            begun = dict[str, bool]()
-            for reading in self.readings.values():
-                begun |= {cell.name: cell.begun for cell in reading.cells}
-            absent = list(begun.values()).count(False)
+            begun = [cell.begun for cell in self.compared_cells]
+            absent = begun.count(False)
             if 0 < absent < len(begun):
                 sentences.append(f"{absent} of {len(begun)} rows have no run")
         return "; ".join(sentences)
+
+    @property
+    def compared_cells(self) -> list[CellResult]:
+        """The cells that the claim compares."""
+        cells = chain.from_iterable(measured.cells for measured in self.contrasts.values())
+        return list({cell.name: cell for cell in cells}.values())
+
+    @property
+    def commits(self) -> set[str]:
+        """The commits whose code trained the claim's runs."""
+        runs = chain.from_iterable(cell.runs for cell in self.compared_cells)
+        return {str(run.provenance.get("commit")) for run in runs if run.rows is not None}
 
     @property
     def within_margin(self) -> bool:
@@ -112,13 +121,13 @@ class Verdict:
         if side is None or self.claim.margin is None:
             return False
         shift = side * self.claim.margin
-        beyond = {of: reading.estimate.mean > shift for of, reading in self.readings.items()}
+        beyond = {of: measured.estimate.mean > shift for of, measured in self.contrasts.items()}
         return truth(self.claim.predicate, beyond.get) is not (side == 1)
 
     @property
     def seeds(self) -> int:
         """How many seeds, from 0 on, all cells of the claim have."""
-        return min(reading.seeds for reading in self.readings.values())
+        return min(measured.seeds for measured in self.contrasts.values())
 
 
 class Difference(NamedTuple):
@@ -132,16 +141,16 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(StudyResult):
+class JudgedStudy(StudyResult):
     """A study with its checks and its verdicts, in the claims' order; with `--vary`, those of each
     part in turn, and no checks of the whole. `checks` has the worst cell of each kind."""
 
     checks: tuple[Check, ...]
     verdicts: tuple[Verdict, ...]
-    by_value: tuple[Judged, ...] = ()
+    by_value: tuple[JudgedStudy, ...] = ()
 
     @property
-    def parts(self) -> tuple[Judged, ...]:
+    def parts(self) -> tuple[JudgedStudy, ...]:
         """The study at each combination of varied values; itself if nothing is varied."""
         return self.by_value or (self,)
 
@@ -175,22 +184,19 @@ class Judged(StudyResult):
         return differences
 
 
-def judge(result: StudyResult) -> Judged:
+def judge(result: StudyResult) -> JudgedStudy:
     """The verdict on every claim of a study."""
     if result.by_value:
         parts = tuple(map(judge, result.by_value))
         verdicts = tuple(chain.from_iterable(part.verdicts for part in parts))
-        return Judged(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
-    read = readings(result)
-    learns: Learns | None = None
-    checks: tuple[Check, ...] = ()
-    if result.setup is not None:  # else scores of a user's own
-        learns = cache(partial(learning, result))
-        checked = learns(task_of(cell.metric for cell in result.cells)).values()
-        from_worst = sorted(checked, key=lambda check: (False, None, True).index(check.met))
-        checks = (*configurations(trained(result), result), *from_worst[:1])
+        return JudgedStudy(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
+    read = measured_contrasts(result)
+    learns = cache(partial(learning, result))
+    checked = learns(task_of(cell.metric for cell in result.cells)).values()
+    from_worst = sorted(checked, key=lambda check: (False, None, True).index(check.met))
+    checks = (*configurations(trained(result)), *from_worst[:1])
     verdicts = tuple(_verdict(claim, read, learns, result) for claim in result.study.claims)
-    return Judged(**vars(result) | {"checks": checks, "verdicts": verdicts})
+    return JudgedStudy(**vars(result) | {"checks": checks, "verdicts": verdicts})
 
 
 def base_pattern(study: Study) -> Pattern:
@@ -215,7 +221,7 @@ def alike(cell: CellResult, base: CellResult) -> bool:
     return unit(cell.metric) == unit(base.metric)
 
 
-def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> Judged:
+def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> JudgedStudy:
     """A study on its stored runs, judged; `store` and `loaded` as in
     `core.report.results.gather`."""
     return judge(gather(grid, store, loaded=loaded))
@@ -223,47 +229,41 @@ def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> Judged
 
 def _verdict(
     claim: Claim,
-    every: Mapping[Contrast, Reading],
-    learns: Learns | None,
+    every: Mapping[Contrast, MeasuredContrast],
+    learns: Learns,
     result: StudyResult,
 ) -> Verdict:
-    """The verdict on a claim by the readings of its contrasts."""
+    """The verdict on a claim by its contrasts as measured."""
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
     claims = len(result.study.claims)
-    claim_readings = list(read.values())
-    provisional: Reasons = ()
-    if learns is None:
-        barred = without_scatter(claim_readings)
-    else:
-        barred, provisional = gate(claim, claim_readings, learns, result)
+    of_claim = list(read.values())
+    barred, provisional = gate(claim, of_claim, learns, result)
 
     def samples(contrast: Contrast, seeds: int) -> np.ndarray | None:
-        reading = read[contrast]
-        return None if reading.depends_on_unit else reading.under(seeds)
+        measured = read[contrast]
+        return None if measured.depends_on_unit else measured.under(seeds)
 
     decided, n = decide(claim, samples, claims)
     outcome: Outcome = decided
     if barred:
         outcome = "no verdict"
-    elif decided == "undecided" and not all(reading.seeds for reading in claim_readings):
+    elif decided == "undecided" and not all(measured.seeds for measured in of_claim):
         # why it cannot be run here: cells that are lacking, or a number that runs do not leave
         outcome = "not run"
         reasons: dict[Reason, None] = {}
-        for reading in claim_readings:
-            metric = reading.contrast.metric
-            for cell in result.cells:
-                if cell not in reading.cells:
-                    continue
+        for measured in of_claim:
+            metric = measured.contrast.metric
+            for cell in measured.cells:
                 reason = cell.unavailable
                 if reason is None and metric is not None:
-                    transfer = cell.place.config(0).eval.transfer
+                    transfer = cell.resolved.config(0).eval.transfer
                     reason = unmeasured(metric, transfer, result.setup.scale)
                 if reason is not None:
                     reasons[reason] = None
         barred = tuple(reasons)
 
     # the weakest comparison that the claim needs, with its tested bounds
-    strengths = _strengths(claim_readings, n, decided == "contradicted")
+    strengths = _strengths(of_claim, n, decided == "contradicted")
     weakest = read[_turning(claim.predicate, strengths)]
     level = alpha_at(n, claims)
     divisors = {contrast: (sup, con) for contrast, sup, con in leaves(claim.predicate)}
@@ -274,13 +274,15 @@ def _verdict(
         outcome=outcome,
         barred=barred,
         provisional=provisional,
-        readings=read,
+        contrasts=read,
         weakest=weakest,
         tested=over_seeds(weakest.under(n), level / sup, level / con, share),
     )
 
 
-def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Contrast, float]:
+def _strengths(
+    read: Collection[MeasuredContrast], seeds: int, refuted: bool
+) -> dict[Contrast, float]:
     """How far each contrast is above zero in units of its error, which counts as 1 for a single
     value, at a check or (0) on all stored seeds.
 
@@ -288,10 +290,10 @@ def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Con
     turns on what decides it in print. A contrast without a number counts as the strongest if the
     claim is refuted without it, else as the weakest.
     """
-    begun = any(reading.seeds for reading in read)
+    begun = any(measured.seeds for measured in read)
     strengths = {}
-    for reading in read:
-        estimate = over_seeds(reading.under(seeds or reading.seeds))
+    for measured in read:
+        estimate = over_seeds(measured.under(seeds or measured.seeds))
         error = 1.0
         if estimate.n > 1:
             error = estimate.sd / np.sqrt(estimate.n)
@@ -300,11 +302,11 @@ def _strengths(read: Collection[Reading], seeds: int, refuted: bool) -> dict[Con
             strength = estimate.mean / error
         elif estimate.mean:
             strength = np.copysign(np.inf, estimate.mean)
-        if not begun and reading.printed is not None:
-            strength = reading.printed
+        if not begun and measured.printed is not None:
+            strength = measured.printed
         if np.isnan(strength):
             strength = np.inf if refuted else -np.inf
-        strengths[reading.contrast] = float(strength)
+        strengths[measured.contrast] = float(strength)
     return strengths
 
 
@@ -317,7 +319,7 @@ def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contr
     return sorted(parts, key=strengths.__getitem__, reverse=True)[predicate.needed - 1]
 
 
-def why_unmarked(result: Judged) -> Reasons:
+def why_unmarked(result: JudgedStudy) -> Reasons:
     """Why a figure marks no row: none of the claims that have run has a verdict here, or, without
     claims, the method does not learn."""
     if not result.study.claims:
@@ -331,7 +333,7 @@ def why_unmarked(result: Judged) -> Reasons:
     return tuple(dict.fromkeys(chain.from_iterable(verdict.barred for verdict in ran)))
 
 
-def reasons(result: Judged) -> list[str]:
+def reasons(result: JudgedStudy) -> list[str]:
     """Why claims have no verdict: a sentence for each reason, which names the claims."""
     barred: dict[Reasons, list[str]] = {}
     for verdict in result.verdicts:
@@ -340,7 +342,7 @@ def reasons(result: Judged) -> list[str]:
     return [f"No verdict on {', '.join(keys)}: {in_words(why)}." for why, keys in barred.items()]
 
 
-def judgeable(grid: Grid, store=None) -> tuple[int, list[str]]:
+def judgeable_claims(grid: Grid, store=None) -> tuple[int, list[str]]:
     """How many of a study's claims its scale can judge, and in sentences why not the others.
 
     Of stored runs only the first are read, of the cells that claims have on the untrained encoder:

@@ -3,23 +3,30 @@ words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import csv
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
+from statistics import median
+
+import pandas as pd
 
 from core.config.fields import explained
 from core.config.quantities import SCORE
 from core.config.result import unit
 from core.config.section import decimal
-from core.errors import counted, shown
-from core.report.contrasts import Points
+from core.errors import HOME
+from core.formatting import counted, shown
+from core.report.contrasts import Direction
 from core.report.results import StudyResult
-from core.report.verdicts import Judged, Outcome
+from core.report.verdicts import JudgedStudy, Outcome, why_unmarked
 from core.study.axes import Labels
 from core.study.grid import values
+from core.study.reason import in_title
 
 # of every verdict, and of where an undecided claim points; beside the word: never colour alone, and
 # no arrow, which would say that a number rises or falls
-MARKS: dict[tuple[Outcome, Points], str] = {
+MARKS: dict[tuple[Outcome, Direction], str] = {
     ("supported", ""): "✔",
     ("contradicted", ""): "✘",
     ("equivalent", ""): "≈",
@@ -29,27 +36,18 @@ MARKS: dict[tuple[Outcome, Points], str] = {
     ("not run", ""): "–",
     ("no verdict", ""): "∅",
 }
-READING = (
+VERDICT_NOTE = (
     "Brackets have 95 % intervals. An undecided claim points for (?✔) or against (?✘) by them, "
-    "which is no verdict. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, and at most "
-    "one study in twenty has a wrong verdict, however often it is checked. Equivalent: the weakest "
-    "comparison misses what the claim says, or exceeds it, by less than the margin."
+    "which is no verdict. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, however "
+    "often a study is checked. Equivalent: the weakest comparison misses what the claim says, or "
+    "exceeds it, by less than the margin."
+)
+ERROR_NOTE = (
+    "At most one study in twenty has a wrong verdict on claims whose rule is older than the runs."
 )
 LEARNING_RATE = "train.learning_rate"
-# What scale mini is, said of the encoder that the project brings for it.
-MINI_DIGEST = "25d54aea40ddce1805cb868d9af1f0edaca8175f92a7f0f5a6b31a8e637f0614"
-# the text of the runs that are published at scale mini
-WIKI_DIGEST = "13c1061765cca8532f490e7812cae41c09a9b4f5e9227ab1b94a3d13e1182a9c"
-WIKI = (
-    "This text cannot be had; “python -m tools.english DATA” builds one that anybody can have, and "
-    "without --data-dir scale mini reads the hub's million sentences once."
-)
-CUT = (
-    "The encoder was cut from a sentence encoder that had been trained contrastively, and chosen "
-    "because SimCSE rises on it."
-)
-# of a difference in English, over 200 bootstrap samples of the test pairs (95 %): docs/method.md
-ERROR_OF_PAIRS = {"avg": "± 0.25 to 0.4", "dev": "± 0.7 to 1.2"}
+# what is known of encoders, texts, and differences between runs on both, by content
+KNOWN_DATA = HOME / "results" / "published" / "known_data.csv"
 LIKE = 0.05  # passes over the text: less is no difference
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
@@ -79,18 +77,26 @@ def title(result: StudyResult) -> str:
     return words
 
 
+def figure_title(result: JudgedStudy) -> str:
+    """The title of a study's figures: its table, and the verdicts or why there are none."""
+    unmarked = why_unmarked(result)
+    if unmarked:
+        return f"{title(result)}. No verdict: {in_title(unmarked)}"
+    counts = Counter(verdict.outcome for verdict in result.verdicts)
+    verdicts = [f"{counted(n, 'claim')} {outcome}" for outcome, n in counts.items()]
+    return ". ".join(filter(None, [title(result), ", ".join(verdicts)]))
+
+
 def trained_rates(result: StudyResult) -> dict[Labels, tuple[str, float]]:
     """By the labels of a cell, the label that states its learning rate, and the rate at which the
     cell is trained, where the scale changed it."""
     rates: dict[Labels, tuple[str, float]] = {}
-    if result.setup is None:
-        return rates
     for entry in result.cells:
         cell = entry.cell
         stated = result.study.named(cell, result.setup.profile).get(LEARNING_RATE)
         if stated is None or entry.unavailable is not None:
             continue
-        trained = entry.place.config(0).train.learning_rate
+        trained = entry.resolved.config(0).train.learning_rate
         for label in cell.labels:
             if trained != stated and decimal(label) == stated:
                 rates[cell.labels] = (label, trained)
@@ -120,29 +126,51 @@ def setting(result: StudyResult) -> str:
     return f"{where} · encoder: {encoder} · text: {text} · evaluation: {pairs}"
 
 
-def caution(result: Judged) -> str:
-    """What a verdict at this scale says nothing about, what the scale is, and how often a run reads
-    its text; empty at the papers' own."""
+def scope_note(result: JudgedStudy) -> str:
+    """What a verdict at this scale says nothing about, of which checkpoint it speaks, how often a
+    run reads its text, and what is known of these data; empty at the papers' own."""
     scale = result.setup.scale
-    sources = result.setup.sources
     if scale.generated:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
     sentences = ["These verdicts are about this encoder, not about the paper's."]
-    if sources.encoder.digest == MINI_DIGEST:
-        sentences.append(CUT)
-    available = [cell for cell in result.cells if cell.unavailable is None]
-    if available:
-        steps = available[0].place.config(0).train.steps
-        sentences.append(f"They describe the end of {steps:,} steps, unless a step is named.")
+    sentences += _checkpoint(result)
     for check in result.parts[0].checks:
         if check.kind == "passes" and abs(check.value - check.limit) > LIKE:
             words = check.reason.words
             sentences.append(f"{words[:1].upper()}{words[1:]}.")
-    if sources.corpus_digest == WIKI_DIGEST:
-        sentences.append(WIKI)
+    sentences += _known(result)
     return " ".join(sentences)
+
+
+def _checkpoint(result: StudyResult) -> Iterator[str]:
+    """Of which checkpoint a table speaks that reads the selected one."""
+    cells = [cell for cell in result.cells if cell.resolved.trains]
+    if not any(cell.metric.checkpoint == "selected" for cell in cells):
+        return
+    stored = {run.run_id: run.rows for cell in cells for run in cell.runs if run.rows is not None}
+    steps = [rows.selected_step for rows in stored.values()]
+    step = ""
+    if steps and None not in steps:
+        last = cells[0].resolved.config(0).train.steps
+        step = f" (median: step {median(step or 0 for step in steps):,.0f} of {last:,})"
+    selected = f"the checkpoint that the development set selects{step}"
+    yield f"They describe {selected}, unless a step is named."
+
+
+def _known(result: StudyResult, scores: Collection[str] = ("",)) -> list[str]:
+    """What is known of the encoder and the text of these runs; of scores, such as "avg spearman",
+    what is known of their differences."""
+    sources = result.setup.sources
+    digests = {"encoder": sources.encoder.digest, "text": sources.corpus_digest}
+    sentences = []
+    with KNOWN_DATA.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            same = all(row[name] in ("", digest) for name, digest in digests.items())
+            if same and row["score"] in scores:
+                sentences.append(row["sentence"])
+    return sentences
 
 
 def seed_counts(result: StudyResult) -> str:
@@ -152,15 +180,19 @@ def seed_counts(result: StudyResult) -> str:
     return f"{first}{counted(counts[-1], 'seed')} a cell"
 
 
-def reading(result: StudyResult) -> str:
+def number_note(result: StudyResult) -> str:
     """What a number in the table is, over how many seeds, and how far other test pairs would move a
     difference."""
     words = f"{_number_words(result)}; {seed_counts(result)}."
-    metric = result.study.metric
-    error = ERROR_OF_PAIRS.get(metric.task)
-    if error and metric.quantity == "spearman" and not result.setup.scale.generated:
-        words += f" Other test pairs would move a difference by {error} points."
-    return words
+    scores = {f"{cell.metric.task} {cell.metric.quantity}" for cell in result.cells}
+    return " ".join([words, *_known(result, scores)])
+
+
+def verdict_note(claims: pd.DataFrame) -> str:
+    """What verdicts on these claims mean; how often they are wrong is known where a rule is older
+    than the runs."""
+    older = claims[(claims["n"] > 0) & (claims["rule_changed"] == "")]
+    return f"{VERDICT_NOTE} {ERROR_NOTE}" if len(older) else VERDICT_NOTE
 
 
 def _number_words(result: StudyResult) -> str:
@@ -182,17 +214,17 @@ def _number_words(result: StudyResult) -> str:
     return f"{kind}, {mean}over {', '.join(scale.tests)}"
 
 
-def outcome_words(verdict: Outcome, points: Points, within_margin: bool = False) -> str:
+def outcome_words(verdict: Outcome, direction: Direction, within_margin: bool = False) -> str:
     """A verdict in words, with where an undecided claim points, or that the effect is below the
     margin."""
-    if points:
-        return f"{verdict}, points {points}"
+    if direction:
+        return f"{verdict}, points {direction}"
     if within_margin:
         return f"{verdict}, smaller than the margin"
     return verdict
 
 
-def of_runs(result: Judged) -> tuple[str, ...]:
+def run_notes(result: JudgedStudy) -> tuple[str, ...]:
     """Notes on these runs: how far the method learns (claims have the rest), missing and failed
     runs, origins."""
     learning = []
@@ -204,11 +236,11 @@ def of_runs(result: Judged) -> tuple[str, ...]:
     return (*learning, *_failed(result), *_origin(result))
 
 
-def mark_meanings(result: Judged) -> tuple[str, ...]:
+def deviation_notes(result: JudgedStudy) -> tuple[str, ...]:
     """The meanings of the D-numbers in the notes, the table's labels and the claims' notes."""
     labels = chain.from_iterable(axis.labels for axis in result.study.axes)
     notes = (claim.note for claim in result.study.claims)
-    return explained(*of_runs(result), *result.study.footnotes, *labels, *notes)
+    return explained(*run_notes(result), *result.study.footnotes, *labels, *notes)
 
 
 def damaged(result: StudyResult) -> Iterator[str]:
@@ -240,7 +272,7 @@ def _failed(result: StudyResult) -> Iterator[str]:
         yield "Entries without a number of ours are the paper's copies from elsewhere, never run."
 
 
-def _origin(result: Judged) -> Iterator[str]:
+def _origin(result: JudgedStudy) -> Iterator[str]:
     """The runs' seeds, how many are published, and in which parts of their environment they
     differ."""
     runs = [run for run in result.runs if run.rows is not None]

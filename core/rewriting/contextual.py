@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from core.config.run import TextView
+from core.methods.mocose.sections import TextView
 
 SENTENCES_AT_ONCE = 64  # sentences; the same on every device, so that all draw alike
 LIKELIEST_WORDS = 100  # nlpaug's default

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from core.config.run import CONTEXTUAL, TextView
+from core.methods.mocose.sections import CONTEXTUAL, TextView
 from core.rewriting.contextual import proposed
 from core.rewriting.generation import continued, translated
 from core.rewriting.models import load_model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.config.scale import DEMO, MINI, PAPER, Scale
-from core.data import sources as finding
+from core.data.sources import recorded_sources
 from core.store.store import Store
 from core.study.grid import Grid, resolve
 from core.study.setup import Setup
@@ -18,18 +18,11 @@ def stored_setup(
     scale: Scale, store: Store, profile: str, seeds: int | None = None
 ) -> Setup | None:
     """The setup of a scale's stored runs; None without a run."""
-    recorded = finding.recorded_sources(scale, store)
+    recorded = recorded_sources(scale, store)
     if recorded is None:
         return None
     seeds = seeds or scale.seeds
     return Setup(profile=profile, scale=scale, sources=recorded, seeds=seeds)
-
-
-def in_english(study: Study, store: Store, profile: str) -> Grid | None:
-    """A study on its stored runs at the largest scale in English that has runs to compare; None
-    without."""
-    grids = (begun_at(scale, study, store, profile) for scale in ENGLISH)
-    return next(filter(None, grids), None)
 
 
 def begun_at(scale: Scale, study: Study, store: Store, profile: str) -> Grid | None:
@@ -51,4 +44,4 @@ def best_scale(studies: Sequence[Study], store: Store, profile: str) -> str:
     for scale in (*ENGLISH, DEMO):
         if any(begun_at(scale, study, store, profile) is not None for study in studies):
             return scale.name
-    return DEMO.name if finding.recorded_sources(MINI, store) is None else MINI.name
+    return DEMO.name if recorded_sources(MINI, store) is None else MINI.name

@@ -4,103 +4,143 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
+import shlex
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
-from core.config.scale import PAPER
-from core.errors import HOME, WEEKS, UserError, counted, say, spoken
+from core.data.sources import options_for
+from core.errors import HOME, UserError
+from core.formatting import WEEKS, say, spoken
 from core.runner import inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
-from core.runner.cli import Options
+from core.runner.cli import words
 from core.runner.draw import StudyDrawer
-from core.runner.estimate import GPU, gpu_seconds
-from core.runner.launch import Stop
+from core.runner.estimate import GPU
+from core.runner.inputs import Context
+from core.runner.orders import (
+    AnyStudyOrder,
+    Changes,
+    EvaluateOrder,
+    FieldsOrder,
+    JudgeOrder,
+    ListOrder,
+    Machine,
+    PlanOrder,
+    RedrawOrder,
+    ResolveOrder,
+    Scope,
+    ShowOrder,
+    TableOrder,
+    TrainOrder,
+    VerifyOrder,
+    VersionOrder,
+)
 from core.runner.plan import Plan
-from core.runner.train import RunTrainer, Surroundings
-from core.runner.trials import without_columns
+from core.runner.train import RunTrainer, Surroundings, check_planned
 from core.runner.verify import compare, verify
 from core.store import code, files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
-from core.study.grid import Grid, check_distinct, resolve
+from core.study.grid import Grid, resolve
+from core.study.setup import Setup
 from core.study.study import Study
-from core.study.variants import varied
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
 
 
-def do(options: Options, argv: list[str], around: Surroundings) -> int:
-    """Do what a command line asks for; the exit status. Raises UserError for a folder that cannot
-    be meant, among others."""
+def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> int:
+    """Do what needs no study; the exit status. Raises UserError."""
+    match order:
+        case FieldsOrder():
+            print(fields.described(order.section or None))
+        case VersionOrder():
+            print(version())
+        case EvaluateOrder():
+            from core.runner.evaluate import score_encoder
+
+            score_encoder(order)
+        case JudgeOrder():
+            from core.runner.judge import judge_file
+
+            judge_file(order)
+    return 0
+
+
+def do(order: AnyStudyOrder, around: Surroundings) -> int:
+    """Do what a command line orders; the exit status. Raises UserError for a folder that cannot be
+    meant, among others."""
     gc.set_threshold(COLLECT_EVERY)
 
-    # What needs no study
-    if options.mode == "fields":
-        print(fields.described(options.fields or None))
-        return 0
-    if options.mode == "version":
-        print(version())
-        return 0
-
-    # The user's results beside the published ones
-    results = options.results_dir or around.own / "results"
+    # The user's results beside the published ones, and the studies
+    scope = order.scope
+    results = scope.results_dir or around.own / "results"
     published = around.home / "results" / "published"
     files.check_results_dir(results, published)
-    draws = options.mode == "regenerate-figures"
-    if draws and options.results_dir and not results.parent.exists():
+    if isinstance(order, RedrawOrder) and scope.results_dir and not results.parent.exists():
         raise UserError(f"{results.parent} is not there; give the --results-dir that you mean.")
     store = Store(results, published)
+    drawer = StudyDrawer(store, store.root, (scope.results_dir or around.own) / "figures")
+    studies: Sequence[Study] = around.catalogue.studies
+    lists = isinstance(order, ListOrder) and not isinstance(order, PlanOrder)
+    if scope.studies or not lists:
+        studies = chosen(around.catalogue, scope)
 
-    # The studies, and what draws them
-    catalogue = around.catalogue
-    figures = (options.results_dir or around.own) / "figures"
-    drawer = StudyDrawer(options, store, store.root, figures)
-    if options.mode == "list" and not options.studies:
-        studies = list(catalogue.studies)
-    else:
-        studies = chosen(catalogue, options)
-
-    # The scale: a page has all of them, and `show` takes the best
-    if draws and options.all and options.scale is None:
-        drawer.redraw(studies, folders=catalogue.folders)
+    # A page has all scales, and `show` takes the best
+    if isinstance(order, RedrawOrder) and scope.all and scope.scale is None:
+        drawer.redraw(studies, order)
         return 0
-    if options.shows and options.scale is None:
-        options.scale = best_scale(studies, store, options.profile or PROFILES[0])
-    scale = inputs.scale_of(options)
+    if isinstance(order, ShowOrder) and scope.scale is None:
+        best = best_scale(studies, store, scope.profile or PROFILES[0])
+        order = replace(order, scope=replace(scope, scale=best))
 
     # The data
-    found = inputs.sources(options, scale, studies, store)
-    scale, studies = inputs.on_data(options, scale, studies, found, store.root)
-    setup = inputs.setup_of(options, scale, found)
-    training = RunTrainer(options, argv, around, store, setup, found)
-    if options.mode == "list":
-        return menu(training, studies)
+    changes = order.changes if isinstance(order, TableOrder) else Changes()
+    machine = Machine() if isinstance(order, RedrawOrder) else order.machine
+    scale, sources, studies = inputs.data_of(
+        order, inputs.scale_of(order.scope.scale, machine), studies, store
+    )
+    setup = Setup(
+        profile=scope.profile or PROFILES[0],
+        scale=scale,
+        sources=sources,
+        seeds=changes.seeds or scale.seeds,
+        data_options=shlex.join(words(TrainOrder(data=options_for(scale, sources, order.data)))),
+    )
+    context = Context(store=store, setup=setup, studies=studies, machine=machine)
+    if isinstance(order, ListOrder) and lists:
+        return menu(context, around.catalogue, order.use_published)
 
     # The runs
-    if options.settings or options.vary:
-        for place, study in enumerate(studies):
-            studies[place] = varied(study, setup, options.settings, options.vary)
-            for footnote in studies[place].footnotes[len(study.footnotes) :]:
-                print(footnote)  # which rows stay as they are
-    grids = [resolve(study, setup) for study in studies]
-    for grid in grids:
-        check_distinct(grid)
-    if options.mode == "verify-published":
-        return verify(training, studies)
+    again = words(order)
+    context = context.changed(changes)
+    grids = context.grids()
     status = 0
-    if not draws:
-        status = train_or_plan(training, studies, grids)
-    if status > 128 or options.mode == "plan":
+    match order:
+        case VerifyOrder():
+            return verify(context, around, again, order.number)
+        case PlanOrder():
+            plan = plan_of(context, grids, order, keep_models=order.keep_models)
+            tell(context, plan, grids, claims=not scope.all)
+            return 0
+        case ResolveOrder():
+            status = settle(context, order, RunTrainer(context, around, again, order.outputs))
+        case TrainOrder():
+            training = RunTrainer(context, around, again, order.outputs, order.force)
+            plan = plan_of(context, grids, order, order.force, order.outputs.keep_models)
+            status = train_missing(training, plan)
+    if status > 128 or (isinstance(order, ResolveOrder) and order.plan):
         return status  # stopped: the user wants out, and what is stored can be drawn later
-    for grid in drawer.draw(studies, grids):
-        tell(training, planning.plan([grid], store), [grid])
+    for grid in drawer.draw(context, grids, order):
+        tell(context, planning.plan([grid], store), [grid])
         say(f"`{setup.command(grid.study.name)}` trains them.")
     return status
 
@@ -114,15 +154,15 @@ def version() -> str:
     return f"{about['name']} {about['version']}, commit {commit}, numbers of version {NUMERICS}"
 
 
-def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
+def chosen(catalogue: Catalogue, scope: Scope) -> list[Study]:
     """The studies that a command names, each once, or every study; says which other studies a short
     name could mean. Raises UserError for a study that does not exist, and for what is wrong with
     its file, or with any file if every study is asked for."""
     studies: dict[str, Study] = {}
-    if options.all:
+    if scope.all:
         studies = {study.name: study for study in catalogue.studies}
-    for name in options.studies:
-        group = catalogue.groups.get(name) or (catalogue.find(name),)
+    for name, following in itertools.zip_longest(scope.studies, scope.studies[1:], fillvalue=""):
+        group = catalogue.groups.get(name) or (found(catalogue, name, following),)
         studies |= {study.name: study for study in group}
         others = []
         for other in catalogue.studies:
@@ -131,11 +171,22 @@ def chosen(catalogue: Catalogue, options: Options) -> list[Study]:
         if others and name not in catalogue.groups:
             print(f"{name} is {group[0].name}; name {' and '.join(others)} in full.")
     for file, fault in catalogue.faults.items():
-        if options.all or file.parent.name in options.studies:
+        if scope.all or file.parent.name in scope.studies:
             raise UserError(fault)
     for study in studies.values():
         catalogue.check(study)
     return list(studies.values())
+
+
+def found(catalogue: Catalogue, name: str, following: str) -> Study:
+    """The study of that name. Raises UserError: also for `table 7` in place of `table7`, a name and
+    the following one."""
+    try:
+        return catalogue.find(name)
+    except UserError:
+        if following and not refusal_of(catalogue.find, joined := f"{name}{following}"):
+            raise UserError(f"There is no study {name[:80]!r}; did you mean {joined}?") from None
+        raise
 
 
 def refusal_of(check: Callable[..., object], *words: object) -> str:
@@ -147,48 +198,60 @@ def refusal_of(check: Callable[..., object], *words: object) -> str:
     return ""
 
 
-def train_or_plan(training: RunTrainer, studies: list[Study], grids: list[Grid]) -> int:
-    """Train what is missing, or with --resolve what decides most; with --plan print it. The exit
-    status."""
-    options = training.options
+def plan_of(
+    context: Context,
+    grids: Sequence[Grid],
+    order: TrainOrder | PlanOrder,
+    force: bool = False,
+    keep_models: bool = False,
+) -> Plan:
+    """The runs of a command; says which studies need more seeds than were wanted."""
+    plan = planning.plan(
+        grids,
+        context.store,
+        use_published=order.use_published,
+        force=force,
+        labels=order.cells,
+        keep_models=keep_models,
+    )
+    seeds = order.changes.seeds
+    for study in context.studies:
+        if seeds and seeds < study.least_seeds:
+            print(
+                f"{study.name} shows how far seeds spread, so each cell takes at least "
+                f"{study.least_seeds} seeds, not {seeds}."
+            )
+    return plan
+
+
+def train_missing(training: RunTrainer, plan: Plan) -> int:
+    """Train what is missing, and compare it with what is published; the exit status."""
     store = training.store
     with contextlib.closing(training):
-        if options.resolve:
-            from core.runner.resolve import Resolving  # brings scipy
-
-            resolving = Resolving(training, studies)
-            if options.mode == "plan":
-                return resolving.plan()
-            return resolving.go()
-        plan = planning.plan(
-            grids,
-            store,
-            use_published=options.use_published,
-            force=options.force,
-            labels=options.cells,
-            keep_models=options.keep_models,
-        )
-        for study in studies:
-            if options.seeds and options.seeds < study.least_seeds:
-                print(
-                    f"{study.name} shows how far seeds spread, so each cell takes at least "
-                    f"{study.least_seeds} seeds, not {options.seeds}."
-                )
-        if options.mode == "plan":
-            return tell(training, plan, grids)
         status = training.train(plan)
-        if status <= 128:  # it was not stopped
-            done = [run.run_id for run in plan.missing if store.has(run.run_id)]
-            compare(Store(store.root / "none", store.published), store, done)
-        return status
+    if status <= 128:  # it was not stopped
+        done = [run.run_id for run in plan.missing if store.has(run.run_id)]
+        compare(Store(store.root / "none", store.published), store, done)
+    return status
 
 
-def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
-    """Print a plan: its runs and their time, runs in training and failed ones, what trials of every
-    method say, and what can be judged. The exit status is 2 if a trial fails."""
-    store = training.store
-    setup = training.setup
-    refusal = refusal_of(training.check, plan)
+def settle(context: Context, order: ResolveOrder, training: RunTrainer) -> int:
+    """Train what decides most claims, or print it; the exit status."""
+    from core.runner.resolve import Resolving  # brings scipy
+
+    resolving = Resolving(context, order.use_published, order.budget)
+    if order.plan:
+        return resolving.plan()
+    with contextlib.closing(training):
+        return resolving.go(training)
+
+
+def tell(context: Context, plan: Plan, grids: Sequence[Grid], claims: bool = True) -> None:
+    """Print a plan: its runs and their time, runs in training and failed ones, and with `claims`
+    what can be judged."""
+    store = context.store
+    setup = context.setup
+    refusal = refusal_of(check_planned, context, plan)
     if refusal:
         print(f"Training here would be refused: {refusal}")
     print(plan.line())
@@ -196,8 +259,8 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
     text = setup.sources.corpus_digest
     if pack and not any(text in footer["config"] for footer in pack.footers.values()):
         print(f"No published run of scale {setup.scale.name} reads this training text.")
-    expected = training.expected()
-    seconds = expected.wall(plan.missing)
+    expected = context.expected()
+    seconds = expected.wall(run.config for run in plan.missing)
     time = f"About {spoken(seconds)} {expected.where}"
     if seconds > WEEKS and not expected.gpu:
         time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"
@@ -207,50 +270,34 @@ def tell(training: RunTrainer, plan: Plan, grids: list[Grid]) -> int:
             say(f"running {run.run_id} {run.label}")
         elif failure := store.failure(run.run_id):
             say(f"failed  {run.run_id} {run.label}: {failure}")
-    passed = True
-    if training.options.trial:
-        runs = [planned.config for planned in plan.runs]
-        # also rows without their columns
-        faults, untried = training.tried([*runs, *without_columns(grids)], Stop(), anew=True)
-        say(*faults, out=sys.stderr)
-        result = counted(len(faults), "fault") if faults else "no fault"
-        if untried:
-            result += f" in the others; {', '.join(untried)} could not be tried"
-        print(f"Trial: {result}.")
-        passed = not (faults or untried)
-    if setup.scale.name == PAPER.name:
-        from core.report import prospects
-
-        say(*prospects.lines(grids, gpu_seconds))
-    elif not training.options.all:
-        from core.report.verdicts import judgeable
+    if claims:
+        from core.report.verdicts import judgeable_claims
 
         for grid in grids:
-            able, reasons = judgeable(grid, store)
+            able, reasons = judgeable_claims(grid, store)
             if grid.study.claims:
-                claims = f"{able} of {len(grid.study.claims)} claims"
+                number = f"{able} of {len(grid.study.claims)} claims"
                 say(
-                    f"{grid.study.name}: {claims} can be judged at scale {setup.scale.name}, if "
+                    f"{grid.study.name}: {number} can be judged at scale {setup.scale.name}, if "
                     "its methods learn."
                 )
             for reason in reasons:
                 say(f"  {reason}")
-    return 0 if passed else 2
 
 
-def menu(training: RunTrainer, studies: list[Study]) -> int:
+def menu(context: Context, catalogue: Catalogue, use_published: bool) -> int:
     """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is
     wrong."""
     from tabulate import tabulate
 
-    from core.report.verdicts import judgeable
+    from core.report.verdicts import judgeable_claims
 
     # The papers
-    setup = training.setup
-    catalogue = training.around.catalogue
-    for paper in dict.fromkeys(study.source for study in studies if study.source is not None):
+    setup = context.setup
+    sources = (study.source for study in context.studies)
+    for paper in dict.fromkeys(source for source in sources if source is not None):
         say(f"{paper.name}, {paper.authors}: {paper.title} {paper.link} {paper.code}".strip(", "))
-    expected = training.expected()
+    expected = context.expected()
 
     # What is wrong with files
     wrong = list(catalogue.faults.values())
@@ -259,17 +306,17 @@ def menu(training: RunTrainer, studies: list[Study]) -> int:
 
     # The studies
     rows = []
-    for study in studies:
+    for study in context.studies:
         fault = refusal_of(catalogue.check, study)
         if fault:
             wrong.append(fault)
             continue
         grid = resolve(study, setup)
-        plan = planning.plan([grid], training.store, use_published=training.options.use_published)
+        plan = planning.plan([grid], context.store, use_published=use_published)
         claims = ""
         if study.claims:
-            claims = f"{judgeable(grid, training.store)[0]} of {len(grid.study.claims)}"
-        time = spoken(expected.wall(plan.missing)) if plan.missing else ""
+            claims = f"{judgeable_claims(grid, context.store)[0]} of {len(grid.study.claims)}"
+        time = spoken(expected.wall(run.config for run in plan.missing)) if plan.missing else ""
         done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
         rows.append([study.name, done, time, claims, study.caption])
     print(

@@ -3,30 +3,36 @@ imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import itertools
 import os
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress
-
 from core.config.methods import PROFILES
 from core.config.scale import SCALES
-from core.data import sources as finding
-from core.errors import UserError, are, say
-from core.runner import redrawn
-from core.runner.best_scale import in_english
-from core.runner.cli import Options, program
-from core.runner.estimate import SIZES, gpu_seconds
+from core.data.sources import HIDDEN, options_for, recorded, unfetched_sources
+from core.errors import UserError
+from core.formatting import are, say
+from core.runner.cli import words
+from core.runner.devices import cache_folder
+from core.runner.inputs import Context
+from core.runner.options import program
+from core.runner.orders import (
+    AnyStudyOrder,
+    Changes,
+    ResolveOrder,
+    Scope,
+    ShowOrder,
+    TableOrder,
+    TrainOrder,
+    Workers,
+)
 from core.store import code
 from core.store.store import Store
 from core.study.grid import Grid, resolve
@@ -34,11 +40,11 @@ from core.study.setup import Setup
 from core.study.study import Study
 
 if TYPE_CHECKING:  # the report brings scipy
-    from core.report.pictures import Pictures
     from core.report.results import Loaded
     from core.report.sheet import Sheet
-    from core.report.verdicts import Judged
+    from core.report.verdicts import JudgedStudy
 
+Grids = dict[tuple[str, str], list[Grid]]  # by scale and profile
 PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
 
@@ -47,170 +53,164 @@ class StudyDrawer:
     """What one command draws: tables under `results`, pictures under `figures`. With `small` a
     study has no LaTeX and no PDF."""
 
-    options: Options
     store: Store
     results: Path
     figures: Path
     small: bool = False
 
-    def draw(self, studies: Sequence[Study], grids: Sequence[Grid]) -> list[Grid]:
-        """Draw these studies and print their tables, or with --all every started study of their
-        scale and the page. `show` prints what the paper printed where nothing can be drawn; returns
-        these grids."""
-        if self.options.all:
-            self.redraw(studies, grids[0].setup.scale.name)
+    def draw(self, context: Context, grids: Sequence[Grid], order: AnyStudyOrder) -> list[Grid]:
+        """Draw the studies of an order and print their tables, or with --all every started study of
+        their scale and the page. `show` prints what the paper printed where nothing can be drawn;
+        returns these grids."""
+        if order.scope.all:
+            self.redraw(context.studies, order, context.setup.scale.name)
             return []
-        report = _report()
-        from core.report.pictures import Pictures
-
-        pictures = Pictures()
-        results = self.judged(grids, {})
-        lines, sheets = report.render(results, self.results, self.figures, pictures, self.small)
-        say(*lines)
-        self.finish(pictures)
-        for order in pictures.orders:
-            if pictures.names[order.name]:
-                say(f"{order.name}: figures in {order.folder}")
+        results = self.results_of(grids, {})
+        sheets = self.drawn(results)
         if sheets:
-            words = [program(), *self.options.typed, "--use-published"]
-            if "--scale" not in words:
-                words += ["--scale", grids[0].setup.scale.name]
-            say(*origins(sheets, shlex.join(words)))
+            say(*missing_runs(order, sheets), *published_runs(sheets))
         printed = []
-        if self.options.shows:
+        if isinstance(order, ShowOrder):
             printed = [result for result in results if not result.begun]
-            sheets += map(report.sheet, printed)
-        by_name = {study.name: study for study in studies}
+            sheets += map(_report().make_sheet, printed)
         for of_study in sheets:
-            self.show(of_study, by_name[of_study.study.name])
+            self.show(of_study)
         return [result.grid for result in printed]
 
-    def judged(self, grids: Sequence[Grid], loaded: Loaded) -> list[Judged]:
+    def results_of(self, grids: Sequence[Grid], loaded: Loaded) -> list[JudgedStudy]:
         """Studies as they stand in the store; `loaded` keeps runs that several of them read."""
         report = _report()
         return [report.study_result(grid, self.store, loaded) for grid in grids]
 
-    def finish(self, pictures: Pictures) -> None:
-        """Draw what was ordered, under a bar on a terminal, and say which figures cannot be
-        drawn."""
-        columns = ("Drawing figures", BarColumn(), MofNCompleteColumn())
-        console = Console(stderr=True)
-        hidden = not console.is_terminal
-        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-            task = bar.add_task("", total=None)
-            pictures.finish(lambda done, of: bar.update(task, completed=done, total=of))
-        for study, fault in pictures.faults.items():
-            say(f"The figure of {study} cannot be drawn ({fault}); correct the study's figure.")
+    def drawn(self, results: Sequence[JudgedStudy], repeated: Sequence[str] = ()) -> list[Sheet]:
+        """Draw these studies, saying of each what was written; the sheets of those with a run."""
+        report = _report()
+        from core.report.pictures import drawing_once  # by now it reads no setting of the user's
 
-    def show(self, sheet: Sheet, study: Study) -> None:
-        """Print a study's table and verdicts, and below the made-up language what English says."""
-        from core.report.terminal import english, terminal
-        from core.report.verdicts import study_result
+        draw = drawing_once(cache_folder() / "pictures")
+        sheets = []
+        for line, sheet in report.render(
+            results, self.results, self.figures, draw, self.small, repeated
+        ):
+            say(line)
+            if sheet is not None:
+                sheets.append(sheet)
+        return sheets
+
+    def show(self, sheet: Sheet) -> None:
+        """Print a study's table and verdicts."""
+        from core.report.terminal import terminal
 
         width = shutil.get_terminal_size((PIPE_COLUMNS, 1)).columns
         setup = sheet.result.setup
-        page = self.results / setup.scale.name / setup.profile / f"{study.name}.md"
+        page = self.results / setup.scale.name / setup.profile / f"{sheet.study.name}.md"
         say(*terminal(sheet, width, str(page)).split("\n"))
-        if setup.scale.generated:
-            with contextlib.suppress(UserError):  # whatever is damaged there, the table is printed
-                grid = in_english(study, self.store, setup.profile)
-                if grid is not None:
-                    say("", f"  {english(study_result(grid, self.store))}")
 
     def redraw(
-        self,
-        studies: Sequence[Study],
-        only: str | None = None,
-        folders: Collection[Path] = (),
-    ) -> dict[tuple[str, str], list]:
+        self, studies: Sequence[Study], order: AnyStudyOrder, only: str | None = None
+    ) -> dict[tuple[str, str], list[Sheet]]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
-        profiles; the sheets of all, by scale and profile. With the `folders` of all studies
-        nothing is drawn, and there are no sheets, if nothing is new since the last redraw."""
+        profiles; the sheets of all, by scale and profile."""
         say("Drawing what is stored; this may take some minutes.")
-        key = self._inputs(folders) if folders else ""
-        if key and redrawn.is_there(key, self.results, self.figures):
-            page = self.results / "index.html"
-            say(f"Nothing is new: tables, figures and {page} lie as they were drawn.")
-            return {}
         report = _report()
-        from core.report.pictures import Pictures  # by now it reads no setting of the user's
-
         report.refuse_foreign(self.results)
-
-        # every study by scale and profile; of a scale without a run under the first profile
-        recorded = finding.recorded(self.store)
-        grids = {}
-        for at, profile in itertools.product(SCALES.values(), PROFILES):
-            sources = recorded.get(at.name)
-            if not sources and profile == PROFILES[0]:
-                others = finding.HIDDEN if at.hub_models else ()
-                sources = finding.unfetched_sources(others)
-            if sources:
-                seeds = self.options.seeds or at.seeds
-                setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds)
-                grids[at.name, profile] = [resolve(study, setup) for study in studies]
-        sheets = dict[tuple[str, str], list]()
-        loaded: Loaded = {}
-        whole = True  # no study failed
-        pictures = Pictures()
-        for (scale, profile), of_both in grids.items():
-            begun = started(of_both, self.store)
-            results = self.judged(begun, loaded)
-            both = Path(scale) / profile
-            if only in (None, scale) and self.options.profile in (None, profile):
-                first = []  # what is drawn under the first profile
-                if self.options.profile is None:
-                    first = [drawn.result.grid for drawn in sheets.get((scale, PROFILES[0]), ())]
-                repeated = [grid.study.name for grid in begun if any(map(grid.repeats, first))]
-                if repeated:
-                    listed = ", ".join(repeated)
-                    say(f"Profile {profile} has the same runs as {PROFILES[0]} in {listed}.")
-                lines, drawn = report.render(
-                    results, self.results, self.figures, pictures, self.small, repeated
-                )
-                say(*lines)
-                whole = whole and len(drawn) == len(begun)
-            else:
-                drawn = [report.sheet(result) for result in results if result.begun]
-            sheets[scale, profile] = drawn
-            report.draw_runs(drawn, self.results / both, self.figures / both, pictures)
-        self.finish(pictures)
-
-        # What is to be said, and the page
+        seeds = order.changes.seeds if isinstance(order, TableOrder) else None
+        grids = self.grids(studies, seeds)
+        sheets = self.sheets(grids, only, order.scope.profile)
+        hints = [missing_runs(order, of_setup) for of_setup in sheets.values()]
         drawn = list(itertools.chain(*sheets.values()))
-        say(*origins(drawn, "run_study.py STUDY --scale SCALE --use-published"))
+        say(*itertools.chain(*hints), *published_runs(drawn))
         if not drawn:
             print("No study is started; train one, and it can be redrawn.")
-        seconds = {name: functools.partial(gpu_seconds, size=SIZES[name]) for name in SIZES}
-        say(*report.render_index(studies, sheets, grids, self.results, self.figures, seconds))
-        # a run may have ended meanwhile
-        if key and whole and not pictures.faults and key == self._inputs(folders):
-            redrawn.remember(key, self.results, self.figures)
+        say(*report.render_index(studies, sheets, grids, self.results, self.figures))
         return sheets
 
-    def _inputs(self, folders: Collection[Path]) -> str:
-        """The digest of all that a redraw is made from."""
-        chosen = (self.options.seeds, self.options.profile, self.small)
-        return redrawn.inputs(self.store, folders, (self.results, self.figures, *chosen))
+    def grids(self, studies: Sequence[Study], seeds: int | None) -> Grids:
+        """Every study by scale and profile; of a scale without a run under the first profile."""
+        by_scale = recorded(self.store)
+        grids = {}
+        for at, profile in itertools.product(SCALES.values(), PROFILES):
+            sources = by_scale.get(at.name)
+            if not sources and profile == PROFILES[0]:
+                others = HIDDEN if at.hub_models else ()
+                sources = unfetched_sources(others)
+            if sources:
+                setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds or at.seeds)
+                grids[at.name, profile] = [resolve(study, setup) for study in studies]
+        return grids
+
+    def sheets(
+        self, grids: Grids, only: str | None, only_profile: str | None
+    ) -> dict[tuple[str, str], list[Sheet]]:
+        """The sheets of all started studies. What the command names of scale and profile is
+        written; what a profile shares with the first one stands there alone."""
+        report = _report()
+        sheets = dict[tuple[str, str], list]()
+        loaded: Loaded = {}
+        for (scale, profile), of_both in grids.items():
+            begun = started(of_both, self.store)
+            results = self.results_of(begun, loaded)
+            both = Path(scale) / profile
+            if only in (None, scale) and only_profile in (None, profile):
+                repeated = []
+                if only_profile is None:
+                    first = [of.result.grid for of in sheets.get((scale, PROFILES[0]), ())]
+                    repeated = [grid.study.name for grid in begun if any(map(grid.repeats, first))]
+                drawn = self.drawn(results, repeated)
+            else:
+                drawn = [report.make_sheet(result) for result in results if result.begun]
+            sheets[scale, profile] = drawn
+            report.write_runs(drawn, self.results / both)
+        return sheets
 
 
-def origins(sheets: Sequence[Sheet], command: str) -> list[str]:
-    """How many runs are missing, with the command that trains them, and how many are published."""
-    runs = {run.run_id: run for of_study in sheets for run in of_study.result.runs}
-    missing = sum(run.status == "missing" for run in runs.values())
-    published = sum(run.source == "published" for run in runs.values())
-    lines = []
-    if missing:
-        lines.append(f"{are(missing, 'run')} missing; with the same data train by `{command}`.")
-    if published:
-        lines.append(f"{are(published, 'run')} from the published results, not from this machine.")
-    return lines
+def missing_runs(order: AnyStudyOrder, sheets: Sequence[Sheet]) -> list[str]:
+    """How many runs of these sheets of one setup are missing, with the command that trains these
+    alone: the order's own, without what names fewer or more runs."""
+    missing = {}
+    for of_study in sheets:
+        runs = {run.run_id for run in of_study.result.runs if run.status == "missing"}
+        if runs:
+            missing[of_study.study.name] = runs
+    if not missing:
+        return []
+    setup = sheets[0].result.setup
+    data = options_for(setup.scale, setup.sources, order.data)
+    train = TrainOrder(
+        scope=Scope(
+            studies=order.scope.studies or tuple(missing),
+            scale=setup.scale.name,
+            profile=None if setup.profile == PROFILES[0] else setup.profile,
+            results_dir=order.scope.results_dir,
+        ),
+        data=data,
+        changes=order.changes if isinstance(order, TableOrder) else Changes(),
+        machine=order.machine if isinstance(order, TrainOrder | ResolveOrder) else Workers(),
+        use_published=True,
+    )
+    command = shlex.join([program(), *words(train)])
+    line = f"{are(len(set().union(*missing.values())), 'run')} missing; train by `{command}`"
+    if data.data_dir != order.data.data_dir:
+        line += f"; DATA holds {setup.sources.corpus_name} and SentEval's data"
+    if data.encoders != order.data.encoders:
+        line += f"; ENCODER holds {setup.sources.encoder.name}"
+    return [f"{line}."]
+
+
+def published_runs(sheets: Sequence[Sheet]) -> list[str]:
+    """How many runs of these sheets are published ones."""
+    runs = itertools.chain.from_iterable(of_study.result.runs for of_study in sheets)
+    published = {run.run_id for run in runs if run.source == "published"}
+    if not published:
+        return []
+    number = are(len(published), "run")
+    return [f"{number} from the published results, not from this machine."]
 
 
 def _report() -> ModuleType:
     """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
     it is imported. Raises UserError if it may not go with what was imported before."""
-    if code.changed(code.CORE.rglob("[!.]*.py")):
+    if code.changed_since_start(code.CORE.rglob("[!.]*.py")):
         raise UserError(
             "The code was changed while this command ran, so nothing is drawn; give the same "
             "command again, which keeps what is trained."

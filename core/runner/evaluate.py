@@ -3,51 +3,49 @@ runs."""
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from core.config.scale import DEMO, SCALES, STS_TESTS
 from core.data.encoders import unfollowed
-from core.data.own_data import DEV, check_name, data_file, named_pairs, own_sets
+from core.data.own_data import DEV, check_name, data_file, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
-from core.errors import UserError, counted, no_formula, refusing, say
+from core.errors import UserError, refusing
+from core.formatting import counted, no_formula, say
 from core.runner import devices
-from core.runner.cli import Parser, check_names, path_here, program
+from core.runner.cli import check_names
+from core.runner.orders import EvaluateOrder
 from core.store.files import write_whole
 
-POOLINGS = ("cls", "pooler", "mean", "first_last_avg")
 SHOWN_AGGREGATES = ("all", "mean", "wmean")
 SCORED_COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print a line for each set, the average, alignment and uniformity. Returns 0."""
-    options = _parser().parse_args(argv)
+def score_encoder(order: EvaluateOrder) -> None:
+    """Print a line for each set, the average, alignment and uniformity."""
     began = time.monotonic()
-    csv: Path | None = options.csv
-    model = no_formula(options.model.name)
+    csv = order.csv
+    model = no_formula(order.model.name)
     if csv and csv.exists():
         quoted = model.replace('"', '""')  # as a name with a comma or a quote is written
         header = f"{','.join(SCORED_COLUMNS)}\n".encode()
         mine = (header + f"{model},".encode(), header + f'"{quoted}",'.encode())
         if not csv.is_file() or not csv.read_bytes().startswith(mine):
             raise UserError(f"{csv} holds no scores of {model}; give another --csv.")
-    sets, tests, geometry_of = _task(options)
-    devices.resources(options.scale, options.device, None)  # refuses cuda without a GPU
+    sets, tests, geometry_of = _task(order)
+    devices.resources(order.scale, order.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
 
     from core.evaluation import scoring
 
     with refusing(devices.NO_GPU, devices.MEND_GPU):
-        torch.zeros(1, device=options.device)
-    encode, pooling = _encode_and_pooling(options)
+        torch.zeros(1, device=order.device)
+    encode, pooling = _encode_and_pooling(order)
     development = " and ".join(name for name in sets if name not in tests)
     read = f"{counted(len(tests), 'test set')} and {development or 'no development set'}"
     say(f"Read {read}, {sum(map(len, sets.values()))} pairs.")
@@ -85,30 +83,27 @@ def main(argv: Sequence[str]) -> int:
         rows = [(model, pooling, *line) for line in lines]
         table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
         write_whole(csv, table.to_csv(index=False, na_rep="nan").encode())
-    return 0
 
 
-def _encode_and_pooling(
-    options: argparse.Namespace,
-) -> tuple[Callable[[Sequence[str]], Any], str]:
+def _encode_and_pooling(order: EvaluateOrder) -> tuple[Callable[[Sequence[str]], Any], str]:
     """The function from sentences to vectors, and its pooling in words: those that the encoder's
     folder states, or without them, those that the user names, that a kept model states, or [CLS].
     Says what was read."""
     from core.evaluation import encoding
 
-    folder: Path = options.model
-    here = {"device": options.device, "allow_pickle": options.allow_pickle}
+    folder = order.model
+    here: dict[str, Any] = {"device": order.device, "allow_pickle": order.allow_pickle}
     # the folder that states modules, pooling and prompts
     places = (folder, folder.parent)
     stated_by = next((place for place in places if (place / "modules.json").is_file()), None)
     encode: Callable[[Sequence[str]], Any]
-    if stated_by is None or options.pooling or (folder / "run.json").is_file():
+    if stated_by is None or order.pooling or (folder / "run.json").is_file():
         note = "."
-        if options.pooling and stated_by:
+        if order.pooling and stated_by:
             note = f". What {stated_by} says of modules, prompts and similarity is not used."
-        elif not options.pooling and not stated_by:
+        elif not order.pooling and not stated_by:
             note = ". Choose another with --pooling."
-        pooling: Any = options.pooling or encoding.stated_pooling(folder)
+        pooling: Any = order.pooling or encoding.stated_pooling(folder)
         checkpoint = encoding.load_checkpoint(folder, pooling=pooling, trains=False, **here)
         dropped = ", ".join([*checkpoint.heads(), *unfollowed(folder, checkpoint.max_length)])
         if dropped:
@@ -149,30 +144,30 @@ def _encode_and_pooling(
     return encode, pooling
 
 
-def _task(options: argparse.Namespace) -> tuple[dict[str, StsSet], list[str], list[StsSet]]:
-    """The sets that the options name, which of them are tests (the others are development sets),
+def _task(order: EvaluateOrder) -> tuple[dict[str, StsSet], list[str], list[StsSet]]:
+    """The sets that the order names, which of them are tests (the others are development sets),
     and those that give alignment and uniformity. Raises UserError if they name none."""
     cache = devices.cache_folder()
-    check_names("--pairs", options.pairs)
-    own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in options.pairs])
+    check_names("--pairs", order.pairs)
+    own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in order.pairs])
     sets: dict[str, StsSet] = {}
     tests = [name for name in own if name != DEV]
     geometry_of = list(own.values())
-    if SCALES[options.scale].generated:
-        if options.data_dir is not None:
+    if SCALES[order.scale].generated:
+        if order.data_dir is not None:
             raise UserError(
-                f"--scale {options.scale} has its own pairs and reads no --data-dir; leave one out."
+                f"--scale {order.scale} has its own pairs and reads no --data-dir; leave one out."
             )
         sets = load_demo()
         for name in own:
             check_name(name, {other.lower() for other in sets})
         tests = [*DEMO.tests, *tests]
         geometry_of = [sets[DEMO.dev]]
-    elif options.data_dir is not None:
-        sets = load_sts(options.data_dir)
+    elif order.data_dir is not None:
+        sets = load_sts(order.data_dir)
         tests = [*STS_TESTS, *tests]
         geometry_of = [
-            load_stsb(options.data_dir, "train"),
+            load_stsb(order.data_dir, "train"),
             sets["STS-B dev"],
             sets["STS-B"],
         ]
@@ -181,43 +176,3 @@ def _task(options: argparse.Namespace) -> tuple[dict[str, StsSet], list[str], li
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
     return sets | own, tests, geometry_of
-
-
-def _parser() -> Parser:
-    parser = Parser(
-        prog=f"{program()} evaluate",
-        description="Score an encoder's folder on the STS tests (Spearman x 100, SentEval's "
-        "'all').",
-    )
-    add = parser.add_argument
-    add(
-        "model",
-        type=path_here,
-        metavar="MODEL",
-        help="folder with config.json, weights and a tokenizer",
-    )
-    add(
-        "--pooling",
-        choices=POOLINGS,
-        help="how tokens become a vector (default: the folder's, or cls)",
-    )
-    add("--data-dir", type=path_here, help="SentEval's data, or a folder that holds it")
-    add(
-        "--pairs",
-        action="append",
-        default=[],
-        type=named_pairs,
-        metavar="[NAME=]FILE",
-        help="pairs of your own: two sentences and a score a line, separated by tabs",
-    )
-    add(
-        "--scale", choices=tuple(SCALES), default="paper", help="demo scores on the generated pairs"
-    )
-    add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--csv", type=path_here, help="write every number to this file, too")
-    add(
-        "--allow-pickle",
-        action="store_true",
-        help="load pickled weights, if you trust where they came from",
-    )
-    return parser

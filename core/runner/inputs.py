@@ -1,173 +1,168 @@
-"""What a command works on: its scale and studies, and training text, evaluation sets and encoders
-that lie on this machine or are fetched."""
+"""What a command on studies works on: its scale, sources and seeds, and the studies as these data
+name them; and what is said of the data."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from core.config.methods import PROFILES
-from core.config.scale import SCALES, Scale, Sources
-from core.data import encoders, hub
-from core.data import sources as finding
-from core.data.own_data import DEV, data_file, read_pairs, with_own_pairs
-from core.errors import UserError, counted, say
+from core.config.scale import PAPER, SCALES, Scale, Sources
+from core.config.section import frozen
+from core.data import encoders
+from core.data.own_data import DEV, read_pairs, with_own_pairs
+from core.data.sources import (
+    CORPUS_NAMES,
+    ENCODER,
+    other_data,
+    own_data,
+    recorded_sources,
+    sources_of,
+)
+from core.errors import UserError
+from core.formatting import counted, say
 from core.runner import devices
-from core.runner.cli import Options
 from core.runner.devices import cache_folder
+from core.runner.estimate import Expectation, expectation
+from core.runner.orders import (
+    AnyStudyOrder,
+    Changes,
+    Machine,
+    PlannedMachine,
+    ResolveOrder,
+    VerifyOrder,
+)
 from core.store.store import Store
+from core.study.grid import Grid, check_distinct, resolve
 from core.study.setup import Setup
-from core.study.study import ENCODERS, Study
-
-# modes that train nothing, and so fetch nothing
-LOOKING = ("plan", "list", "regenerate-figures")
+from core.study.study import Study
+from core.study.variants import varied
 
 
-def scale_of(options: Options) -> Scale:
+@frozen
+class Context:
+    """What one command on studies works on; `studies` have the names that its data give them."""
+
+    store: Store
+    setup: Setup
+    studies: Sequence[Study]
+    machine: Machine
+
+    def changed(self, changes: Changes) -> Context:
+        """The same with these changes in its studies; says which rows stay as they are."""
+        if not (changes.settings or changes.vary):
+            return self
+        studies = []
+        for study in self.studies:
+            studies.append(varied(study, self.setup, changes.settings, changes.vary))
+            for footnote in studies[-1].footnotes[len(study.footnotes) :]:
+                print(footnote)
+        return replace(self, studies=studies)
+
+    def grids(self) -> list[Grid]:
+        """The studies, resolved. Raises UserError for two cells of one run."""
+        grids = [resolve(study, self.setup) for study in self.studies]
+        for grid in grids:
+            check_distinct(grid)
+        return grids
+
+    def expected(self) -> Expectation:
+        """What runs are expected to take, as runs of this machine that are stored by now took."""
+        return expectation(self.machine, self.setup.scale, self.setup.sources, self.store)
+
+
+def data_of(
+    order: AnyStudyOrder, scale: Scale, studies: Sequence[Study], store: Store
+) -> tuple[Scale, Sources, Sequence[Study]]:
+    """The sources of an order; scale and studies as these data make and name them. Says what was
+    read. Raises UserError."""
+    need = "plan" if isinstance(order, ResolveOrder) and order.plan else order.need
+    others = [] if order.data.own_encoder or scale.name != PAPER.name else others_of(studies)
+    sources = sources_of(order.data, scale, need, others, store, cache_folder())
+    announce(sources, scale)
+    if isinstance(order, VerifyOrder):
+        return scale, sources, studies
+    one_page = order.scope.all or isinstance(order, ResolveOrder)
+    return on_data(order.data.encoders, scale, studies, sources, store.root, one_page)
+
+
+def scale_of(name: str | None, machine: Machine) -> Scale:
     """The scale that the user named, or that fits the machine; the first line of output says
     which."""
-    gpus = options.gpus
-    if not gpus and options.device != "cpu":
+    if name:
+        print(f"Scale {name}.")
+        return SCALES[name]
+    gpus = machine.gpus if isinstance(machine, PlannedMachine) else None
+    if not gpus and machine.device != "cpu":
         gpus = len(devices.visible_gpus())
-    if options.scale:
-        print(f"Scale {options.scale}.")
-        return SCALES[options.scale]
     name = "paper" if gpus else "demo"
     why = f"for {counted(gpus, 'GPU')}" if gpus else "without a GPU"
     print(f"Scale {name}, the default {why}; choose another with --scale.")
     return SCALES[name]
 
 
-def setup_of(options: Options, scale: Scale, data: Sources) -> Setup:
-    """The scale, profile and seeds of a command on these data."""
-    words: list[str] = []  # that name the data, as they are typed
-    if options.data_dir:
-        words += ["--data-dir", str(options.data_dir)]
-    if options.text:
-        words += ["--text", options.text]
-    for name, folder in options.encoders:
-        words += ["--encoder", f"{name}={folder}"]
-    for name, place in options.pairs:
-        words += ["--pairs", f"{name}={place}"]
-    return Setup(
-        profile=options.profile or PROFILES[0],
-        scale=scale,
-        sources=data,
-        seeds=options.seeds or scale.seeds,
-        data_options=shlex.join(words),
-    )
+def others_of(studies: Sequence[Study]) -> list[str]:
+    """The papers' other encoders that cells of these studies start from."""
+    names: set[str] = set()
+    for study in studies:
+        names |= {cell.encoder for cell in study.cells if not cell.copied}
+    return sorted(names - {ENCODER})
 
 
-def sources(options: Options, scale: Scale, studies: Sequence[Study], store: Store) -> Sources:
-    """Training text, evaluation sets and encoders of the scale: shipped, local, recorded with
-    stored runs, or fetched."""
-    # A made-up language, which the project ships
+def on_data(
+    named: Sequence[tuple[str, Path]],
+    scale: Scale,
+    studies: Sequence[Study],
+    sources: Sources,
+    results: Path,
+    one_page: bool,
+) -> tuple[Scale, Sources, Sequence[Study]]:
+    """Scale, sources and studies. Text, pairs and encoders of one's own (`named`) are in the names
+    of studies; the encoder that stands for the scale's own, without text or pairs, where runs in
+    `results` have another. Raises UserError if `one_page` is drawn of both."""
+    given = dict(named)
+    if sources.own_text or sources.pairs:
+        scale = with_own_pairs(scale, [name for name, _ in sources.pairs])
+        own = own_data(sources, given)
+        on_own = [study.on(own, own=True) for study in studies]
+        return scale, replace(sources, in_names=True), on_own
+    if sources.encoder.folder is None or scale.generated:
+        return scale, sources, studies
+    recorded = recorded_sources(scale, Store(results, None))
+    other = other_data(sources, recorded) if recorded else ""
+    if other:
+        has = f"{results} has runs of scale {scale.name} with another encoder or other data"
+        if one_page:
+            raise UserError(
+                f"{has} than {other}; give another --results-dir, since a page is for one."
+            )
+        say(f"{has}, so these tables are named after {other}.")
+    further = "" if one_page else own_data(sources, given.keys() - {ENCODER})
+    names = ",".join(filter(None, (further, other)))
+    if names:
+        studies = [study.on(names, own=False) for study in studies]
+    return scale, replace(sources, in_names=bool(other)), studies
+
+
+def announce(sources: Sources, scale: Scale) -> None:
+    """Say what of an encoder is unused, how much of your own text and how many of your own pairs
+    were read, and which text a data folder has under another than the usual names: it may be a
+    licence."""
     if scale.generated:
-        data = (options.text, options.pairs, options.data_dir)
-        if any(data) or options.encoders:
-            raise UserError(
-                f"Scale {scale.name} has its own text and encoder, a made-up language; leave out "
-                "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
-            )
-        return finding.demo_sources()
-
-    # What is drawn needs no data
-    own = options.text is not None or bool(options.pairs)
-    encoder = options.encoder or encoders.SHIPPED_ENCODERS.get(scale.name)
-    if options.mode == "regenerate-figures" and not own and not (options.data_dir and encoder):
-        recorded = finding.recorded_sources(scale, store)
-        if recorded is None:
-            raise UserError(
-                f"No run of scale {scale.name} is stored here; train some, or give --data-dir and "
-                "--encoder."
-            )
-        return recorded
-
-    # What lies on this machine, and what the hub has
-    places = _local_places(options, encoder)
-    names: set[str] = set()  # of encoders besides bert-base
-    if scale.name == "paper" and not options.encoder:  # your own encoder has no relatives there
-        for study in studies:
-            names |= {cell.encoder for cell in study.cells if not cell.copied}
-    others = sorted(names - {"bert-base"})
-    cache = cache_folder()
-    if options.mode not in LOOKING:
-        return _announced(finding.local_sources(hub.fetch_parts(places, cache, others), cache))
-    not_fetched = finding.NOT_FETCHED
-    if others or hub.missing_parts(places):  # else digests that no run has
-        recorded = finding.recorded_sources(scale, store)
-        if recorded:
-            not_fetched = recorded
-        not_fetched = finding.unfetched_sources(others, not_fetched)
-    return _announced(finding.local_sources(places, cache, not_fetched))
-
-
-def _local_places(options: Options, encoder: Path | None) -> Sources:
-    """Where text, pairs, sets and encoders lie on this machine; says what of an encoder is
-    unused."""
-    cache = cache_folder()
-    looking = options.mode in LOOKING
-    text = None
-    if options.text is not None:
-        text = data_file(options.text, "text", cache, fetch=not looking)
-    pairs = []
-    for name, place in options.pairs:
-        pairs.append((name, data_file(place, "pairs", cache, fetch=not looking)))
-    folders = dict(options.encoders)
-    if encoder is not None:
-        folders[ENCODERS[0]] = encoder
-    places = finding.local_places(options.data_dir, folders, cache, text, pairs)
-    for source in places.encoders:
+        return
+    for source in sources.encoders:
         if source.folder is not None:
             unused = ", ".join(encoders.unused(source))
             if unused:
                 say(
                     f"Runs start from the encoder in {source.folder} alone, without {unused[:200]}."
                 )
-    return places
-
-
-def on_data(
-    options: Options, scale: Scale, studies: list[Study], found: Sources, results: Path
-) -> tuple[Scale, list[Study]]:
-    """Scale and studies. Text, pairs and encoders of one's own are in the names of studies; the
-    encoder that stands for the scale's own, without text or pairs, where it is not that of one's
-    first run in `results`."""
-    given = dict(options.encoders)
-    if found.own_text or found.pairs:
-        scale = with_own_pairs(scale, [name for name, _ in found.pairs])
-        own = finding.own_data(found, given)
-        return scale, [study.on(own, own=True) for study in studies]
-    if found.encoder.folder is None or scale.generated or options.mode == "verify-published":
-        return scale, studies
-    first = finding.first_digests(scale, results)
-    other = finding.other_data(found, first) if first else ""
-    if other:
-        has = f"{results} has runs of scale {scale.name} with another encoder or other data"
-        if options.all or options.resolve:
-            raise UserError(
-                f"{has} than {other}; give another --results-dir, since a page is for one."
-            )
-        say(f"{has}, so these tables are named after {other}.")
-    further = ""
-    if not (options.all or options.resolve):
-        further = finding.own_data(found, given.keys() - {ENCODERS[0]})
-    names = ",".join(filter(None, (further, other)))
-    if not names:
-        return scale, studies
-    return scale, [study.on(names, own=False) for study in studies]
-
-
-def _announced(found: Sources) -> Sources:
-    """The same; says how much of your own text and how many of your own pairs were read, and which
-    text a data folder has under another than the usual names: it may be a licence."""
-    corpus = found.corpus
-    if found.own_text or (corpus is not None and corpus.name not in finding.CORPUS_NAMES):
-        say(f"Training text {found.corpus_name}: {found.corpus_rows} sentences.")
-    pairs = {name: read_pairs(path) for name, path in found.pairs}
+    corpus = sources.corpus
+    if sources.own_text or (corpus is not None and corpus.name not in CORPUS_NAMES):
+        say(f"Training text {sources.corpus_name}: {sources.corpus_rows} sentences.")
+    pairs = {name: read_pairs(path) for name, path in sources.pairs}
     selected_on = {frozenset(pair[:2]) for pair in pairs.get(DEV, ())}
-    for name, path in found.pairs:
+    for name, path in sources.pairs:
         line = f"{len(pairs[name])} pairs of {path}"
         if name == DEV:
             say(f"Development set: {line}.")
@@ -176,4 +171,3 @@ def _announced(found: Sources) -> Sources:
         if both:
             line += f", {both} of them in the development set, too"
         say(f"Test set {name}: {line}.")
-    return found

@@ -11,21 +11,13 @@ from dataclasses import field
 
 from core.config.method_code import is_code_of
 from core.config.run import RunConfig
-from core.config.scale import SCALES
+from core.config.scale import Sources
 from core.config.section import frozen
-from core.errors import UserError, are, counted, nearest, say
+from core.errors import UserError
+from core.formatting import are, counted, nearest, say
+from core.runner.estimate import cost, size
 from core.store.store import Store
 from core.study.grid import Grid, GridCell
-
-# Mean tokens of a training sentence, distinct sentences of the development set, and of all test
-# sets: of the made-up language, and of Wikipedia and SentEval.
-GENERATED_TEXT = (13, 800, 3_997)
-REAL_TEXT = (25, 2_909, 26_296)
-# Scoring a sentence takes a quarter of SimCSE's training on it (0.23 to 0.26 on two CPUs at demo
-# and mini).
-SCORING_SHARE = 0.25
-# All transfer tasks, in sentences that SimCSE trains on in the same time.
-PROBES = {"demo": 2_000, "mini": 250_000, "paper": 5_000}
 
 
 @frozen
@@ -48,10 +40,14 @@ class PlannedRun:
 class Plan:
     """`runs` are distinct runs in table order, `missing` those of them to train, longest first."""
 
-    def __init__(self, runs: Sequence[PlannedRun], missing: Sequence[PlannedRun]):
+    def __init__(self, runs: Sequence[PlannedRun], missing: Sequence[PlannedRun], sources: Sources):
         self.runs = tuple(runs)
+
+        def work(run: PlannedRun) -> float:
+            return cost(run.config) * size(run.config, sources)
+
         # equal costs keep their order
-        self.missing = sorted(missing, key=lambda run: -cost(run.config))
+        self.missing = sorted(missing, key=work, reverse=True)
 
     def line(self) -> str:
         """How many runs there are, are done and are to train."""
@@ -59,48 +55,6 @@ class Plan:
         done = len(self.runs) - missing
         runs = f"{done or 'none'} done, {missing or 'none'} to train"
         return f"{counted(len(self.runs), 'run')}: {runs}."
-
-
-def tokens(config: RunConfig) -> int:
-    """Mean tokens of a training sentence of a run."""
-    return min(config.data.max_length, _text_sizes(config)[0])
-
-
-def checks(config: RunConfig) -> float:
-    """Checks of a run, in development checks; a check that scores the test sets, too, counts as
-    several (D40)."""
-    _, development, tests = _text_sizes(config)
-    number = config.train.steps // config.eval.every + 2
-    if config.select.metric == "sts_test_avg":
-        return number * (1 + tests / development)
-    return number
-
-
-def training_share(config: RunConfig) -> float:
-    """The share of a run's work that is its training steps."""
-    return tokens(config) * _trained(config) / max(1.0, cost(config))
-
-
-def _trained(config: RunConfig) -> float:
-    """The sentences of a run's training steps, each as much work as one of SimCSE's."""
-    return config.train.steps * config.train.batch_size * config.passes / 6
-
-
-def cost(config: RunConfig) -> float:
-    """The work of a run, in tokens of text that SimCSE trains on in the same time."""
-    _, development, tests = _text_sizes(config)
-    trained = _trained(config)
-    scored = checks(config) * development + 1.5 * (development + tests)  # mostly two checkpoints
-    probed = 0
-    if config.eval.transfer:
-        probed = PROBES.get(config.scale, PROBES["paper"])
-    return tokens(config) * (trained + SCORING_SHARE * scored + probed)
-
-
-def _text_sizes(config: RunConfig) -> tuple[int, int, int]:
-    if config.scale in SCALES and SCALES[config.scale].generated:
-        return GENERATED_TEXT
-    return REAL_TEXT
 
 
 def plan(
@@ -164,7 +118,8 @@ def plan(
         done = {
             name: config for name, config in done.items() if not lacks_model(store, name, config)
         }
-    return Plan(tuple(runs.values()), [run for name, run in runs.items() if name not in done])
+    missing = [run for name, run in runs.items() if name not in done]
+    return Plan(tuple(runs.values()), missing, grids[0].setup.sources)
 
 
 def _cell_names(cell: GridCell) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from core.config.run import RunConfig
-from core.errors import counted, printable, spoken
+from core.formatting import counted, printable, spoken
+from core.runner.estimate import training_share
 from core.runner.launch import Ending
-from core.runner.plan import PlannedRun, training_share
+from core.runner.plan import PlannedRun
 from core.runner.worker import Message
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs

@@ -1,72 +1,79 @@
-"""`--resolve`: train the runs that are likeliest to settle claims, until the budget is spent.
-Verdicts are computed anew from the stored runs before each choice. Nothing else is kept, so a
-killed command loses the runs in training, and two commands at once share the work."""
+"""`--resolve`: train each undecided claim on to its next check, the quickest first, until the
+budget is spent. Checks lie ever further apart, so claims take turns. Verdicts are computed anew
+from the stored runs before each choice. Nothing else is kept, so a killed command loses the runs in
+training, and two commands at once share the work."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from core.errors import are, counted, spoken
-from core.report.prospects import chances
+from core.formatting import are, counted, spoken
 from core.report.statistics import CODED, LOOKS
-from core.report.verdicts import Judged, Verdict, study_result
-from core.runner.estimate import Expectation
+from core.report.verdicts import JudgedStudy, Verdict, study_result
+from core.runner.inputs import Context
 from core.runner.plan import Plan, PlannedRun
-from core.runner.run_sets import Prospect, RunSet, best_set
 from core.runner.train import RunTrainer
 from core.store.store import Store
-from core.study.grid import Grid, GridCell, resolve
+from core.study.grid import GridCell, resolve
 from core.study.study import SIMCSE, Study
 
-SHOWN = 5  # sets that --plan prints
+SHOWN = 5  # checks that --plan prints
 OPEN = ("undecided", "not run")
 LACKS_RUN = ("no baseline", "no run", "no score")  # reasons that bar a claim until runs are there
-LEAST_CHANCE = 1e-4  # the chance of any check; draws show no smaller chance
+
+
+class Check(NamedTuple):
+    """The next check of a claim: the runs that it lacks, and their seconds by the clock."""
+
+    claim: str
+    seeds: int
+    runs: Sequence[PlannedRun]
+    wall: float
+
+    def words(self) -> str:
+        """The check in a line."""
+        size = f"{counted(len(self.runs), 'run')}, about {spoken(self.wall)}"
+        return f"{size}: {self.claim} at {self.seeds} seeds."
 
 
 class Resolving:
     """One command with --resolve, on these studies."""
 
-    def __init__(self, training: RunTrainer, studies: Sequence[Study]):
-        self.training = training
-        options = training.options
-        self.store = training.store
-        if not options.use_published:
-            self.store = Store(training.store.root, None)
-        setup = replace(training.setup, seeds=LOOKS[0])  # later stored seeds are read, too
-        self.grids = [resolve(study, setup) for study in studies]
-        self.bar = resolve(SIMCSE, setup)
-        self.ends = time.monotonic() + (options.budget or math.inf)
+    def __init__(self, context: Context, use_published: bool, budget: float | None):
+        self.context = context
+        self.store = context.store
+        if not use_published:
+            self.store = Store(context.store.root, None)
+        setup = replace(context.setup, seeds=LOOKS[0])  # later stored seeds are read, too
+        self.grids = [resolve(study, setup) for study in context.studies]
+        self.ends = time.monotonic() + (budget or math.inf)
         self.failed: set[str] = set()  # runs
         self.loaded: dict[str, Any] = {}  # runs that were read, by id
-        self.judged: list[Judged] = []
-        self.planned: dict[str, PlannedRun] = {}  # missing runs, by id
-        self.expected: Expectation
+        self.judged: list[JudgedStudy] = []
 
-    def go(self) -> int:
-        """Choose and train until no set fits into the time left; the exit status."""
+    def go(self, training: RunTrainer) -> int:
+        """Train one check after another until none fits into the time left; the exit status."""
         status = 0
         outcomes = self.judge()
         for result in self.judged:
             for run in result.runs:
                 if run.trouble:
                     self.store.verified(run.run_id)  # sets a damaged file aside
-        while prospects := self.prospects():
-            chosen = next(self.sets(prospects), None)
-            if chosen is None:
-                self.tell_shortest(prospects)
+        while checks := self.checks():
+            if not self.fits(checks[0]):
                 break
-            print(f"Next: {chosen.words()}", flush=True)
-            ended = self.training.train(Plan(chosen.runs, chosen.runs))
+            print(f"Next: {checks[0].words()}", flush=True)
+            sources = self.context.setup.sources
+            ended = training.train(Plan(checks[0].runs, checks[0].runs, sources))
             if ended > 128:
                 return ended
             status = max(status, ended)
-            ids = {run.run_id for run in chosen.runs}
+            ids = {run.run_id for run in checks[0].runs}
             self.failed |= {run for run in ids if not self.store.has(run, use_published=True)}
             outcomes = self.judge()
         settled = sum(outcome in CODED[1:] for outcome in outcomes)
@@ -74,17 +81,23 @@ class Resolving:
         return status
 
     def plan(self) -> int:
-        """Print the first sets and their cost; the exit status. Nothing is trained."""
+        """Print the first checks and their cost; the exit status. Nothing is trained."""
         count = sum(outcome in OPEN for outcome in self.judge())
-        prospects = self.prospects()
-        sets = list(itertools.islice(self.sets(prospects), SHOWN))
-        for chosen in sets:
-            print(chosen.words())
-        if prospects and not sets:
-            self.tell_shortest(prospects)
-        able = {prospect.claim for prospect in prospects}
-        print(f"{are(count, 'claim')} undecided; more runs may settle {len(able)}.")
+        checks = self.checks()
+        for check in itertools.takewhile(self.fits, checks[:SHOWN]):
+            print(check.words())
+        print(f"{are(count, 'claim')} undecided; more runs may settle {len(checks)}.")
         return 0
+
+    def fits(self, check: Check) -> bool:
+        """Whether a check fits into the time left; says so if it does not."""
+        left = max(0.0, self.ends - time.monotonic())
+        if check.wall > left:
+            print(
+                f"The shortest step left takes {spoken(check.wall)}; {spoken(left)} of the budget "
+                "are left."
+            )
+        return check.wall <= left
 
     def judge(self) -> list[str]:
         """Judge each study on the stored runs; the outcomes of all claims."""
@@ -95,86 +108,48 @@ class Resolving:
             outcomes += [verdict.outcome for verdict in result.verdicts]
         return outcomes
 
-    def sets(self, prospects: Sequence[Prospect]) -> Iterator[RunSet]:
-        """Sets of missing runs that fit into the time left one after another, the best first. Each
-        counts the sets before it as trained, and their claims as settled with the chance that they
-        had."""
-        left = self.ends - time.monotonic()
-        done = frozenset[str]()
-        seconds = {run: self.expected.seconds(self.planned[run].config) for run in self.planned}
-        while ids := best_set(prospects, done, seconds, self.expected.jobs, left):
-            runs = tuple(self.planned[run] for run in self.planned if run in ids)
-            wall = self.expected.wall(runs)
-            yield RunSet.of(runs, wall, prospects, done)
-            done = done | ids
-            left = left - wall
-
-    def tell_shortest(self, prospects: Sequence[Prospect]) -> None:
-        """Print that no set of runs fits into the time left."""
-        runs = ([self.planned[run] for run in prospect.runs] for prospect in prospects)
-        shortest = min(map(self.expected.wall, runs))
-        left = max(0.0, self.ends - time.monotonic())
-        print(
-            f"The shortest step left takes {spoken(shortest)}; {spoken(left)} of the budget are "
-            "left."
-        )
-
-    def prospects(self) -> list[Prospect]:
-        """The later checks of each claim that more runs may settle, by claim and seeds; without
+    def checks(self) -> list[Check]:
+        """The next check of each claim that more runs may settle, the quickest first; without
         checks that need a failed run."""
-        self.expected = self.training.expected()
-        self.planned = {}
-        bar = self.missing(self.bar.study, self.bar.cells, range(LOOKS[0]))
-        prospects = list[Prospect]()
+        expected = self.context.expected()
+        bar = self.missing(SIMCSE, self.grids[0].simcse, LOOKS[0])
+        checks = []
         for result in self.judged:
             for verdict in result.verdicts:
-                if self.able(verdict, bool(bar)):
-                    prospects += self.later(result.grid, verdict, bar)
-        return [prospect for prospect in prospects if not self.failed & prospect.runs]
+                later = [seeds for seeds in LOOKS if seeds > verdict.seeds]
+                if not later or not self.able(verdict, bool(bar)):
+                    continue
+                claim = verdict.claim
+                study = result.study
+                cells = result.grid.of(study.cells_of(claim.predicate.contrasts()))
+                runs = self.missing(study, cells, later[0])
+                if claim.gate != "none":
+                    runs = bar | runs
+                if runs and not self.failed & runs.keys():  # none: another command trained them
+                    lacking = tuple(runs.values())
+                    name = f"{study.name} {claim.key}"
+                    checks.append(
+                        Check(name, later[0], lacking, expected.wall(run.config for run in lacking))
+                    )
+        return sorted(checks, key=lambda check: check.wall)
 
     def able(self, verdict: Verdict, lacks_bar: bool) -> bool:
         """Whether more runs may settle a claim. A claim without a verdict is able if nothing but
         the lack of a run bars it: of SimCSE, or of its own rows."""
-        for reading in verdict.readings.values():
-            if any(cell.unavailable for cell in reading.cells):
-                return False
+        if any(cell.unavailable for cell in verdict.compared_cells):
+            return False
         if verdict.outcome in OPEN:
             return not verdict.barred  # else the scale leaves no such number
         if verdict.outcome != "no verdict" or not (lacks_bar or verdict.seeds < LOOKS[0]):
             return False
         return all(reason.kind in LACKS_RUN for reason in verdict.barred)
 
-    def later(self, grid: Grid, verdict: Verdict, bar: frozenset[str]) -> Iterator[Prospect]:
-        """A claim's later checks, up to the one with the most chance a seed."""
-        claim = verdict.claim
-        study = grid.study
-        cells = grid.of(study.cells_of(claim.predicate.contrasts()))
-        by_check = chances(verdict, len(study.claims))
-        floored = {seeds: max(chance, LEAST_CHANCE) for seeds, chance in by_check.items()}
-        most = max(floored, key=lambda seeds: floored[seeds] / (seeds - verdict.seeds), default=0)
-        runs = bar
-        if claim.gate == "none":
-            runs = frozenset()
-        before = 0
-        for seeds, chance in floored.items():
-            if seeds > most:
-                continue
-            runs |= self.missing(study, cells, range(before, seeds))
-            before = seeds
-            if runs:  # else another command has just trained them
-                yield Prospect((study.name, claim.key), seeds, chance, runs)
-
-    def missing(self, study: Study, cells: Sequence[GridCell], seeds: range) -> frozenset[str]:
-        """The distinct runs that cells lack under these seeds."""
-        runs = set()
-        for seed, cell in itertools.product(seeds, cells):
+    def missing(self, study: Study, cells: Sequence[GridCell], seeds: int) -> dict[str, PlannedRun]:
+        """The distinct runs that cells lack under so many seeds, by id."""
+        runs: dict[str, PlannedRun] = {}
+        for seed, cell in itertools.product(range(seeds), cells):
             identity = cell.run_id(seed)
-            if identity not in self.planned and self.store.has(identity, use_published=True):
-                continue
-            run = PlannedRun(run_id=identity, config=cell.config(seed), seed=seed)
-            names = self.planned.setdefault(identity, run).cells
-            name = f"{study.name} {cell.name}"
-            if name not in names:
-                names.append(name)
-            runs.add(identity)
-        return frozenset(runs)
+            if not self.store.has(identity, use_published=True):
+                run = PlannedRun(run_id=identity, config=cell.config(seed), seed=seed)
+                runs.setdefault(identity, run).cells.append(f"{study.name} {cell.name}")
+        return runs

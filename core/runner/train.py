@@ -15,28 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.config.run import RunConfig
-from core.config.scale import Sources
 from core.config.section import frozen
 from core.data import hub
-from core.data.sources import Execution, first_digests, provenance
-from core.errors import UserError, are, counted, say
+from core.data.sources import provenance
+from core.errors import UserError
+from core.formatting import are, counted, say
 from core.runner import devices
-from core.runner.cli import INSTALLED, Options, program
 from core.runner.devices import MEND_GPU, NO_GPU, Resources, cache_folder
-from core.runner.estimate import Expectation, expectation
+from core.runner.inputs import Context
 from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, diagnosis, tail
+from core.runner.options import INSTALLED, program
+from core.runner.orders import Outputs, Workers
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Display
-from core.runner.trials import tried
 from core.runner.worker import RunOrder, use_gpu
 from core.store.store import Store
 from core.study.catalogue import Catalogue
-from core.study.setup import Setup, check_device
+from core.training.execution import Execution
 
 GPU_PATIENCE = 120.0  # seconds that a GPU has to answer
 CHECKPOINT_MINUTES = 10.0  # a run of scale demo takes less than a checkpoint saves
-NOT_TRAINED = "Nothing is trained; correct that, or give --no-trial to train in spite of it."
 # Imported before the first fork: transformers loads its parts only when they are used.
 WARM = (
     "transformers.models.auto.modeling_auto",
@@ -50,76 +48,74 @@ WARM = (
 @frozen
 class Surroundings:
     """What a command works with. `home` has what is published, and `own` gets the user's `results`
-    and `figures`. Children of a process that has loaded `warm` call the functions `job` and
-    `trial`, which tries methods; "" for none."""
+    and `figures`. Children of a process that has loaded `warm` call the function `job`."""
 
     catalogue: Catalogue
     home: Path
     own: Path
     job: str = "core.training.job:run"
     warm: tuple[str, ...] = WARM
-    trial: str = "core.training.trial:trial"
 
 
 @dataclass
 class RunTrainer:
-    """How one command trains the runs of a setup into a store. `argv` is the command to type
-    again."""
+    """How one command trains the runs of its context. `again` are the words to type again."""
 
-    options: Options
-    argv: Sequence[str]
+    context: Context
     around: Surroundings
-    store: Store
-    setup: Setup
-    found: Sources
+    again: Sequence[str]
+    outputs: Outputs
+    force: bool = False
+
+    @property
+    def store(self) -> Store:
+        """The store of the runs."""
+        return self.context.store
 
     @functools.cached_property
     def here(self) -> Resources:
         """What this machine has for the command. Raises UserError."""
-        options = self.options
-        device = "cpu" if options.cluster else options.device
-        return devices.resources(self.setup.scale.name, device, options.jobs)
+        return self.context.machine.resources(self.context.setup.scale.name)
 
     @functools.cached_property
     def launcher(self) -> Launcher:
         """What trains on this machine; its warm process stays until `close`."""
         say("Starting the training process; the first time this takes up to a minute.")
-        shared = devices.MPS_RUNS.get(self.setup.scale.name)
+        shared = devices.MPS_RUNS.get(self.context.setup.scale.name)
         if self.here.gpus and shared and not self.here.mps:
             say(f"With `nvidia-cuda-mps-control -d` up to {shared} runs share a GPU.")
         return Launcher(self.order(), self.here)
 
     @functools.cached_property
     def cluster(self) -> Any:
-        """What trains on the workers of a cluster. Raises UserError if it does not answer."""
+        """What trains on the workers of a cluster, or None. Raises UserError if it does not
+        answer."""
+        machine = self.context.machine
+        if not isinstance(machine, Workers) or machine.cluster is None:
+            return None
         from core.runner.cluster import Cluster  # nothing else needs dask
 
-        options = self.options
-        scale = self.setup.scale.name
-        return Cluster(options.cluster, self.order(), scale, options.device, options.jobs)
+        scale = self.context.setup.scale.name
+        return Cluster(machine.cluster, self.order(), scale, machine.device, machine.jobs)
 
     def order(self) -> RunOrder:
         """What all runs of this command have in common. Device and threads are added where they are
-        executed. Nothing of `execution` is part of their identity."""
-        options = self.options
+        executed."""
+        setup = self.context.setup
         execution = Execution(
             results_dir=str(self.store.root),
             cache_dir=str(cache_folder()),
-            sources=self.found,
-            tensorboard=options.tensorboard,
-            keep_models=options.keep_models,
-            checkpoint_minutes=None if self.setup.scale.generated else CHECKPOINT_MINUTES,
+            sources=setup.sources,
+            tensorboard=self.outputs.tensorboard,
+            keep_models=self.outputs.keep_models,
+            checkpoint_minutes=None if setup.scale.generated else CHECKPOINT_MINUTES,
         )
         return RunOrder(
             execution=execution,
             job=self.around.job,
             warm=self.around.warm,
-            provenance=provenance(self.found),
+            provenance=provenance(setup.sources),
         )
-
-    def expected(self) -> Expectation:
-        """What runs are expected to take, as runs of this machine that are stored by now took."""
-        return expectation(self.options, self.setup.scale, self.store)
 
     def train(self, plan: Plan) -> int:
         """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or
@@ -128,24 +124,15 @@ class RunTrainer:
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
-        self.check(plan)
+        check_planned(self.context, plan)
         self.store.prepare()
         stop = Stop()
         with stopping(stop):
             if self.here.gpus and "launcher" not in vars(self):
                 self.check_gpu(stop)
-            scheduler = self.cluster if self.options.cluster else self.launcher
-            if self.options.trial is not False:
-                configs = [planned.config for planned in plan.missing]
-                faults, _ = self.tried(configs, stop, anew=bool(self.options.trial))
-                if faults:
-                    say(*faults, out=sys.stderr)
-                    raise UserError(NOT_TRAINED)
-            first = first_digests(self.setup.scale, self.store.root)
-            if first:
-                self.store.note_first(self.setup.scale.name, first.values())
+            scheduler = self.cluster or self.launcher
             self.store.sweep_checkpoints()
-            seconds = self.expected().seconds
+            seconds = self.context.expected().seconds
             shown = Display(plan.missing, seconds, scheduler.jobs)
             with shown.live:
                 endings = self.train_runs(plan.missing, scheduler, stop, shown)
@@ -169,7 +156,7 @@ class RunTrainer:
             if not first:
                 free = [run for run in left if not self.store.claimed(run.run_id)]
             if free:
-                force = self.options.force and first
+                force = self.force and first
                 for ending in scheduler.train(free, stop, shown.hear, force):
                     shown.ended(ending)
                     if ending.state != "elsewhere":
@@ -185,7 +172,7 @@ class RunTrainer:
         for run in left:
             # a lost cluster cannot say what it has stored
             state: State = "done" if scheduler.lost else "found"
-            if self.options.force or not self.store.has(run.run_id):
+            if self.force or not self.store.has(run.run_id):
                 state = "stopped"
             endings[run.run_id] = Ending(run.run_id, state)
         return endings
@@ -217,7 +204,7 @@ class RunTrainer:
         if not left:
             return lines
         older = sum(self.store.has(run.run_id) for run in left)
-        words = list(self.argv)
+        words = list(self.again)
         if older:
             stored = f"Of {counted(older, 'run')} an older result is stored, which tables show."
             lines += ["", stored]
@@ -233,14 +220,6 @@ class RunTrainer:
             still += f", {begun} of them from a checkpoint"
         return [*lines, "", f"{still}. Go on with:", f"  {shlex.join([*typed_command(), *words])}"]
 
-    def tried(
-        self, configs: Sequence[RunConfig], stop: Stop, anew: bool
-    ) -> tuple[list[str], list[str]]:
-        """What trials of the methods of these runs say, and the methods without a trial."""
-        if not self.around.trial:
-            return [], []
-        return tried(configs, self.launcher, self.around.trial, stop, anew)
-
     def check_gpu(self, stop: Stop) -> None:
         """Raise UserError if runs here take a GPU that torch cannot use, or that is silent."""
         report, _ = self.launcher.call(use_gpu, stop, patience=GPU_PATIENCE)
@@ -252,19 +231,19 @@ class RunTrainer:
 
     def close(self) -> None:
         """Let the warm process and the cluster go."""
-        for name in vars(self).keys() & {"launcher", "cluster"}:
-            getattr(self, name).close()
+        for name in ("launcher", "cluster"):
+            if vars(self).get(name) is not None:
+                getattr(self, name).close()
 
-    def check(self, plan: Plan) -> None:
-        """Refuse, before any training, settings that every run would refuse. Raises UserError."""
-        if not plan.missing:
-            return
-        options = self.options
-        device = "cpu" if options.device == "cpu" else "cuda"
-        if not (options.cluster or options.gpus):
-            device = self.here.device
-        for planned in plan.missing:
-            check_device(planned.config, self.found.encoder.positions, device)
+
+def check_planned(context: Context, plan: Plan) -> None:
+    """Refuse, before any training, settings that every run would refuse. Raises UserError."""
+    if not plan.missing:
+        return
+    setup = context.setup
+    device = context.machine.device_of_runs(setup.scale.name)
+    for planned in plan.missing:
+        planned.config.check_device(setup.sources.encoder.positions, device)
 
 
 @contextlib.contextmanager

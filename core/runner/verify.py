@@ -10,13 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core.errors import UserError, are, counted, say
+from core.errors import UserError
+from core.formatting import are, counted, say
 from core.runner import plan as planning
+from core.runner.inputs import Context
+from core.runner.orders import Outputs
 from core.runner.plan import Plan
-from core.runner.train import RunTrainer
+from core.runner.train import RunTrainer, Surroundings
 from core.store.store import Store
 from core.study.grid import resolve
-from core.study.study import Study
 
 # points: a larger difference is more than another make of processor explains in float32
 SAME_POINTS = 0.01
@@ -50,24 +52,25 @@ def compare(packs: Store, store: Store, trained: Iterable[str]) -> float:
     return same
 
 
-def verify(command: RunTrainer, studies: Sequence[Study]) -> int:
-    """Train some published runs of these studies again, whatever their seed, in a folder that goes
-    if none fails, and say how far they differ. The exit status is 1 if a run fails or differs by
-    more than `SAME_POINTS` points on the same kind of device."""
-    packs = Store(command.store.root / "none", command.store.published)
-    setup = replace(command.setup, seeds=MOST_VERIFIED_SEEDS)
-    runs = planning.plan([resolve(study, setup) for study in studies], packs).runs
+def verify(context: Context, around: Surroundings, again: Sequence[str], number: int) -> int:
+    """Train a number of published runs of these studies again, whatever their seed, in a folder
+    that goes if none fails, and say how far they differ. The exit status is 1 if a run fails or
+    differs by more than `SAME_POINTS` points on the same kind of device."""
+    packs = Store(context.store.root / "none", context.store.published)
+    setup = replace(context.setup, seeds=MOST_VERIFIED_SEEDS)
+    runs = planning.plan([resolve(study, setup) for study in context.studies], packs).runs
     published = [run for run in runs if packs.has(run.run_id, use_published=True)]
     # ids are hashes: a fair sample
-    chosen = sorted(published, key=lambda run: run.run_id)[: command.options.verify]
+    chosen = sorted(published, key=lambda run: run.run_id)[:number]
     scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
     print(
         f"{are(len(chosen), 'published run')} trained again in {scratch}, which goes if none fails."
     )
-    training = replace(command, store=Store(scratch, None))
+    store = Store(scratch, None)
+    training = RunTrainer(replace(context, store=store), around, again, Outputs())
     with contextlib.closing(training):
-        status = training.train(Plan(chosen, chosen))
-    worst = compare(packs, training.store, [run.run_id for run in chosen])
+        status = training.train(Plan(chosen, chosen, setup.sources))
+    worst = compare(packs, store, [run.run_id for run in chosen])
     if status == 0:
         shutil.rmtree(scratch, ignore_errors=True)
     return status or int(worst > SAME_POINTS)

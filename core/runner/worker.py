@@ -34,12 +34,12 @@ from core.config.identity import from_canonical_json, run_id
 from core.config.result import Result
 from core.config.run import RunConfig
 from core.config.section import frozen
-from core.data.sources import Execution
 from core.errors import UserError
 from core.runner import devices
 from core.runner.plan import lacks_model
 from core.store import locks
 from core.store.store import Store
+from core.training.execution import Execution
 
 SLOT_POLL = 0.05  # seconds between looks at slots that are taken
 SLOT_NOTICE = 2.0  # seconds of waiting for a slot before the command says so
@@ -65,7 +65,7 @@ class Message(NamedTuple):
 
     A child reports its `pid`, `waiting` for a slot, `started`, then what its job reports, and at
     last its `state` or the `cause` of its failure. Then the worker reports that it `ended`, with
-    its exit status. `note` is a sentence, and `faults` are what a trial found."""
+    its exit status. `note` is a sentence."""
 
     pid: int | None = None
     waiting: bool | None = None
@@ -80,7 +80,6 @@ class Message(NamedTuple):
     score: str | None = None  # in a few words
     state: Literal["done", "found", "elsewhere"] | None = None
     cause: str | None = None
-    faults: list[str] | None = None
     ended: int | None = None
 
     def stated(self) -> dict[str, Any]:
@@ -152,13 +151,6 @@ def become_child(
         if isinstance(error, UserError):
             sys.exit(1)
         raise  # multiprocessing prints the traceback
-
-
-def try_method(trial: str, config_json: str, execution: Execution, report: Report) -> None:
-    """Try the method of a run, whose configuration is canonical JSON, by the function `trial`
-    (module:function)."""
-    config, _ = from_canonical_json(config_json)
-    report(Message(faults=named_function(trial)(config, execution)))
 
 
 def use_gpu(report: Report) -> None:

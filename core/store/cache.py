@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import UserError, say
+from core.errors import UserError
+from core.formatting import say
 from core.store import files, locks
 
 Cached = TypeVar("Cached")
 
 
-def kept(
+def cached(
     folder: Path,
     key: Any,
     make: Callable[[], Cached],
@@ -30,30 +31,31 @@ def kept(
     dump: Callable[[Cached], bytes] = lambda value: json.dumps(value).encode(),
     ending: str = "json",
 ) -> Cached:
-    """The value that is kept under this key, else the value that `make` gives, which is then kept.
+    """The value that is cached under this key, else the value that `make` gives, which is cached
+    then.
 
     `key` (JSON) names everything that the value depends on. Without a writable folder nothing is
-    kept.
+    cached.
     """
     name = key_digest(key)
-    path = find(folder, name, ending)
+    path = find_cached(folder, name, ending)
     if path is not None:
         with contextlib.suppress(Exception):  # numpy and zip files have errors of many kinds
             return load(path.read_bytes())
         _reject(path)
     value = make()
     with contextlib.suppress(UserError):
-        keep(folder, name, ending, dump(value))
+        write_cached(folder, name, ending, dump(value))
     return value
 
 
 def key_digest(key: Any) -> str:
-    """The name of what is kept under this key."""
+    """The name of what is cached under this key."""
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:24]
 
 
-def find(folder: Path, name: str, ending: str) -> Path | None:
-    """The file that is kept under this name. A file with other content than its name says is
+def find_cached(folder: Path, name: str, ending: str) -> Path | None:
+    """The file that is cached under this name. A file with other content than its name says is
     removed, with a printed sentence."""
     for path in sorted(folder.glob(f"{name}.*.{ending}")):
         with contextlib.suppress(OSError):
@@ -64,8 +66,8 @@ def find(folder: Path, name: str, ending: str) -> Path | None:
     return None
 
 
-def keep(folder: Path, name: str, ending: str, content: bytes) -> Path:
-    """Keep this content alone under this name. Removes what killed writers left. Raises
+def write_cached(folder: Path, name: str, ending: str, content: bytes) -> Path:
+    """Cache this content alone under this name. Removes what killed writers left. Raises
     UserError."""
     path = _content_path(folder, name, ending, content)
     with locks.waiting(folder / ".lock", f"writing into {folder}"):

@@ -25,7 +25,7 @@ def digest() -> str:
     return whole.hexdigest()[:16]
 
 
-def changed(paths: Iterable[Path]) -> bool:
+def changed_since_start(paths: Iterable[Path]) -> bool:
     """Whether one of these files has changed since this process began, which may have loaded
     another."""
     return any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths)

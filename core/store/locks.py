@@ -16,7 +16,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import refusing, say
+from core.errors import refusing
+from core.formatting import say
 from core.store.files import regular
 
 # A file system without locks: the worst that can happen there is that a run is trained twice, so go

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from core.config.scale import SCALES
-from core.errors import say
+from core.formatting import say
 from core.store.files import regular
 from core.store.records import RUN_SCHEMA, CorruptRun, believed, check_seal, opened
 

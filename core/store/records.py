@@ -73,7 +73,7 @@ class OtherVersion(UserError):
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
     """One finished run, as read back and verified. `table` has the columns of
-    `core.config.result.Row`, `footer` is that of its file."""
+    `core.config.result.Measurement`, `footer` is that of its file."""
 
     run_id: str
     aggregate: str  # of its scores the one that counts

@@ -8,7 +8,6 @@ folder.
 <root>/checkpoints/<id>.pt    a training under way; removed by success
 <root>/damaged/               files that were found broken, set aside and never deleted
 <root>/models/<id>/           the run's model, with --keep-models
-<root>/first/<scale>          digests of encoder, text and sets that plain names of tables stand for
 <root>/.locks/<id>.lock       the claim on a run
 <published>/<scale>/runs.parquet  published runs, packed (core.store.published); read only
 """
@@ -23,14 +22,14 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.config.identity import canonical_json, run_id
 from core.config.result import Result
 from core.config.run import RunConfig
-from core.errors import UserError, refusing, say
+from core.errors import UserError, refusing
+from core.formatting import say
 from core.store import files, locks, published, records
 from core.store.published import Pack
 from core.store.records import MEND, CorruptRun, MissingRun, StoredRun
@@ -39,7 +38,6 @@ if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need
     from pandas import DataFrame
 
 _ID = re.compile(r"[0-9a-f]{16}")
-FIRST_DIGESTS = ("encoder_digest", "corpus_digest", "evaluation_digest")
 SUFFIXES = {
     "runs": ".parquet",
     "pairs": ".parquet",
@@ -90,30 +88,6 @@ class Store:
         self.path("failures", run).unlink(missing_ok=True)
         files.write_whole(self.path("runs", run), numbers)
         self.path("checkpoints", run).unlink(missing_ok=True)
-        about = result.provenance
-        if not about.get("own_data") and {"encoders", "evaluation_digest"} <= about.keys():
-            encoder = about["encoders"][0][1]  # type: ignore[index]
-            self.note_first(config.scale, (encoder, config.data.digest, about["evaluation_digest"]))
-
-    def note_first(self, scale: str, digests: Iterable[object]) -> None:
-        """Write down these digests of a scale (FIRST_DIGESTS), unless there are some. Raises
-        UserError."""
-        path = self.root / "first" / scale
-        if not path.exists():
-            document = dict(zip(FIRST_DIGESTS, digests, strict=True))
-            files.write_whole(path, json.dumps(document).encode())
-
-    def first(self, scale: str) -> dict[str, str]:
-        """The digests of encoder, text and sets of the user's first run of a scale, which have
-        plain names in tables, by the names that Sources has; empty without a run. Raises
-        UserError."""
-        path = self.root / "first" / scale
-        if not path.exists():
-            return {}
-        hint = "delete it, and the encoder and data of a stored run have the plain names of tables"
-        with refusing(f"{path} cannot be read", hint):
-            digests = json.loads(files.regular(path).read_bytes())
-            return {name: str(digests[name]) for name in FIRST_DIGESTS}
 
     def load(self, run: str) -> StoredRun:
         """The user's own run, else the published one. Raises MissingRun, CorruptRun or

@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.errors import UserError, fault, nearest, place
+from core.errors import UserError, fault, place
+from core.formatting import nearest
 from core.study.check import check_runs, check_study
 from core.study.study import Paper, Study
 

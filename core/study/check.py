@@ -4,8 +4,8 @@ training."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections import Counter
+from itertools import chain, product
 
 from core.config.methods import PROFILES, refuse_settled
 from core.config.run import RunConfig
@@ -29,22 +29,24 @@ TAKEN_COLUMNS = frozenset(
 )
 # of a study: it becomes the name of files and of a link
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-# files of a scale and profile, and places of the page
+# files beside a study's own (core/report/render.py, figures.SCATTERS), places of the page, and
+# first words of the command
 TAKEN = """
-    claims claims-head comparability cost environment evaluate matrix not-tested search seeds
-    shown studies
+    runs mtd uniformity rank holds fails unknown others search shown tables all-runs evaluate judge
+    show
     """.split()
+TAKEN_ENDINGS = ("_runs", "_curves")
 
 
 def check_study(study: Study) -> None:
     """Refuse parts of a study that do not fit together, and unknown names. Raises UserError."""
-    if not STUDY_NAME.fullmatch(study.name) or study.name in TAKEN or study.name.endswith("_runs"):
+    taken = study.name in TAKEN or study.name.endswith(TAKEN_ENDINGS)
+    if taken or not STUDY_NAME.fullmatch(study.name):
         raise UserError(
             f"A study cannot be called {study.name[:80]!r}, since files and links are named after "
             "it; give it a name of letters, digits and hyphens that no other file has."
         )
-    _check_distinct(study)
-    _check_known(study)
+    _check_names(study)
 
     # two runs at one place of the table; several numbers of one run may share a place
     laid_out = (study.rows, study.columns)
@@ -67,42 +69,30 @@ def check_study(study: Study) -> None:
     _check_references(study)
 
 
-def _check_distinct(study: Study) -> None:
-    """Refuse two axes, labels or claims of one name, and an axis of a column's name."""
-    names_by_kind = {
-        "axes": [axis.name for axis in study.axes],
-        "claims": [claim.key for claim in study.claims],
-    }
+def _check_names(study: Study) -> None:
+    """Refuse two axes, labels or claims of one name, an axis of a column's name, and axes and
+    profiles that are not there."""
+    axes = [axis.name for axis in study.axes]
+    names = {"axes": axes, "claims": [claim.key for claim in study.claims]}
     for axis in study.axes:
-        names_by_kind[f"labels of {axis.name}"] = list(axis.labels)
+        names[f"labels of {axis.name}"] = list(axis.labels)
         if axis.name in TAKEN_COLUMNS:
             raise UserError(
                 f"The axis {axis.name} has the name of a column of CSV files; give it another name."
             )
-    for kind, names in names_by_kind.items():
-        for name in names:
-            if names.count(name) > 1:
+    for kind, stated in names.items():
+        for name, count in Counter(stated).items():
+            if count > 1:
                 raise UserError(
                     f"{study.name} has two {kind} called {name}; give each a name of its own."
                 )
-
-
-def _check_known(study: Study) -> None:
-    """Refuse axes and profiles that are not there."""
     figure = study.figure or FigureSpec()
     laid_out = [study.rows, study.columns, figure.x, figure.series, study.tasks and "task"]
-    profiles = [*study.by_profile]
-    for cell in study.cells:
-        profiles += cell.by_profile
-    _check_names("axis", filter(None, laid_out), [axis.name for axis in study.axes])
-    _check_names("profile", profiles, PROFILES)
-
-
-def _check_names(kind: str, used: Iterable[str], allowed: Sequence[str]) -> None:
-    """Refuse a name that is not among those allowed."""
-    for name in used:
-        if name not in allowed:
-            raise UserError(f"There is no {kind} {name}; choose one of {', '.join(allowed)}.")
+    profiles = chain(study.by_profile, *(cell.by_profile for cell in study.cells))
+    for kind, used, there in (("axis", laid_out, axes), ("profile", profiles, PROFILES)):
+        for name in filter(None, used):
+            if name not in there:
+                raise UserError(f"There is no {kind} {name}; choose one of {', '.join(there)}.")
 
 
 def _check_references(study: Study) -> None:

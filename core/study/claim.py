@@ -37,7 +37,7 @@ class Term(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Contrast(Typed):
-    """The sum of weight * cell over `terms` is greater than `above`, in the cells' unit.
+    """The sum of weight * cell over `terms` lies on this side of `threshold`, in the cells' unit.
 
     `metric` is what is read of the cells' runs; None: what the entries of the table show. `of` says
     what is compared: the value; its scatter over seeds, the absolute deviation from the cell's
@@ -46,7 +46,8 @@ class Contrast(Typed):
     """
 
     terms: tuple[Term, ...]
-    above: float = 0.0
+    threshold: float = 0.0
+    side: Literal["above", "below"] = "above"
     metric: Metric | None = None
     of: Literal["value", "scatter", "interaction", "share"] = "value"
 
@@ -54,6 +55,15 @@ class Contrast(Typed):
         cells = [term.cell for term in self.terms if abs(term.weight) == 1.0]
         if self.of == "share" and (len(self.terms) != 1 or not cells or None in cells[0]):
             raise UserError("A share of runs is of one cell; use collapsed() or sound().")
+
+    @property
+    def sign(self) -> int:
+        """1 for a sum that has to lie above, -1 for one that has to lie below."""
+        return 1 if self.side == "above" else -1
+
+    def beyond(self, total):
+        """How far a sum, a number or an array, lies on the claim's side of the threshold."""
+        return self.sign * (total - self.threshold)
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """Itself: the only contrast in it."""
@@ -63,7 +73,8 @@ class Contrast(Typed):
 @dataclass(frozen=True, slots=True)
 class Joined(Typed):
     """Several predicates of which at least `needed` are true. The first `pairs` twos of them are
-    the two sides of one comparison each: a above b, and b above a."""
+    the two sides of one comparison each: a sum above one number, and the same sum below
+    another."""
 
     parts: tuple[Predicate, ...]
     needed: int
@@ -145,6 +156,11 @@ def greater(a: Pattern | str, b: Pattern | str, by: float = 0.0) -> Contrast:
     return weighted([a, b], [1, -1], by)
 
 
+def less(a: Pattern | str, b: Pattern | str, by: float = 0.0) -> Contrast:
+    """a < b + by."""
+    return replace(greater(a, b, by), side="below")
+
+
 def above(a: Pattern | str, value: float, metric: Metric | None = None) -> Contrast:
     """a > value."""
     return replace(weighted([a], [1], value), metric=metric)
@@ -152,7 +168,7 @@ def above(a: Pattern | str, value: float, metric: Metric | None = None) -> Contr
 
 def below(a: Pattern | str, value: float, metric: Metric | None = None) -> Contrast:
     """a < value."""
-    return replace(weighted([a], [-1], -value), metric=metric)
+    return replace(above(a, value, metric), side="below")
 
 
 def mean_above(
@@ -161,6 +177,15 @@ def mean_above(
     """The mean of `cells` is greater than the mean of `others` + by."""
     weights = [1 / len(cells)] * len(cells) + [-1 / len(others)] * len(others)
     return weighted([*cells, *others], weights, by)
+
+
+def falls(cells: Sequence[Pattern | str], x: Sequence[int]) -> Contrast:
+    """The least-squares slope of the cells over `x`, a whole number for each, is below zero."""
+    n = len(cells)
+    # n times the deviations from the mean: whole numbers, whose sums are exact
+    deviations = [sum(x) - n * value for value in x]
+    square = sum(deviation**2 for deviation in deviations)
+    return weighted(cells, [n * deviation / square for deviation in deviations])
 
 
 def mean_scatters_more(
@@ -213,10 +238,11 @@ def best(a: Pattern | str, others: Iterable[Pattern | str], by: float = 0.0) -> 
 
 
 def _both_ways(cells: Iterable[Pattern | str], by: float) -> list[Contrast]:
-    """Of each two cells, that the first is greater than the second, and the other way round."""
+    """Of each two cells, that the first exceeds the second by more than `by`, and the other way
+    round: that it lies below the second by more."""
     contrasts = []
     for a, b in combinations(cells, 2):
-        contrasts += [greater(a, b, by), greater(b, a, by)]
+        contrasts += [greater(a, b, by), less(a, b, 0.0 - by)]
     return contrasts
 
 
@@ -241,7 +267,7 @@ def between(
     """a exceeds each of the others by more than `low` and by less than `high`."""
     sides = []
     for other in others:
-        sides += [greater(a, other, low), greater(other, a, -high)]
+        sides += [greater(a, other, low), less(a, other, high)]
     return all_of(*sides, pairs=len(others))
 
 

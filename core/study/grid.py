@@ -11,18 +11,19 @@ from dataclasses import replace
 from itertools import product
 
 from core.config.identity import run_id
-from core.config.methods import UNSCALED, profile_changes
+from core.config.methods import profile_changes
 from core.config.quantities import quantity
 from core.config.result import Metric
 from core.config.run import OWN_ENCODER, RunConfig, Seed, needs_columns
-from core.config.scale import Scale, at_scale, run_evaluation_digest
+from core.config.scale import Scale, at_scale
 from core.config.section import frozen
 from core.config.vary import parsed, reads, vary
-from core.errors import UserError, shown
+from core.errors import UserError
+from core.formatting import shown
 from core.study.claim import Claim
 from core.study.reason import Reason
 from core.study.setup import Setup
-from core.study.study import Cell, Study
+from core.study.study import SIMCSE, Cell, Study
 
 
 @frozen
@@ -30,7 +31,7 @@ class GridCell:
     """A cell with its runs in the order of their seeds, or why it has none.
 
     `paper` is its run in the papers' units, `base` the run at the scale; both without a seed, and
-    None for scores that a user brings.
+    None for scores that a user brings, of which no run is known.
     `names_data_seed` says that profile, study or cell name the seed of the data. `configs` and
     `run_ids` are empty where `unavailable` says why.
     """
@@ -49,6 +50,11 @@ class GridCell:
         """The cell's labels in one word."""
         return "/".join(self.cell.labels)
 
+    @property
+    def trains(self) -> bool:
+        """Whether a run of the cell is trained here."""
+        return self.unavailable is None and self.base is not None and self.base.trains
+
     def config(self, seed: int) -> RunConfig:
         """The cell's run under any seed. Raises ValueError without an encoder or a score."""
         if seed < len(self.configs):
@@ -64,11 +70,13 @@ class GridCell:
 
 @frozen
 class Grid:
-    """A study at a setup, with the scale's own tasks."""
+    """A study at a setup, with the scale's own tasks. `simcse` is the cell of SimCSE's own runs,
+    whose gain is the bar for other methods; scores that a user brings have none."""
 
     study: Study
-    setup: Setup  # None for scores that a user brings, which nothing resolves
+    setup: Setup
     cells: tuple[GridCell, ...]
+    simcse: tuple[GridCell, ...] = ()
 
     @property
     def seeds(self) -> int:
@@ -122,34 +130,43 @@ def resolve(study: Study, setup: Setup) -> Grid:
     """A study on the scale's own tasks, each cell's runs under the setup's seeds."""
     study = study.at(setup.scale)
     seeds = range(max(setup.seeds, study.least_seeds))
-    cells = tuple(_resolved(study, cell, setup, seeds) for cell in study.cells)
-    return Grid(study=study, setup=setup, cells=cells)
+    cells = tuple(resolved_cell(study, cell, setup, seeds) for cell in study.cells)
+    return Grid(study=study, setup=setup, cells=cells, simcse=_simcse(setup))
 
 
-def _resolved(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> GridCell:
-    """One cell of a study at a setup.
+@functools.cache  # every study of a setup has the same
+def _simcse(setup: Setup) -> tuple[GridCell, ...]:
+    """The cell of SimCSE's own runs."""
+    study = SIMCSE.at(setup.scale)
+    return tuple(resolved_cell(study, cell, setup, range(setup.seeds)) for cell in study.cells)
+
+
+def resolved_cell(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int] = ()) -> GridCell:
+    """One cell of a study at a setup, with its runs under these seeds.
 
     `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
     D35), and that of cell or study where they name it.
     """
     paper = study.paper_config(cell, setup.profile)
     named = study.named(cell, setup.profile)
-    base = None
+    naming = {*named, *profile_changes(paper, setup.profile), *cell.settings}
     metric = study.metric_of(cell)
+    base = None
+    configs: tuple[RunConfig, ...] = ()
     unavailable = _without_score(cell, paper, metric, setup)
     if unavailable is None:
-        base = at_scale(paper, setup.scale, setup.sources, cell.encoder, study.equal_updates)
-        kept = {path: value for path, value in named.items() if path in UNSCALED}
-        base = vary(base, kept)
+        base = at_scale(
+            paper,
+            setup.scale,
+            setup.sources,
+            cell.encoder,
+            study.equal_updates,
+            named,
+            chosen_values(paper, cell.settings),
+        )
         unavailable = _without_text(base, setup)
-    naming = {**named, **profile_changes(paper, setup.profile), **cell.settings}
-    configs: tuple[RunConfig, ...] = ()
-    if base is not None and unavailable is None:
-        if cell.settings:
-            base = vary(base, chosen_values(base, cell.settings))
-            # of eval.transfer
-            base = vary(base, {"eval.digest": run_evaluation_digest(base, setup.sources)})
-        configs = tuple([_with_seed(base, "seed.data" in naming, seed) for seed in seeds])
+        if unavailable is None:
+            configs = tuple([_with_seed(base, "seed.data" in naming, seed) for seed in seeds])
     return GridCell(
         cell=cell,
         metric=metric,

@@ -24,7 +24,7 @@ def registered() -> dict[str, list[dict[str, str]]]:
     return rules
 
 
-def written_after_runs(key: str) -> bool:
+def seen_before_rule(key: str) -> bool:
     """Whether runs of a claim had been seen when its rule, or the first form of it, was written."""
     return any(
         row["after_runs"] == "yes" or "" < row["first_run"] < row["first_form"]

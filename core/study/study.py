@@ -338,7 +338,7 @@ def _whole(claim: Claim, study: Study) -> Claim:
     margin = claim.margin
     plain = []  # whether each contrast is of scores without a threshold
     for contrast in claim.predicate.contrasts():
-        plain.append(contrast.above == 0 and all(map(in_points, study.units_of(contrast))))
+        plain.append(contrast.threshold == 0 and all(map(in_points, study.units_of(contrast))))
     if margin is None and all(plain):
         margin = POINT
     return replace(claim, text=text, quote=quote, note=note, margin=margin)

@@ -13,7 +13,7 @@ from core.config.vary import parsed, reads, vary, written
 from core.errors import UserError
 from core.study.axes import Labels
 from core.study.claim import Claim, Contrast, Term, changed
-from core.study.grid import chosen_values, resolve
+from core.study.grid import chosen_values, resolved_cell
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Study, short
 
@@ -33,12 +33,15 @@ def varied(
     the study's own value. Raises UserError for a wrong field or value.
     """
     study = study.at(setup.scale)
-    available = resolve(study, replace(setup, seeds=1)).available
-    if not available:
+    runs: dict[Labels, RunConfig] = {}
+    for cell in study.cells:
+        resolved = resolved_cell(study, cell, setup)
+        if resolved.base is not None and resolved.unavailable is None:
+            runs[cell.labels] = resolved.base
+    if not runs:
         raise UserError(
             f"{study.name} has no cell for scale {setup.scale.name}; choose another --scale."
         )
-    runs = {cell.cell.labels: cell.config(0) for cell in available}
     words: dict[str, Labels] = {}  # values by field
     for text in settings:
         words |= _given(study, runs, words, text, [text.partition("=")[2]])

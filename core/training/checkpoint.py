@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_map_only
 
 from core.config.identity import NUMERICS
 from core.config.method_code import code_digest
-from core.config.result import Row
+from core.config.result import Measurement
 from core.data.encoders import versions
 from core.errors import UserError
 from core.evaluation.scoring import Candidate
@@ -93,7 +93,7 @@ class CheckpointFile:
     def __init__(self, run: Run, model: nn.Module):
         self.device = run.device
         self._note = run.note
-        self.rows: list[Row] = []  # of the run so far; the job adds to them
+        self.rows: list[Measurement] = []  # of the run so far; the job adds to them
         # of earlier attempts
         self.step = 0
         self.earlier_seconds = 0.0
@@ -126,7 +126,7 @@ class CheckpointFile:
         for name, value in self._owner.items():
             if content[name] != value:
                 raise ValueError(f"its {name} is another")
-        rows = [Row(*row) for row in content["rows"]]
+        rows = [Measurement(*row) for row in content["rows"]]
         resumed_at = [*content["resumed_at"], content["step"]]
         codes = {*self.codes, *content["codes"]}
         seconds = content["seconds"]

@@ -15,12 +15,11 @@ import torch
 
 from core.config import methods
 from core.config.quantities import TERM
-from core.config.result import Result, Row
+from core.config.result import Measurement, Result
 from core.config.run import RunConfig, needs_columns
 from core.config.scale import SCALES
 from core.data.encoders import encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
-from core.data.sources import Execution
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
 from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
@@ -29,12 +28,13 @@ from core.encoder.packing import Packed, pack, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.encoder.tokens import TokenTable, cached_table, rewritten_table, tokenise, unknown_tokens
 from core.errors import UserError
-from core.evaluation.baselines import baseline_rows, kept_rows
+from core.evaluation.baselines import baseline_rows, cached_rows
 from core.evaluation.edits import edit_rows
 from core.evaluation.encoding import load_checkpoint
 from core.evaluation.scoring import Scorer
 from core.methods.contrastive import Contrastive, TrainingText
 from core.training.checkpoint import CheckpointFile
+from core.training.execution import Execution
 from core.training.kept_model import keep_model, scored_pooling
 from core.training.optimiser import learning_rate
 from core.training.provenance import provenance_after, provenance_before
@@ -83,7 +83,7 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
         terms.clear()
         for name, value in model.term_means().items():
             terms[f"{TERM}{name}"] = value
-            file.rows.append(Row("curve", "train", f"{TERM}{name}", step, value))
+            file.rows.append(Measurement("curve", "train", f"{TERM}{name}", step, value))
         return score
 
     report = reporter(run, file.step > 0, terms)
@@ -99,11 +99,11 @@ def run(config: RunConfig, execution: Execution, progress: Callable[[dict], None
 
     # evaluate
     rows = list(file.rows)
-    rows += [Row("curve", "train", "loss", step, loss) for step, loss in training.losses]
+    rows += [Measurement("curve", "train", "loss", step, loss) for step, loss in training.losses]
     sentences = first_sentences(run, text)
     for name, value in model.diagnostics(sentences).items():
         if value is not None:
-            rows.append(Row("last", "train", name, config.train.steps, value))
+            rows.append(Measurement("last", "train", name, config.train.steps, value))
     run.enter("evaluate")
     # leaves the selected weights
     final = scorer.final_evaluation(model, config, selected, training.diverged_at)
@@ -142,25 +142,29 @@ def new_model(config: RunConfig, encoder: Encoder, device: torch.device) -> Cont
     return methods.model(config.method).Model(config, encoder, device)
 
 
-def rows_before(run: Run, scorer: Scorer, encoder: Encoder, model: Contrastive) -> list[Row]:
+def rows_before(
+    run: Run, scorer: Scorer, encoder: Encoder, model: Contrastive
+) -> list[Measurement]:
     """Rows about the data, the encoder before the first step moves it, the first check, and the
     method's own vector where that is not [CLS]."""
     config = run.config
     rows = scorer.count_rows(run.sources.evaluation)
-    kept = partial(kept_rows, config, run.cache, device=run.device)
-    rows += kept("baselines", make=partial(baseline_rows, scorer, encoder))
+    cached = partial(cached_rows, config, run.cache, device=run.device)
+    rows += cached("baselines", make=partial(baseline_rows, scorer, encoder))
     if config.eval.transfer:
         from core.evaluation.transfer import untrained_rows  # few runs need scikit-learn
 
         run.enter("transfer tasks")
-        rows += kept("transfer", make=partial(untrained_rows, scorer, encoder))
-    rows += scorer.check(model, config, 0).rows
+        rows += cached("transfer", make=partial(untrained_rows, scorer, encoder))
+    rows += scorer.check(model, config, 0)[1]
     if config.trains and not model.starts_from_cls():
         rows += scorer.start_rows(model)
     return rows
 
 
-def rows_after(run: Run, scorer: Scorer, model: Contrastive, tokenizer, step: int) -> list[Row]:
+def rows_after(
+    run: Run, scorer: Scorer, model: Contrastive, tokenizer, step: int
+) -> list[Measurement]:
     """Edits and transfer tasks with the selected weights, those after `step`, which the model
     has."""
     rows = edit_rows(model, scorer.sets["dev"], tokenizer, run.device, step)
@@ -277,7 +281,8 @@ def training_text_of(run: Run, tokenizer) -> TrainingText:
             rewritten_table,
             config,
             config.rewriting,
-            run.execution,
+            run.sources,
+            run.cache,
             tokenizer,
             run.device,
         )

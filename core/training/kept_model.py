@@ -13,8 +13,9 @@ from core.config.identity import canonical_json
 from core.data.encoders import ENCODER_FILES
 from core.encoder.packing import Packed
 from core.encoder.pooling import KEPT_POOLINGS, Encoded
-from core.errors import printable, refusing
+from core.errors import refusing
 from core.evaluation.encoding import load_checkpoint
+from core.formatting import printable
 from core.methods.contrastive import Contrastive
 from core.store.files import AGAIN, whole
 from core.training.run import Run
@@ -44,9 +45,9 @@ def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
     """Write the model's encoder with its weights, those after `step`. `pooling` is a name of
     VECTORS. Raises UserError if it cannot be written."""
     config = run.config
-    kept = load_checkpoint(run.encoder_folder)
-    encoder = kept.encoder
-    encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of kept.model
+    loaded = load_checkpoint(run.encoder_folder)
+    encoder = loaded.encoder
+    encoder.load_state_dict(model.encoder.state_dict())  # into the parameters of loaded.model
 
     # the files that sentence-transformers reads
     layout = {
@@ -76,7 +77,7 @@ def keep_model(run: Run, model: Contrastive, step: int, pooling: str) -> None:
     run.store.check_there()
     with whole(run.store.path("models", run.id), folder=True) as folder:
         with refusing(f"{folder} could not be written", f"make space and {AGAIN}", SafetensorError):
-            kept.model.save_pretrained(folder)  # which wraps the system's errors
+            loaded.model.save_pretrained(folder)  # which wraps the system's errors
         for name in ENCODER_FILES:
             if (
                 name not in ("config.json", "model.safetensors")

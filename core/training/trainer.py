@@ -64,7 +64,7 @@ class Losses:
         return mean
 
 
-class Selection:
+class BestCheckpoint:
     """The best checkpoint so far, the earlier of equals; with select.metric=last the last one."""
 
     def __init__(self, config: RunConfig, model: Contrastive, state: TrainingState):
@@ -109,7 +109,7 @@ def train(
     optimiser = adamw(config.train, model, model.new_layers())
     state = TrainingState() if file is None else file.restored(optimiser)
     losses = Losses(state, at_once)
-    selection = Selection(config, model, state)
+    selection = BestCheckpoint(config, model, state)
     train_step = step_for(config.train, model, optimiser, device)
     started = reported = time.monotonic()
     laps: list[float] = []  # seconds a step, in which neither checks nor checkpoints count

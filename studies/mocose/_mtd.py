@@ -3,15 +3,17 @@ shows."""
 
 from __future__ import annotations
 
+from studies.mocose._figures import digitised
+
 # 1 / (1 - decay) + queue / batch: decay, queue / batch
 MTD = {
     "5": (0.75, 1), "6": (0.75, 2), "7.67": (0.85, 1), "8": (0.75, 4), "8.67": (0.85, 2), "10.67": (0.85, 4),
     "12": (0.75, 8), "14.67": (0.85, 8), "21": (0.95, 1),
 }  # fmt: skip
-PRINTED = {  # batch: Figure 3's means by MTD, of which Figure 2's line is the mean
-    64: (76.50, 76.66, 76.65, 75.91, 76.87, 76.39, 76.38, 77.30, 76.33),
-    128: (76.80, 77.06, 76.64, 76.81, 76.90, 76.78, 76.98, 76.62, 76.58),
-    256: (76.76, 76.74, 76.59, 76.66, 76.62, 76.73, 76.77, 76.76, 75.41),
+# batch: Figure 3's means by MTD, of which Figure 2's line is the mean
+PRINTED = {
+    batch: tuple(mean for (mean,) in means.values())
+    for batch, means in digitised(3, "batch_size", "mtd", metric="mean").items()
 }
 
 

@@ -5,7 +5,7 @@ from core.study.claim import Claim, best, each_above
 from core.study.study import Axis, FigureSpec, Row, study
 from studies.mocose._mtd import MTD, PRINTED, settings
 
-BATCHES = tuple(str(batch) for batch in PRINTED)
+BATCHES = tuple(PRINTED)
 SIMCSE = {"64": 76.25, "128": None, "256": None}
 
 
@@ -23,7 +23,7 @@ STUDY = study(
     rows=Axis("batch_size", "Batch size", labels=BATCHES),
     columns=Axis("mtd", "MTD", labels=("SimCSE", *MTD)),
     cell=cell,
-    printed={str(batch): (SIMCSE[str(batch)], *scores) for batch, scores in PRINTED.items()},
+    printed={batch: (SIMCSE[batch], *scores) for batch, scores in PRINTED.items()},
     figure=FigureSpec(x="mtd", series="batch_size"),  # the paper draws their mean
     reference=("64", "14.67"),
     must_learn=((None, "SimCSE"),),

@@ -2,45 +2,10 @@
 
 from core.study.claim import Claim, all_of, greater, mean_above, within
 from core.study.study import Axis, FigureSpec, Row, study
+from studies.mocose._figures import digitised
 from studies.mocose._mtd import MTD, PRINTED, settings
 
-RUNS = {  # the three runs of each, the middle one inferred
-    64: (
-        (76.06, 76.55, 76.91),
-        (76.47, 76.70, 76.83),
-        (76.55, 76.58, 76.81),
-        (75.65, 75.92, 76.15),
-        (76.56, 76.90, 77.15),
-        (76.33, 76.39, 76.45),
-        (76.21, 76.37, 76.56),
-        (77.19, 77.27, 77.45),
-        (76.10, 76.40, 76.48),
-    ),
-    128: (
-        (76.62, 76.83, 76.95),
-        (76.85, 77.11, 77.22),
-        (76.31, 76.53, 77.10),
-        (76.60, 76.90, 76.92),
-        (76.73, 76.97, 77.00),
-        (76.35, 76.54, 77.44),
-        (76.74, 76.90, 77.30),
-        (76.59, 76.62, 76.65),
-        (76.15, 76.72, 76.87),
-    ),
-    256: (
-        (76.63, 76.74, 76.92),
-        (76.60, 76.81, 76.82),
-        (76.33, 76.62, 76.82),
-        (76.57, 76.64, 76.77),
-        (76.23, 76.78, 76.85),
-        (76.52, 76.82, 76.84),
-        (76.38, 76.76, 77.18),
-        (76.54, 76.72, 77.03),
-        (75.16, 75.42, 75.65),
-    ),
-}
-
-BATCHES = tuple(str(batch) for batch in PRINTED)
+BATCHES = tuple(PRINTED)
 LIKE = ("7.67", "8", "8.67")  # nearly one MTD, of other decays and queues
 
 STUDY = study(
@@ -49,8 +14,8 @@ STUDY = study(
     rows=Axis("batch_size", "Batch size", labels=BATCHES),
     columns=Axis("mtd", "MTD", labels=tuple(MTD)),
     cell=lambda batch, mtd: Row(settings(mtd, int(batch))),
-    printed={str(batch): scores for batch, scores in PRINTED.items()},
-    printed_runs={str(batch): runs for batch, runs in RUNS.items()},
+    printed=PRINTED,
+    printed_runs=digitised(3, "batch_size", "mtd"),
     figure=FigureSpec(x="mtd", series="batch_size"),
     reference=("64", "14.67"),
     claims=(
@@ -75,9 +40,7 @@ STUDY = study(
         Claim(
             key="F3.2",
             text="One MTD gives one score, whatever the batch size (our reading).",
-            predicate=all_of(
-                *(within([(str(batch), mtd) for batch in PRINTED], 1.0) for mtd in MTD)
-            ),
+            predicate=all_of(*(within([(batch, mtd) for batch in BATCHES], 1.0) for mtd in MTD)),
             quote="The batch size does not invalidate the traceable distance.",
             place="Figure 3's caption",
             note="""Our reading of what does not invalidate; the caption goes on with a range, which

@@ -3,6 +3,7 @@
 from core.methods.mocose.settings import constant, wrapping
 from core.study.claim import Claim, above, all_of, below, collapsed, greater, sound
 from core.study.study import Axis, FigureSpec, Metric, Row, study
+from studies.mocose._figures import digitised
 
 # named, so the same under every profile
 CONSTANT = constant(0.0)
@@ -32,26 +33,26 @@ MEASURES = {
     "last": Row(title="Last", quantity="curve_last"),
     "late range": Row(title="Range of the last third", quantity="curve_late_range"),
 }
-PRINTED = {  # read off Figures 5 and 6 (± 0.2), by measure
-    **dict.fromkeys(SETTINGS),
-    BARE: (23.6, 10.5, 0.0, 1.0),
-    KEPT: (None, 17.3, 4.2, 5.0),
-}
-FIGURE_5 = (  # every 300 steps from 0 on
-    23.6, 10.5, 7.2, 7.3, 0.6, 0.5, 3.8, 1.1, 2.4, 0.2, 2.9, 0.7, 0.9, -0.6, -0.1, -0.4, 0.1, 0.0, 0.2,
-    3.5, 2.2, 0.4, 0.3, -0.3, 0.5, 1.7, -0.3, 0.6, 0.6, -0.4, -0.3, 0.9, -0.2, 0.2, -0.1, 0.2, 0.1,
-    -0.3, -0.2, 0.2, 0.1, 0.2, -0.8, -0.2, -0.2, -0.2, -0.3, 0.0,
-)  # fmt: skip
-FIGURE_6 = (  # every 300 steps from 300 on
-    17.3, 10.6, 5.9, 4.0, 3.9, 4.7, 0.1, 0.7, 0.9, 0.2, 0.3, -0.3, 0.0, 0.2, 0.3, 0.3, -0.5, 0.2, 1.4,
-    -0.8, -0.1, 0.2, 0.4, 0.1, 0.0, 0.4, -0.1, 0.2, 0.1, -0.2, -1.4, -0.7, 0.5, 6.3, 4.1, 6.5, 7.9, 5.9,
-    7.3, 6.2, 7.0, 5.8, 3.3, 3.7, 2.9, 3.9, 3.3, 3.8, 3.6, 3.7, 4.2,
-)  # fmt: skip
 STEPS = 15_625  # of the paper's run, a pass over a million sentences at batch 64
-CURVES = {  # test averages read off the figures (± 0.2), by share of the run
-    BARE: tuple((300 * n / STEPS, score) for n, score in enumerate(FIGURE_5)),
-    KEPT: tuple((300 * n / STEPS, score) for n, score in enumerate(FIGURE_6, start=1)),
+# test averages read off Figures 5 and 6 (± 0.2), by share of the run; Figure 6 starts at step 300
+CURVES = {
+    setting: tuple(
+        (int(step) / STEPS, score)
+        for step, (score,) in digitised(figure, "step", metric="mean").items()
+    )
+    for figure, setting in ((5, BARE), (6, KEPT))
 }
+
+
+def measured(curve: tuple[tuple[float, float], ...]) -> tuple[float | None, ...]:
+    """The measures of a curve that was read off, in their order."""
+    scores = [score for _, score in curve]
+    late = scores[-len(scores) // 3 :]
+    start = None
+    if curve[0][0] == 0:
+        start, *scores = scores
+    return start, max(scores), scores[-1], round(max(late) - min(late), 1)
+
 
 STUDY = study(
     caption="""Collapse along training with a decay of 0, without and with the predictor (Figures 5
@@ -60,7 +61,9 @@ STUDY = study(
     base={"queue.size": 512, "queue.init_size": 128, "train.batch_size": 64},
     rows=Axis("setting", "Setting", SETTINGS),
     columns=Axis("measure", "Score on the development set", MEASURES),
-    printed=PRINTED,
+    printed={
+        setting: measured(CURVES[setting]) if setting in CURVES else None for setting in SETTINGS
+    },
     metric=Metric(task="dev", title="Development score", quantity="curve_last", checkpoint="curve"),
     figure=FigureSpec(kind="curve", series="setting", curves=CURVES),
     must_learn=((HEALTHY, None),),

@@ -2,16 +2,9 @@
 
 from core.study.claim import Claim, best, differ, greater
 from core.study.study import Axis, FigureSpec, Row, study
+from studies.mocose._figures import digitised
 
 PRINTED = {"0.5": 75.76, "0.8": 75.19, "0.85": 76.49, "0.9": 76.05, "0.95": 76.08, "0.99": 75.12}
-# read off Figure 8 (± 0.02; the middle one is 3 * mean - min - max); 0.5 is not drawn
-RUNS = {
-    "0.8": (74.64, 74.91, 76.01),
-    "0.85": (76.11, 76.48, 76.89),
-    "0.9": (75.76, 75.76, 76.64),
-    "0.95": (75.48, 76.29, 76.48),
-    "0.99": (74.21, 75.45, 75.71),
-}
 
 STUDY = study(
     caption="EMA decay of the target branch",
@@ -21,7 +14,7 @@ STUDY = study(
         "ema_decay", "EMA decay η", {eta: Row({"ema.start": float(eta)}) for eta in PRINTED}
     ),
     printed=PRINTED,
-    printed_runs=RUNS,
+    printed_runs=digitised(8, "ema_decay"),  # ± 0.02; 0.5 is not drawn
     figure=FigureSpec(x="ema_decay"),
     reference="0.85",
     claims=(

@@ -2,16 +2,10 @@
 
 from core.study.claim import Claim, each_above, within
 from core.study.study import Axis, FigureSpec, Row, study
+from studies.mocose._figures import digitised
 from studies.mocose._models import STANDARD
 
 PRINTED = {"256": 73.91, "512": 76.07, "768": 77.04, "1024": 77.02, "2048": 77.03}
-RUNS = {  # read off Figure 10 (± 0.02)
-    "256": (72.32, 74.50, 74.92),
-    "512": (75.59, 76.07, 76.57),
-    "768": (76.80, 77.04, 77.27),
-    "1024": (76.78, 77.08, 77.19),
-    "2048": (76.69, 76.95, 77.45),
-}
 
 STUDY = study(
     caption="Mapping dimension of the predictor",
@@ -23,7 +17,7 @@ STUDY = study(
         {width: Row({"heads.out_size": int(width)}) for width in PRINTED},
     ),
     printed=PRINTED,
-    printed_runs=RUNS,
+    printed_runs=digitised(10, "predictor_dim"),  # ± 0.02
     figure=FigureSpec(x="dimension"),
     reference="768",
     claims=(

@@ -11,9 +11,9 @@ import run_study
 from core.config import methods
 from core.config.fields import fields
 from core.config.methods import base
-from core.config.run import TextView
 from core.config.vary import paths, value_at, vary, written
 from core.errors import UserError
+from core.methods.mocose.sections import TextView
 from core.study import variants
 from core.study.grid import parts, values
 from studies import find

@@ -15,14 +15,14 @@ from core.config import identity, methods
 from core.config import run as configs
 from core.config.identity import canonical_json, from_canonical_json, run_id
 from core.config.methods import PROFILES, base
-from core.config.run import TextView
 from core.config.scale import MINI, PAPER
 from core.config.section import Section, fields_of
 from core.config.vary import parsed, value_at, vary
 from core.data.sources import recorded
 from core.errors import UserError
 from core.methods.esimcse import settings as esimcse_sections
-from core.methods.mocose import settings as mocose_sections
+from core.methods.mocose import sections as mocose_sections
+from core.methods.mocose.sections import TextView
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup

@@ -16,8 +16,9 @@ from core.config import methods
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.training import job
+from core.training.execution import Execution
 from core.training.trainer import train, training_batches
 
 TOLERANCE = 1e-4  # of a loss

@@ -5,10 +5,10 @@ import pytest
 
 from core.config import run as c
 from core.config.methods import base
-from core.config.run import TextView
 from core.config.vary import parsed, vary
 from core.errors import UserError
 from core.methods.esimcse.settings import MomentumQueue
+from core.methods.mocose.sections import TextView
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
 

@@ -10,12 +10,12 @@ from resolved import cell_at
 from small_study import printed, small
 
 from core.config.methods import base
-from core.config.run import TextView
 from core.config.scale import DEMO, SCALES, at_scale
 from core.config.vary import vary
 from core.errors import UserError
+from core.methods.mocose.sections import TextView
 from core.study.grid import check_distinct, resolve
-from core.study.setup import Setup, check_device
+from core.study.setup import Setup
 from core.study.study import Cell, Metric
 
 MOCOSE, SIMCSE, ESIMCSE = (base(method, "repaired") for method in ("mocose", "simcse", "esimcse"))
@@ -80,7 +80,7 @@ def test_a_sentence_with_its_repetitions_has_to_fit_into_the_encoder_s_positions
         (plain, 39, "cpu", False),
     ):
         with nullcontext() if fits else pytest.raises(UserError, match=f"only {positions} pos"):
-            check_device(run, positions, device)
+            run.check_device(positions, device)
 
 
 def test_text_models_by_scale_and_what_is_not_available():

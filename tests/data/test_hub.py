@@ -16,7 +16,6 @@ import senteval_folder
 import tiny_checkpoint
 
 from core.config.methods import base
-from core.config.run import TextView
 from core.config.scale import EncoderSource
 from core.config.vary import vary
 from core.data import hub, own_data
@@ -24,6 +23,7 @@ from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
 from core.data.sources import NOT_FETCHED
 from core.data.sts import load_sts
 from core.errors import UserError
+from core.methods.mocose.sections import TextView
 
 COMMIT = "c" * 40
 LFS = {CORPUS_FILE, EVALUATION_FILE, "model.safetensors"}

@@ -14,6 +14,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from core.config.scale import MINI
 from core.data import own_data
 from core.data.own_data import data_file, named_pairs, own_sets, read_pairs
 from core.data.sources import NOT_FETCHED
@@ -123,7 +124,9 @@ NO_TABLE = (  # a file of pairs, what it holds, and the row that a sentence name
     ("a.csv", f"{HEAD}\udce9,b,1\n", "a.csv, line 2"),
     ("a.parquet", "PAR1", "a.parquet"),
     # pandas-dev/pandas#9295, #15203 and #33037: the first field becomes an index, and others move
-    ("a.csv", f"{HEAD}a,b,1\na,1,2,4\n", "a.csv, line 3: expected 3 fields"),
+    ("a.csv", f"{HEAD}a,b,1\na,1,2,4\n", "Expected 3 fields in line 3"),
+    ("a.csv", f"{HEAD}a,1,2,4\na,b,1\n", "Expected 3 fields in line 2"),
+    ("a.csv", f"{HEAD}a,b,1\na,b\n", "row 2"),
     # files under another name than theirs
     ("a.tsv", gzip.compress(b"a\tb\t1\nc\td\t2\n", mtime=0), "a.tsv"),
     ("a.xlsx", "PK\x03\x04\0\0", "a.xlsx"),
@@ -279,6 +282,6 @@ def test_pairs_that_choose_and_test_are_told(tmp_path, capsys):
     (tmp_path / "dev.tsv").write_text("a man runs\ta man walks\t0.9\na dog\ta cat\t0.2\n")
     (tmp_path / "test.tsv").write_text("a man walks\ta man runs\t4\na bird\ta fish\t0\n")
     pairs = tuple((name, tmp_path / f"{name}.tsv") for name in ("dev", "test"))
-    inputs._announced(replace(NOT_FETCHED, pairs=pairs))
+    inputs.announce(replace(NOT_FETCHED, pairs=pairs), MINI)
     dev, test = capsys.readouterr().out.splitlines()
     assert dev.endswith("dev.tsv.") and test.endswith("1 of them in the development set, too.")

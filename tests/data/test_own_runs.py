@@ -18,13 +18,14 @@ from core.config.scale import MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data import sources
 from core.data.own_data import own_digest, own_sets, with_own_pairs
-from core.data.sources import Execution, local_places, local_sources
+from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
 from core.runner.plan import plan
 from core.store.store import Store
 from core.study.grid import resolve
 from core.study.setup import Setup
 from core.training import job
+from core.training.execution import Execution
 from studies import find
 from tools import publish
 
@@ -58,10 +59,9 @@ def test_names_and_content_are_the_identity_of_pairs_which_take_the_place_of_the
 def planned(desk, *arguments: str) -> tuple[str, set[str]]:
     """The name of the table that these arguments make, and the runs behind it."""
     places = ["--data-dir", str(desk.folder / "data"), "--encoder", str(desk.folder / "encoder")]
-    options = cli.parse([*ONE_RUN, "--scale", "mini", *places, *arguments])
+    order = cli.parse([*ONE_RUN, "--scale", "mini", *places, *arguments])
     store = Store(desk.results, None)
-    found = inputs.sources(options, MINI, [TABLE3], store)
-    scale, (study,) = inputs.on_data(options, MINI, [TABLE3], found, store.root)
+    scale, found, (study,) = inputs.data_of(order, MINI, [TABLE3], store)
     setup = Setup(profile="paper", scale=scale, sources=found, seeds=1)
     made = plan([resolve(study, setup)], store, labels=("0.85",))
     return study.name, {run.run_id for run in made.runs}
@@ -134,17 +134,16 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     desk.store.save(config, replace(made_result(config), provenance=about))
     publish.pack(desk.store, desk.store.runs(), desk.results / "published")
     shutil.rmtree(desk.results / "runs")
-    shutil.rmtree(desk.results / "first")
     published = sources.recorded_sources(MINI, desk.store)
     desk.know_encoder("another\n")
     first = desk.do(*ONE_RUN)
     again = desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
     assert "1 run: 1 done, none to train." in again.stdout and len(desk.store.runs()) == 2
-    own = sources.digests(sources.recorded_sources(MINI, desk.store))
-    assert own == sources.digests(desk.found()) != sources.digests(published)
-    # as in a folder of before: another encoder takes no plain names
-    shutil.rmtree(desk.results / "first")
+    own = sources.recorded_sources(MINI, desk.store)
+    assert not sources.other_data(own, desk.found())
+    assert sources.other_data(own, published).startswith("encoder=")
+    # a third encoder takes no plain names
     desk.know_encoder("a third\n")
     assert "named after encoder=" in desk.do(*ONE_RUN, "--plan").stdout
     desk.know_encoder("another\n")
@@ -163,11 +162,12 @@ def test_who_only_looks_fetches_nothing_for_data_of_one_s_own(desk, tmp_path, mo
     text = written(tmp_path / "mine.txt", "a sentence of my own\n" * 16_384)
     pairs = written(tmp_path / "news.tsv", PAIRS)
     look = ["mocose-table3", mode, "--scale", "paper"]
-    options = cli.parse([*look, "--text", str(text), "--pairs", str(pairs)])
-    found = inputs.sources(options, PAPER, [], desk.store)
+    order = cli.parse([*look, "--text", str(text), "--pairs", str(pairs)])
+    needs = (PAPER, order.need, (), desk.store, desk.cache)
+    found = sources.sources_of(order.data, *needs)
     assert found.encoder.digest == sources.NO_DIGEST and found.corpus_rows == 16_384
     assert found.evaluation_digest == own_digest(own_sets([("news", pairs)]), sources.NO_DIGEST)
     assert re.match("text=mine.txt~.*pairs=news~", sources.own_data(found, ()))
-    options = cli.parse([*look, "--pairs", f"a={pairs}", "--pairs", f"dev={pairs}"])
-    scored = inputs.sources(options, PAPER, [], desk.store).evaluation_digest
+    order = cli.parse([*look, "--pairs", f"a={pairs}", "--pairs", f"dev={pairs}"])
+    scored = sources.sources_of(order.data, *needs).evaluation_digest
     assert scored == own_digest(own_sets([("a", pairs), ("dev", pairs)]), None)

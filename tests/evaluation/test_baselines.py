@@ -66,7 +66,7 @@ def test_rows_are_kept(scorer, tmp_path):
 
     def kept():
         config = tiny.config("simcse")
-        return baselines.kept_rows(config, tmp_path, "baselines", torch.device("cpu"), make)
+        return baselines.cached_rows(config, tmp_path, "baselines", torch.device("cpu"), make)
 
     assert kept() == kept() == rows and len(made) == 1
 

@@ -38,7 +38,7 @@ def test_a_derived_method_has_its_base_s_profiles_and_rules_and_its_own_fields(a
 
 
 FRAME = """from dataclasses import dataclass
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import Section, frozen
 
 
@@ -47,7 +47,7 @@ class {section}(Section):
     {field}
 
 
-{name} = derived({stated})
+{name} = Derived({stated})
 """
 OWN = {
     "made": "frozen",
@@ -90,7 +90,7 @@ def test_methods_that_derive_from_each_other_are_one_sentence(added):
     model = (EXAMPLES / "dcl" / "model.py").read_text()
     for name, other in (("one", "other"), ("other", "one")):
         text = (
-            f"from core.config.methods import derived\n\nMETHOD = derived('{other}', title='T')\n"
+            f"from core.config.methods import Derived\n\nMETHOD = Derived('{other}', title='T')\n"
         )
         added.write(name, text, model)
     with pytest.raises(UserError, match="one derives from itself"):
@@ -101,9 +101,9 @@ def test_threads_that_need_a_method_at_once_all_get_it(added):
     model = (EXAMPLES / "dcl" / "model.py").read_text()
     for name, other, first in (("one", "other", ""), ("other", "simcse", "time.sleep(0.2)")):
         text = f"""import time
-from core.config.methods import derived
+from core.config.methods import Derived
 {first}
-METHOD = derived('{other}', title='T')
+METHOD = Derived('{other}', title='T')
 """
         added.write(name, text, model)
     with ThreadPoolExecutor(2) as threads:

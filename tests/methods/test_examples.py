@@ -19,10 +19,11 @@ from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.errors import UserError
+from core.training.execution import Execution
 from core.training.job import run
-from core.training.short_run import STEPS, Material
+from tools.trial.short_run import STEPS, Material
 
 EXAMPLES = ROOT / "examples" / "methods"
 

@@ -18,7 +18,7 @@ from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.encoder.packing import in_parts, pack, padded, token_matrix
 from core.errors import UserError
 from core.evaluation import encoding
@@ -26,6 +26,7 @@ from core.evaluation.metrics import aggregates
 from core.methods.contrastive import Contrastive
 from core.store.store import Store
 from core.training import job
+from core.training.execution import Execution
 
 EXAMPLES = ROOT / "examples" / "methods"
 SIZES = {"train.steps": 4, "eval.every": 1, "train.batch_size": 16}
@@ -55,7 +56,7 @@ def trained(monkeypatch, tmp_path, config, **places):
     return small_runs.run(config, execution)
 
 
-PLAIN = 'from core.config.methods import derived\n\nMETHOD = derived("simcse", title="Plain")\n'
+PLAIN = 'from core.config.methods import Derived\n\nMETHOD = Derived("simcse", title="Plain")\n'
 
 
 @pytest.fixture(scope="module")

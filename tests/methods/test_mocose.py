@@ -13,7 +13,7 @@ from core.encoder.vectors import cosines
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.model import MoCoSE, changed_share
 from core.methods.mocose.queue import LLOYD_STEPS, KeyQueue, spherical_kmeans, summarised
-from core.methods.mocose.settings import Augmentation, NegativeQueue
+from core.methods.mocose.sections import Augmentation, NegativeQueue
 
 CPU = torch.device("cpu")
 LENGTHS = (4, 9, 6)

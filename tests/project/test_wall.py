@@ -37,8 +37,13 @@ FLOORS = {  # a floor's folder, and what its modules may import of the project
 MORE = {
     # imported only once the command line and the data are right
     "core/runner/evaluate.py": ("core.evaluation",),
+    # what a run is executed with, without torch
+    "core/runner/train.py": ("core.training.execution",),
+    "core/runner/worker.py": ("core.training.execution",),
     # remembers what it drew, and with which code
     "core/report/pictures.py": ("core.store",),
+    # asks git which rules a commit holds
+    "core/report/rule_age.py": ("core.store",),
     # imported only when a rewritten text is missing
     "core/encoder/tokens.py": ("core.rewriting",),
 }
@@ -91,7 +96,11 @@ def beyond(path, *allowed):
     for name in imported(path) - {"core.methods"}:
         of_settings = name.startswith("core.methods.") and set(name.split(".")) & set(SETTINGS)
         ours = name.startswith(("core.", "studies.", "tools."))
-        if ours and not of_settings and not name.startswith(("core.errors", *allowed)):
+        if (
+            ours
+            and not of_settings
+            and not name.startswith(("core.errors", "core.formatting", *allowed))
+        ):
             names.add(name)
     return names
 

@@ -11,7 +11,7 @@ from core.api import load
 from core.config.scale import MINI
 from core.report.along import differs_along_training
 from core.report.drawing import drawing
-from core.report.figures import figures
+from core.report.figures import study_figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.verdicts import study_result
 from core.study.claim import greater, of_metric
@@ -27,7 +27,7 @@ def test_a_published_difference_is_what_scipy_makes_of_the_curves_of_the_runs():
     def curves(name):
         """(seeds,) of development scores by step."""
         by_run = []
-        for run in table["run_ids"][name].split():
+        for run in table["run_ids"][name]:
             rows = results.store.load(run).rows
             here = rows[(rows["checkpoint"] == "curve") & (rows["metric"] == "spearman_all")]
             by_run.append(here[here["task"] == "dev"].set_index("step")["value"])
@@ -82,7 +82,7 @@ def test_the_figure_has_each_row_s_line_with_its_band_and_its_printed_difference
     one = result(study_along, filled(study_along, scale=MINI), scale=MINI)
     frame = curve_frame(one)
     with drawing():
-        (figure,) = figures(one.study, cell_frame(one), frame, "A title").values()
+        (figure,) = study_figures(one.study, cell_frame(one), frame, "A title").values()
         figure.draw_without_rendering()
     (panel,) = figure.axes
     ours = [line for line in panel.get_lines() if line.get_label().startswith(("+", "ESimCSE"))]

@@ -1,6 +1,7 @@
 """What each claim requires, by hand: queue, slow branch, lag, length, updates, and a method that
 learns."""
 
+import csv
 import dataclasses
 import math
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_store import SOURCES, FakeStore, add_simcse, as_table, made_setup, reworded
+from places import ROOT
 from resolved import config_at
 from scipy import stats
 
@@ -22,8 +24,8 @@ from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
 from core.report.run_lengths import initial_share, lag, length, too_few_steps, turnover
 from core.report.statistics import over_seeds
-from core.report.verdicts import judgeable, reasons, study_result, why_unmarked
-from core.report.words import CUT, caution, of_runs
+from core.report.verdicts import judgeable_claims, reasons, study_result, why_unmarked
+from core.report.words import number_note, run_notes, scope_note
 from core.study.check import check_study
 from core.study.claim import Claim, collapsed, greater
 from core.study.grid import resolve
@@ -131,11 +133,30 @@ def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queu
 def test_what_scale_mini_is_stands_beside_its_verdicts():
     encoder = SOURCES.encoder._replace(digest=MINI_ENCODER_DIGEST)
     sources = dataclasses.replace(SOURCES, encoders=(encoder,), corpus_rows=48_118)
-    words = caution(study_result(resolve(study(), made_setup(1, scale=MINI, sources=sources))))
-    assert CUT in words
+    words = scope_note(study_result(resolve(study(), made_setup(1, scale=MINI, sources=sources))))
+    cut = "The encoder was cut from a sentence encoder"
+    assert cut in words
     # an encoder of the user's
-    assert CUT not in caution(study_result(resolve(study(), made_setup(1, scale=MINI))))
-    assert not caution(study_result(resolve(study(), made_setup(1, scale=PAPER))))
+    assert cut not in scope_note(study_result(resolve(study(), made_setup(1, scale=MINI))))
+    assert not scope_note(study_result(resolve(study(), made_setup(1, scale=PAPER))))
+
+
+def test_the_error_of_test_pairs_stands_where_it_was_measured_alone():
+    """Of averages, on one text with one encoder: known_data.csv has their digests."""
+    with (ROOT / "results" / "published" / "known_data.csv").open(newline="") as file:
+        (row,) = (row for row in csv.DictReader(file) if row["score"] == "avg spearman")
+    encoder = SOURCES.encoder._replace(digest=row["encoder"])
+    here = dataclasses.replace(SOURCES, encoders=(encoder,), corpus_digest=row["text"])
+    other_text = dataclasses.replace(here, corpus_digest="another")
+    gap = dataclasses.replace(study(), metric=Metric(task="avg", title="", quantity="length_gap"))
+    for one, sources, stands in (
+        (study(), here, True),
+        (study(), other_text, False),
+        (study(), SOURCES, False),
+        (gap, here, False),
+    ):
+        at = made_setup(1, scale=MINI, sources=sources)
+        assert (row["sentence"] in number_note(study_result(resolve(one, at)))) is stands
 
 
 @pytest.mark.parametrize(
@@ -210,7 +231,7 @@ def test_without_simcse_or_the_reference_the_command_is_named():
     assert no_verdict(bare)["AB"] == "train SimCSE first: `run_study.py simcse-alone --scale mini`"
     assert "C" not in no_verdict(bare)
     empty = filled(study())
-    assert "a has no run: `run_study.py mocose-small --scale mini` trains it." in of_runs(empty)
+    assert "a has no run: `run_study.py mocose-small --scale mini` trains it." in run_notes(empty)
     assert {verdict.outcome for verdict in empty.verdicts} == {"not run"}
     assert not why_unmarked(empty)
 
@@ -266,7 +287,7 @@ def test_rows_without_training_need_not_learn_and_have_no_length():
 
 def test_a_claim_on_a_row_that_the_scale_lacks_is_not_counted_as_judged():
     names = ("mocose-figure13", "esimcse-table2")
-    assert [judgeable(resolve(find(name), made_setup()))[0] for name in names] == [0, 1]
+    assert [judgeable_claims(resolve(find(name), made_setup()))[0] for name in names] == [0, 1]
 
 
 def decided(judged):
@@ -275,7 +296,7 @@ def decided(judged):
         claim_frame([judged]).drop(columns="reason"),
         check_frame([judged]).drop(columns="words"),
         cell_frame(judged).drop(columns="unavailable"),
-        pd.Series([len(of_runs(judged)), len(reasons(judged)), len(why_unmarked(judged))]),
+        pd.Series([len(run_notes(judged)), len(reasons(judged)), len(why_unmarked(judged))]),
     )
 
 

@@ -9,7 +9,7 @@ from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
 from core.report.claims import verdict_sentences
-from core.report.contrasts import Reading
+from core.report.contrasts import MeasuredContrast
 from core.report.frames import cell_frame, claim_frame, comparison_frame
 from core.report.statistics import alpha_at
 from core.study.claim import (
@@ -62,16 +62,16 @@ def judged(*claims, margin=1.0, published=None, **runs):
 )
 def test_an_undecided_claim_points_by_its_own_logic_over_95_percent_intervals(predicate, points):
     verdict = judged(predicate, margin=None).verdicts[0]
-    assert (verdict.outcome, verdict.points) == ("undecided", points)
-    for contrast, reading in verdict.readings.items():
+    assert (verdict.outcome, verdict.direction) == ("undecided", points)
+    for contrast, measured in verdict.contrasts.items():
         plus, minus = (RUNS[term.cell[0]] for term in contrast.terms)
         interval = stats.ttest_rel(plus, minus).confidence_interval(0.95)
-        assert reading.estimate[1:3] == pytest.approx(tuple(interval))
+        assert measured.estimate[1:3] == pytest.approx(tuple(interval))
 
 
 def test_shares_of_runs_point_by_clopper_and_pearson():
     sound_a = sound(A)
-    none_of_three = Reading(sound_a, (), np.array([-1.0]), np.zeros((1, 3)))
+    none_of_three = MeasuredContrast(sound_a, (), np.array([-1.0]), np.zeros((1, 3)))
     assert none_of_three.holds is None
     low = stats.binomtest(3, 3).proportion_ci(0.95, "exact").low
     assert none_of_three.estimate[:2] == (0.5, pytest.approx(low - 0.5))

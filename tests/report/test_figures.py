@@ -4,7 +4,6 @@ drawn."""
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from claim_study import A, B, around
 from claim_study import result as judged
@@ -13,34 +12,19 @@ from fake_store import filled
 from matplotlib.colors import to_hex
 from small_study import result, small, stored
 
+from core.config.scale import MINI
 from core.report.drawing import DIFFERENT, GREY, drawing, image
-from core.report.figures import figures, scatters
+from core.report.figures import study_figures
 from core.report.frames import cell_frame, curve_frame
-from core.report.render import heading
 from core.report.verdicts import study_result
-from core.runner.best_scale import in_english
+from core.report.words import figure_title
+from core.runner.best_scale import begun_at
 from core.store.store import Store
 from core.study.claim import greater
 from core.study.study import FigureSpec
 from studies import find
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published"
-
-
-def test_scatters_show_every_run_that_has_both_numbers():
-    rng = np.random.default_rng(0)
-    rank = np.arange(20.0)
-    runs = pd.DataFrame({"score": 50 + rank, "uniformity": -rank, "effective_rank": rank})
-    runs = runs.assign(scale="demo", profile="paper", encoder="small", mtd=[5.0, np.nan] * 10)
-    runs = runs.assign(method=["mocose", "simcse"] * 10, status=["ok"] * 19 + ["diverged"])
-    runs = runs.assign(alignment=rng.uniform(size=20))
-    with drawing():
-        made = scatters(runs)
-    assert set(made) == {"uniformity", "rank"}  # one MTD alone is no relation
-    axes = made["rank"].axes[0]
-    assert sum(len(group.get_offsets()) for group in axes.collections) == 19
-    assert "of 19 runs" in title_of(made["rank"])
-    assert axes.get_legend_handles_labels()[1] == ["MoCoSE (10 runs)", "SimCSE (9 runs)"]
 
 
 def title_of(figure):
@@ -50,7 +34,7 @@ def title_of(figure):
 def drawn(one):
     """A study's figures, each of which can be saved, with its legend on the sheet."""
     with drawing():
-        made = figures(one.study, cell_frame(one), curve_frame(one), heading(one))
+        made = study_figures(one.study, cell_frame(one), curve_frame(one), figure_title(one))
         for figure in made.values():
             figure.draw_without_rendering()
             assert figure.legends[0].get_window_extent().x1 <= figure.bbox.x1
@@ -111,7 +95,7 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_co
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}
     with drawing():
         cells = cell_frame(one).assign(different="no verdict")
-        (figure,) = figures(study, cells, curve_frame(one), "No verdict: why").values()
+        (figure,) = study_figures(study, cells, curve_frame(one), "No verdict: why").values()
     (axes,) = figure.axes
     dots = [line for line in axes.get_lines() if line.get_marker() in ("o", "D")]
     assert title_of(figure) == "No verdict: why" and {line.get_color() for line in dots} == {GREY}
@@ -158,7 +142,7 @@ def test_rows_and_titles_name_the_encoder_that_ran():
 def test_singular_values_are_drawn_as_the_paper_prints_them():
     study = find("mocose-figure7")
     store = Store("none", PUBLISHED)
-    one = study_result(in_english(study, store, "paper"), store)
+    one = study_result(begun_at(MINI, study, store, "paper"), store)
     figure = drawn(one)[study.name]
     panel = figure.axes[0]
     curves = curve_frame(one)

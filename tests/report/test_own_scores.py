@@ -8,7 +8,6 @@ from scipy import stats
 import run_study
 from core.api import judge
 from core.errors import UserError
-from core.report.prospects import chances
 from core.report.score_table import read_scores
 from core.report.statistics import ALPHA, LOOKS, SHARES
 
@@ -65,16 +64,6 @@ def test_a_row_is_best_if_it_beats_each_other_row():
     verdicts = judge(frame(**rows), *texts).sheet.claims["verdict"]
     yes, no = "supported", "contradicted"
     assert list(verdicts) == [yes, no, yes, no, yes, yes, no]
-
-
-def test_an_undecided_claim_says_at_how_many_seeds_it_is_likely_settled():
-    """tests/report/test_prospects.py has the chance itself."""
-    judged = judge(frame(b=[0.0, 0.1, 0.2, 0.3, 0.4], a=[1.4, 0.0, 1.1, 1.9, 0.6]), "a > b")
-    (verdict,) = judged.sheet.result.verdicts
-    by_check = chances(verdict, 1, ahead=len(LOOKS))
-    seeds = min(seeds for seeds, chance in by_check.items() if chance >= 0.8)
-    words = f"by {seeds} seeds it is settled with a chance of {by_check[seeds]:.0%}"
-    assert seeds > min(by_check) and judged.sheet.claims["reason"][0] == words
 
 
 def frame(**rows):

@@ -17,11 +17,11 @@ from small_study import result, small
 
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, MINI, PAPER
-from core.errors import shown
+from core.formatting import shown
 from core.report.page import page_files
-from core.report.pictures import Pictures
+from core.report.pictures import drawing_once
 from core.report.render import render, render_index
-from core.report.sheet import sheet
+from core.report.sheet import make_sheet
 from core.report.tables import markdown, md, tex
 from core.report.verdicts import study_result
 from core.study.claim import Claim, best, greater
@@ -51,11 +51,6 @@ TABLE = replace(
 TABLE7 = find("mocose-table7")
 
 
-def hourly(seconds):
-    """What every run takes, by scale."""
-    return dict.fromkeys(("mini", "paper"), lambda config: seconds)
-
-
 def page(folder, small=False):
     """Draw one of three studies under `paper` and `released`, and the page, into a folder; of a
     small page under `paper` alone."""
@@ -73,10 +68,9 @@ def page(folder, small=False):
         every[key] = [resolve(study, setup) for study in studies]
         if profile == "paper" or (profile == "released" and not small):
             results = [study_result(resolve(TABLE, setup), store)]
-            pictures = Pictures()
-            _, drawn[key] = render(results, folder, folder / "figures", pictures, small)
-            pictures.finish()
-    render_index(studies, drawn, every, folder, folder / "figures", hourly(3600.0))
+            written = render(results, folder, folder / "figures", drawing_once(), small)
+            drawn[key] = [of_study for _, of_study in written if of_study is not None]
+    render_index(studies, drawn, every, folder, folder / "figures")
     return folder
 
 
@@ -179,12 +173,12 @@ def test_the_page_and_markdown_show_a_name_as_it_is(tmp_path):
         encoders = (SOURCES.encoder._replace(name=name),)
         sources = replace(SOURCES, encoders=encoders, corpus_name=name, evaluation_name=name)
         one = result(study, filled(study), sources=sources)
-        made = page_files(
-            (study,), {(DEMO.name, "paper"): [sheet(one)]}, tmp_path, tmp_path, hourly(1.0)
-        )
+        made = page_files((study,), {(DEMO.name, "paper"): [make_sheet(one)]}, tmp_path, tmp_path)
         assert shown(name) in Reader(made["index.html"]).text, name
         inline = [
-            child for token in reader.parse(markdown(sheet(one))) for child in token.children or ()
+            child
+            for token in reader.parse(markdown(make_sheet(one)))
+            for child in token.children or ()
         ]
         assert f"encoder: {shown(name)} · text" in "".join(child.content for child in inline), name
 
@@ -197,19 +191,17 @@ def test_letters_of_latex_and_markdown():
 
 
 def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
-    """Against the numbers of its cells: 100 runs at five seeds, and every printed number."""
+    """Against the numbers of its cells: every printed number."""
     at = made_setup(3, scale=PAPER, sources=replace(SOURCES, corpus_rows=1_000_000))
     mini = made_setup(3, scale=MINI)
     results = {
-        ("paper", "paper"): [sheet(study_result(resolve(TABLE7, at)))],
-        ("mini", "paper"): [sheet(study_result(resolve(TABLE7, mini)))],
+        ("paper", "paper"): [make_sheet(study_result(resolve(TABLE7, at)))],
+        ("mini", "paper"): [make_sheet(study_result(resolve(TABLE7, mini)))],
     }
-    files = page_files([TABLE7], results, tmp_path, tmp_path, hourly(60.0))
-    assert "h of an H100 would settle" in files["index.html"]
+    files = page_files([TABLE7], results, tmp_path, tmp_path)
     numbers = [cell.published for cell in TABLE7.cells if cell.published is not None]
     text = Reader(files["index.html"]).text
     assert all(f" {value:.2f} " in text for value in numbers)
-    assert "60 runs, 60 min" in text  # 20 cells under three seeds at scale mini
     written = pd.read_csv(io.StringIO(files["printed/mocose-table7.csv"]))
     assert sorted(written["printed"]) == sorted(numbers)
     assert all(

@@ -9,7 +9,7 @@ from fake_store import as_table
 
 from core.config.quantities import QUANTITIES, Sum, known_quantity
 from core.config.scale import DEMO
-from core.report.quantities import Rows, counted, worst_of
+from core.report.quantities import Rows, imputed, worst_of
 from core.report.quantities import value as value_of
 from core.store.store import Store
 from core.study.study import Metric
@@ -113,11 +113,11 @@ def test_a_failed_run_counts_as_the_worst_value(quantity, worst, lowest):
         ("ok", 0.7, 0.7),
         ("ok", None, None),
     ):
-        assert counted(status, number, of, worst) == counts
+        assert imputed(status, number, of, worst) == counts
     # of collapse itself a diverged run says neither
     of = Metric(task="dev", title="", quantity="collapsed")
-    assert counted("diverged", None, of, None) == 0.5
-    assert counted("collapsed", None, of, None) == 1.0
+    assert imputed("diverged", None, of, None) == 0.5
+    assert imputed("collapsed", None, of, None) == 1.0
 
 
 def test_every_number_that_runs_leave_stands_in_the_table(tmp_path):

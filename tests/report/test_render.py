@@ -1,17 +1,22 @@
 """The files of a report: which there are, when they change, and what a failed write leaves."""
 
+from types import SimpleNamespace
+
 import pytest
 from fake_store import filled, made_setup
 from small_study import printed, result, small, stored
 
+from core.config.scale import MINI
 from core.errors import UserError
 from core.report import frames
 from core.report import render as rendering
-from core.report.pictures import Pictures
+from core.report.pictures import drawing_once
 from core.report.render import render
 from core.report.verdicts import study_result
 from core.report.words import title
-from core.runner.draw import origins
+from core.runner import cli
+from core.runner.draw import missing_runs, published_runs
+from core.runner.orders import RedrawOrder, Scope, TrainOrder
 from core.study.check import TAKEN_COLUMNS, check_study
 from core.study.grid import resolve
 from core.study.study import Axis, Cell
@@ -22,12 +27,11 @@ TABLE6B = find("table6b")
 
 
 def draw(studies, store, folder, seeds=3):
-    """The lines of a drawing, its sheets, and the faults of its figures."""
+    """The lines of a drawing, and its sheets."""
     results = [study_result(resolve(study, made_setup(seeds)), store) for study in studies]
-    pictures = Pictures()
-    lines, sheets = render(results, folder / "results", folder / "figures", pictures)
-    pictures.finish()
-    return lines, sheets, pictures.faults
+    drawn = render(results, folder / "results", folder / "figures", drawing_once())
+    lines, sheets = zip(*drawn, strict=True)
+    return lines, list(filter(None, sheets))
 
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
@@ -37,12 +41,17 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
         run.source = "published"
     (both,) = (cell for cell in result(TABLE3, store).cells if cell.cell.labels == ("0.85",))
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
-    lines, drawn, _ = draw([TABLE3, TABLE6B], store, tmp_path)
+    lines, drawn = draw([TABLE3, TABLE6B], store, tmp_path)
     assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
-    missing, published = origins(drawn, "train")
-    assert missing == "1 run is missing; with the same data train by `train`."
+    order = TrainOrder(scope=Scope(studies=("table3",)), cells=("0.85",), force=True)
+    (missing,) = missing_runs(order, drawn)
+    command = "run_study.py table3 --scale demo --use-published"
+    assert missing == f"1 run is missing; train by `{command}`."
+    order = RedrawOrder(scope=Scope(all=True))
+    assert "`run_study.py mocose-table3 mocose-table6b --scale" in missing_runs(order, drawn)[0]
+    (published,) = published_runs(drawn)
     assert published == "4 runs are from the published results, not from this machine."
-    tables = (".csv", "_runs.csv", ".md", ".tex")
+    tables = (".csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
     expected = {
         f"{root}/demo/paper/{study}{end}"
@@ -51,6 +60,25 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
         for end in endings
     }
     assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")} == expected
+
+
+def test_missing_runs_are_trained_by_the_order_s_words_on_the_data_of_the_stored_ones():
+    """What is not here and not on the hub has a name to fill in; what names fewer runs goes."""
+    run = SimpleNamespace(run_id="a", status="missing", source="")
+    result = SimpleNamespace(setup=made_setup(scale=MINI), runs=[run, run])
+    sheet = SimpleNamespace(result=result, study=SimpleNamespace(name="mocose-table3"))
+    typed = "table3 --cell 0.9 --set loss.temperature=0.1 --seeds 4 --force --jobs 2 --keep-models"
+    (line,) = missing_runs(cli.parse(typed.split()), [sheet])
+    command = line.split("`")[1].removeprefix("run_study.py ")
+    left = "--set loss.temperature=0.1 --seeds 4 --jobs 2 --use-published"
+    data = f"--data-dir DATA --encoder bert-base=ENCODER {left}"
+    assert command == f"table3 --scale mini {data}"
+    assert isinstance(cli.parse(command.split()), TrainOrder)
+    assert line.endswith(
+        "; DATA holds demo text and SentEval's data; ENCODER holds demo_bert 2x128."
+    )
+    (line,) = missing_runs(cli.parse([*typed.split(), "--data-dir", "/x"]), [sheet])
+    assert "--data-dir /x " in line and "DATA" not in line
 
 
 def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_go(tmp_path):
@@ -66,7 +94,7 @@ def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_g
     assert files[0] == files[1]
     assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
     # a single row has no figure
-    _, results, _ = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)
+    _, results = draw([study], stored(study, b=[52.0, 53.0]), tmp_path)
     assert results and not list(figures.iterdir())
 
 
@@ -84,25 +112,25 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
 
 
 def test_a_study_that_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
-    sound = rendering.figures
+    sound = rendering.study_figures
 
     def figures(study, *words):
         if study.name == "mocose-x":
             raise KeyError("no such label")
         return sound(study, *words)
 
-    monkeypatch.setattr(rendering, "figures", figures)
+    monkeypatch.setattr(rendering, "study_figures", figures)
     store = stored(small(), a=[50.0, 51.0], b=[52.0, 53.0])
-    _, drawn, faults = draw([printed(), small()], store, tmp_path)
-    assert faults == {"mocose-x": "KeyError: 'no such label'"}
-    assert len(drawn) == 2
+    lines, drawn = draw([printed(), small()], store, tmp_path)
+    assert "it cannot be drawn (KeyError: 'no such label')" in lines[0]
+    assert len(drawn) == 1
     assert (tmp_path / "figures/demo/paper/mocose-small.png").is_file()
     assert (tmp_path / "results/demo/paper/mocose-small.md").is_file()
 
 
 def test_no_axis_has_the_name_of_a_column():
     judged = result(TABLE6B, filled(TABLE6B))
-    for frame in (frames.cell_frame(judged), frames.run_frame(judged), frames.curve_frame(judged)):
+    for frame in (frames.cell_frame(judged), frames.curve_frame(judged)):
         axes = {axis.name for axis in TABLE6B.axes}
         assert set(frame.columns) - axes - {"task"} <= TAKEN_COLUMNS
     for name in ("metric", "n", "scale", "step", "values"):

@@ -70,7 +70,7 @@ CLAIMS = 7  # of MoCoSE's Figure 5
 
 def values(predicate, fallen):
     """A contrast's values of runs that have collapsed (1), have not (0) or have diverged (0.5)."""
-    return predicate.terms[0].weight * np.asarray(fallen, dtype=float) - predicate.above
+    return predicate.beyond(np.asarray(fallen, dtype=float))
 
 
 @pytest.mark.parametrize(

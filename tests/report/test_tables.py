@@ -15,10 +15,10 @@ from small_study import printed, result, small, stored
 
 from core.config.scale import MINI
 from core.report.frames import cell_frame, csv_text
-from core.report.sheet import sheet
-from core.report.tables import grid, latex, markdown
+from core.report.sheet import make_sheet
+from core.report.tables import latex, markdown, text_table
 from core.report.terminal import terminal
-from core.report.words import of_runs
+from core.report.words import run_notes
 from core.study import variants
 from core.study.claim import Claim, greater
 from studies import find
@@ -38,13 +38,13 @@ def test_a_run_without_a_number_is_done_and_neither_0_nor_the_best():
         run.rows.loc[run.rows["task"].isin(("Roles", "avg")), "value"] = float("nan")
     one = result(small(), store, seeds=2)
     assert [cell.status for cell in one.cells] == ["no number", "partial"]
-    assert (one.missing, one.count("no number")) == (1, 3)
-    assert any("without the number that its cell shows" in note for note in of_runs(one))
+    assert (one.count("missing"), one.count("no number")) == (1, 3)
+    assert any("without the number that its cell shows" in note for note in run_notes(one))
     frame = cell_frame(one)
-    assert list(frame["values"]) == ["- -", "- -"]
+    assert list(frame["values"]) == [[None, None], [None, None]]
     assert frame["mean"].isna().all() and not frame["n"].any()
     assert laid_out(one).rows[0][1:] == ["no number", "no number"]
-    assert "no number" in terminal(sheet(one))
+    assert "no number" in terminal(make_sheet(one))
 
 
 def test_a_failed_run_stands_above_no_other_run_of_its_table():
@@ -68,7 +68,7 @@ def test_a_failed_run_stands_above_no_other_run_of_its_table():
 
 
 def laid_out(one):
-    return grid(one.study, cell_frame(one))
+    return text_table(one.study, cell_frame(one))
 
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -95,10 +95,10 @@ def made():
 @pytest.mark.parametrize(
     "ending, text",
     [
-        ("md", lambda one: markdown(sheet(one))),
-        ("tex", lambda one: latex(sheet(one))),
+        ("md", lambda one: markdown(make_sheet(one))),
+        ("tex", lambda one: latex(make_sheet(one))),
         ("csv", lambda one: csv_text(cell_frame(one))),
-        ("txt", lambda one: terminal(sheet(one))),
+        ("txt", lambda one: terminal(make_sheet(one))),
     ],
 )
 def test_a_made_study_is_laid_out_as_it_was(ending, text):
@@ -146,16 +146,16 @@ def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():
     harmed = replace(cell.runs[0], status="missing", value=None, rows=None, trouble="x is damaged.")
     cells = (replace(cell, runs=(harmed, *cell.runs[1:])), *one.cells[1:])
     one = replace(one, cells=cells)
-    for text in (terminal(sheet(one)), markdown(sheet(one))):
+    for text in (terminal(make_sheet(one)), markdown(make_sheet(one))):
         assert text.count("Not counted: x is damaged.") == 1
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-base)")
 def test_latex_compiles_in_two_columns_within_their_width(tmp_path):
     """A table of two columns, one over both columns of the text, and averages alone."""
-    wide = sheet(result(TABLE7, filled(TABLE7)))
-    sets = sheet(result(SETS, filled(SETS)))
-    texts = [latex(sheet(made())), latex(wide), latex(sets), latex(sets, averages=True)]
+    wide = make_sheet(result(TABLE7, filled(TABLE7)))
+    sets = make_sheet(result(SETS, filled(SETS)))
+    texts = [latex(make_sheet(made())), latex(wide), latex(sets), latex(sets, averages=True)]
     assert [r"\begin{table*}" in text for text in texts] == [False, True, True, False]
     lines = [r"\documentclass[twocolumn]{article}", r"\usepackage{amssymb,graphicx}"]
     lines += [r"\begin{document}", *texts, r"\end{document}"]

@@ -6,7 +6,7 @@ import pytest
 from claim_study import A, B, C, D, around, result, study
 from scipy import stats
 
-from core.report.contrasts import readings
+from core.report.contrasts import measured_contrasts
 from core.report.quantities import Rows
 from core.report.statistics import alpha_at
 from core.report.verdicts import AS_PRINTED, judge
@@ -42,13 +42,13 @@ def test_an_interaction_counts_only_with_one_sign_in_points_and_in_fishers_z():
     for d, depends in ((34.0, True), (37.0, False)):
         values = {name: around(level, 5) for name, level in {**both, "d": d}.items()}
         plain, same_sign = verdicts(steps, interaction(steps), **values)
-        (reading,) = same_sign.readings.values()
+        (measured,) = same_sign.contrasts.values()
         z = [np.arctanh(np.array(values[name]) / 100).mean() for name in "abcd"]
-        assert np.mean(reading.z, -1) == pytest.approx(z)
-        assert (z[0] - z[1] - z[2] + z[3] > 0) and reading.depends_on_unit is depends
+        assert np.mean(measured.z, -1) == pytest.approx(z)
+        assert (z[0] - z[1] - z[2] + z[3] > 0) and measured.depends_on_unit is depends
         assert plain.outcome == ("contradicted" if depends else "supported")
         assert same_sign.outcome == ("undecided" if depends else plain.outcome)
-        assert bool(same_sign.reason) is depends and not (depends and same_sign.points)
+        assert bool(same_sign.reason) is depends and not (depends and same_sign.direction)
 
 
 PREDICATES = (
@@ -113,9 +113,9 @@ def test_another_metric_is_read_of_the_same_runs():
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     claims = below(A, 0.9, COSINE), above(A, 40.0, LAST)
     one = give(result(study(*claims), a=[50.0, (0.0, "diverged"), 50.1]))
-    assert readings(one)[claims[1]].values.tolist() == [[49.0, 0.0, 49.1]]
+    assert measured_contrasts(one)[claims[1]].values.tolist() == [[49.0, 0.0, 49.1]]
     # seed 2 comes behind the gap
-    assert readings(one)[claims[0]].values.tolist() == [[0.5]]
+    assert measured_contrasts(one)[claims[0]].values.tolist() == [[0.5]]
     assert judge(one).verdicts[0].outcome == "undecided"
 
 
@@ -126,9 +126,9 @@ def test_seconds_of_two_devices_are_never_compared_and_other_rows_remove_no_seed
         one = give(made, seconds=(3.0, 1.0, 9.0))
         one.cells[1].runs[1].provenance["device"] = odd
         one.cells[2].runs[0].provenance["device"] = "cuda: another GPU"
-        reading = readings(one)[timed]
-        assert reading.seeds == len(wanted) and reading.under(reading.seeds).tolist() == wanted
-        assert readings(one)[greater(A, B)].seeds == 3  # scores are compared all the same
+        measured = measured_contrasts(one)[timed]
+        assert measured.seeds == len(wanted) and measured.under(measured.seeds).tolist() == wanted
+        assert measured_contrasts(one)[greater(A, B)].seeds == 3  # scores are compared all the same
 
 
 def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_its_own_side():

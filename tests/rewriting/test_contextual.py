@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
 
-from core.config.run import TextView
 from core.data.encoders import DEMO_ENCODER
 from core.errors import UserError
+from core.methods.mocose.sections import TextView
 from core.rewriting import contextual
 from core.rewriting.contextual import LIKELIEST_WORDS, WORD, Choice, blanked, proposed
 from core.rewriting.models import load_model

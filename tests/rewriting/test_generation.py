@@ -7,8 +7,8 @@ import torch
 from extras import needs
 from transformers import AutoTokenizer, XLNetConfig, XLNetLMHeadModel
 
-from core.config.run import TextView
 from core.errors import UserError
+from core.methods.mocose.sections import TextView
 from core.rewriting.generation import APPENDED, continued, translated
 from core.rewriting.models import load_model
 from core.rewriting.rewrite import rewrite

@@ -2,6 +2,7 @@
 reads."""
 
 import json
+from pathlib import Path
 
 import pytest
 import tiny
@@ -11,17 +12,18 @@ from extras import needs
 from transformers import AutoTokenizer
 
 from core.config.methods import base
-from core.config.run import TextView
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.encoder import tokens
 from core.encoder.packing import pack
 from core.encoder.tokens import tokenise
 from core.methods.losses import info_nce
 from core.methods.mocose.model import MoCoSE
+from core.methods.mocose.sections import TextView
 from core.rewriting.typos import misspelt
+from core.training.execution import Execution
 
 TYPOS = needs("nlpaug", "requirements-rewriting.txt")
 CPU = torch.device("cpu")
@@ -46,7 +48,8 @@ def place(tmp_path, monkeypatch):
 
 
 def table(config, execution, tokenizer, view):
-    return tokens.rewritten_table(config, config.text, execution, tokenizer, CPU, view)
+    places = (execution.sources, Path(execution.cache_dir))
+    return tokens.rewritten_table(config, config.text, *places, tokenizer, CPU, view)
 
 
 def rows(table):

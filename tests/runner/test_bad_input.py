@@ -50,7 +50,7 @@ OPTIONS = {
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
     "--resolve": "--resolve needs --budget or --plan; add that, or leave --resolve out",
     "--resolve --budget 2h --force": "so --force does not go with it; leave one out",
-    "--verify-published 2 --plan": "not allowed with argument",
+    "--verify-published 2 --plan": "so --plan does not go with it; leave one out",
     "--encoder x": "--encoder gives one name twice",
     "--text \udce9": "is not UTF-8; give another name",
 }
@@ -128,7 +128,7 @@ def loaded_here(words, **_):
 
 @pytest.mark.parametrize("name, change, sentence", HARMED)
 def test_data_and_encoders(desk, capsys, monkeypatch, name, change, sentence):
-    """tests/evaluation/test_loading.py starts the process for real."""
+    """tests/data/test_encoders.py starts the process for real."""
     monkeypatch.setattr("core.data.encoders.subprocess.run", loaded_here)
     change(desk.folder / name)
     check(desk, capsys, ["table3", *here(desk)], sentence)

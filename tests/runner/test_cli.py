@@ -9,28 +9,85 @@ from places import ROOT
 
 import run_study
 from core.config.methods import base
-from core.config.result import Result, Row
+from core.config.result import Measurement, Result
 from core.runner import cli
 from core.runner.inputs import scale_of
+from core.runner.options import EVALUATE_OPTIONS, JUDGE_OPTIONS, STUDY_OPTIONS
+from core.runner.orders import (
+    EvaluateOrder,
+    JudgeOrder,
+    Machine,
+    ShowOrder,
+    TrainOrder,
+    option_defaults,
+)
 from core.runner.train import typed_command
 from core.runner.worker import score
 
 
 def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand_for(tmp_path):
-    options = cli.parse(
+    order = cli.parse(
         ["--seeds", "2", "table3", "--jobs", "3", "table7", "--set", "loss.temperature=0.1"]
     )
-    assert options.studies == ["table3", "table7"] and (options.seeds, options.jobs) == (2, 3)
-    assert options.settings == ["loss.temperature=0.1"] and options.mode == "train"
+    assert isinstance(order, TrainOrder) and order.scope.studies == ("table3", "table7")
+    assert (order.changes.seeds, order.machine.jobs) == (2, 3)
+    assert order.changes.settings == ("loss.temperature=0.1",)
     assert cli.parse(["--all", "--resolve", "--budget", "1h30m"]).budget == 5400.0
     own = tmp_path / "own"
     large = tmp_path / "large"
     given = cli.parse(["table3", "--encoder", str(own), "--encoder", f"bert-large={large}"])
-    assert given.encoder == own and dict(given.encoders)["bert-large"] == large
+    assert dict(given.data.encoders) == {"bert-base": own, "bert-large": large}
+
+
+OPTIONS = """all budget cells cluster data_dir device encoders force gpus jobs keep_models list number
+pairs plan profile regenerate_figures resolve results_dir scale section seeds settings studies
+tensorboard text use_published vary version"""
+OF_EVALUATE = "allow_pickle csv data_dir device model pairs pooling scale"
+OF_JUDGE = "claims margin reference results_dir scores"
+
+
+def test_whoever_adds_an_option_strikes_one():
+    """Each has a row of --help and a field of an order, or chooses one."""
+    for groups, names in (
+        (STUDY_OPTIONS, OPTIONS),
+        (EVALUATE_OPTIONS, OF_EVALUATE),
+        (JUDGE_OPTIONS, OF_JUDGE),
+    ):
+        assert sorted(name for group in groups.values() for name in group) == names.split()
+    kinds = (TrainOrder, ShowOrder, *cli.CHOSEN)
+    fields = set().union(*map(option_defaults, kinds)) | {kind.flag for kind in cli.CHOSEN}
+    assert sorted(fields) == OPTIONS.split()
+    assert sorted(option_defaults(EvaluateOrder)) == OF_EVALUATE.split()
+    assert sorted(option_defaults(JudgeOrder)) == OF_JUDGE.split()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "table3 table7 --set loss.temperature=0.1 --vary ema.start=0.5,0.9 --cell=-1 --jobs 2",
+        "--all --scale mini --force --keep-models --cluster tcp://host:1 --device cuda",
+        "table3 --plan --gpus 4 --use-published --text a.txt --pairs dev=b.tsv --pairs c.tsv",
+        "show table3 --profile released --seeds 3",
+        "--all --regenerate-figures --results-dir x",
+        "--list --data-dir y --encoder bert-large=z",
+        "--all --resolve --budget 1000h",
+        "table7 --resolve --plan",
+        "table7 --verify-published 3",
+    ],
+)
+def test_an_order_is_typed_again_by_its_own_words(line, monkeypatch):
+    monkeypatch.setattr(cli, "PACKAGES", {})  # which may not be installed here
+    order = cli.parse(line.split())
+    assert cli.parse(cli.words(order)) == order
+
+
+def test_two_words_of_one_name_are_seen(capsys):
+    assert run_study.main(["table", "7", "--plan", "--scale", "demo"]) == 2
+    assert capsys.readouterr().err == "There is no study 'table'; did you mean table7?\n"
 
 
 def test_a_run_without_a_test_average_says_so():
-    rows = (Row("selected", "avg", "spearman_all", 3, float("nan")),)
+    rows = (Measurement("selected", "avg", "spearman_all", 3, float("nan")),)
     config = base("simcse", "paper")
     assert score(config, Result(status="ok", rows=rows)) == "no test average"
 
@@ -50,11 +107,11 @@ def test_a_command_is_named_as_it_was_typed(monkeypatch, typed, words):
 
 def test_the_scale_follows_from_what_is_visible(monkeypatch):
     monkeypatch.setattr("core.runner.devices.visible_gpus", dict)
-    assert scale_of(cli.parse(["table3"])).name == "demo"
-    assert scale_of(cli.parse(["table3", "--scale", "mini"])).name == "mini"
+    assert scale_of(None, Machine()).name == "demo"
+    assert scale_of("mini", Machine()).name == "mini"
     monkeypatch.setattr("core.runner.devices.visible_gpus", lambda: dict.fromkeys("01"))
-    assert scale_of(cli.parse(["table3"])).name == "paper"
-    assert scale_of(cli.parse(["table3", "--device", "cpu"])).name == "demo"
+    assert scale_of(None, Machine()).name == "paper"
+    assert scale_of(None, Machine(device="cpu")).name == "demo"
 
 
 def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
@@ -75,7 +132,7 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     assert sorted(rates) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
     made = {p.name.removeprefix(name) for p in (desk.folder / "home").rglob(f"{name}*")}
-    assert made == {".csv", "_runs.csv", ".md", ".tex", ".png", ".pdf"}
+    assert made == {".csv", ".md", ".tex", ".png", ".pdf"}
 
 
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):

@@ -19,10 +19,10 @@ from extras import needs
 from fake_jobs import made_result
 from places import ROOT
 
-from core.data.sources import Execution
 from core.errors import UserError
 from core.runner.launch import Stop
 from core.runner.worker import RunOrder
+from core.training.execution import Execution
 
 pytestmark = needs("distributed", "requirements-cluster.txt")
 pytest.importorskip("distributed", reason="needs distributed: requirements-cluster.txt")

@@ -2,8 +2,8 @@
 what a plan says."""
 
 import socket
-from argparse import Namespace
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from made_scales import cell_run
@@ -11,17 +11,17 @@ from places import ROOT
 
 import run_study
 from core.config.methods import base
-from core.config.result import Result, Row
-from core.config.scale import DEMO, MINI, PAPER, at_scale
+from core.config.result import Measurement, Result
+from core.config.scale import DEMO, PAPER, at_scale
 from core.config.vary import vary
 from core.data.sources import HIDDEN, demo_sources, unfetched_sources
 from core.runner import devices
-from core.runner.estimate import CPU_TOKENS, expectation, gpu_seconds
-from core.runner.plan import cost
+from core.runner.estimate import CPU_TOKENS, cost, expectation, gpu_seconds, size
+from core.runner.orders import Machine
 from core.store.store import Store
 from studies import find
 
-CPU = Namespace(gpus=None, cluster=None, device="cpu", jobs=None)
+CPU = (Machine(device="cpu"), DEMO, demo_sources())
 
 
 def config(name, place=0, seed=0):
@@ -34,7 +34,7 @@ def save(store, run, took, **recorded):
     """A stored run that took so many seconds, a quarter of them outside training."""
     parts = {"load": 0.05 * took, "train": 0.75 * took, "evaluate": 0.2 * took}
     about = {"host": socket.gethostname(), "device": "cpu: x86_64", "threads": 1, "seconds": parts}
-    rows = (Row("selected", "avg", "spearman_all", 1, 1.0),)
+    rows = (Measurement("selected", "avg", "spearman_all", 1, 1.0),)
     store.save(run, Result(status="ok", rows=rows, pairs=(), provenance=about | recorded))
 
 
@@ -43,7 +43,7 @@ def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, m
     store = Store(tmp_path, None)
     run = config("table7")
     by_rate = cost(run) / CPU_TOKENS["demo"]
-    timed = expectation(CPU, DEMO, store)
+    timed = expectation(*CPU, store)
     assert timed.seconds(run) == pytest.approx(by_rate)
     assert timed.where == "with 2 at once on cpu (from rates of another CPU)"
     for seed, ratio in enumerate((2.0, 3.0, 50.0)):  # one run met a busy machine
@@ -52,16 +52,17 @@ def test_finished_runs_say_by_their_median_how_much_longer_runs_take(tmp_path, m
     for seed, elsewhere in enumerate(others):
         save(store, config("table7", seed=10 + seed), 9.0 * by_rate, **elsewhere)  # say nothing
     save(store, vary(run, {"scale": "mini"}), 9.0)
-    known = expectation(CPU, DEMO, store)
+    known = expectation(*CPU, store)
     for other in (run, config("esimcse-table11", place=2)):
         assert known.seconds(other) == pytest.approx(3.0 * cost(other) / CPU_TOKENS["demo"])
     assert "(from 3 finished runs on this machine)" in known.where
 
 
-def paper(method, profile="paper", **changes):
-    run = at_scale(
-        base(method, profile), PAPER, replace(unfetched_sources(HIDDEN), corpus_rows=1_000_000)
-    )
+SOURCES = replace(unfetched_sources(HIDDEN), corpus_rows=1_000_000)
+
+
+def paper(method, profile="paper", encoder="bert-base", **changes):
+    run = at_scale(base(method, profile), PAPER, SOURCES, encoder)
     return vary(run, {name.replace("__", "."): value for name, value in changes.items()})
 
 
@@ -77,10 +78,24 @@ def test_a_step_s_work_in_forward_passes():
 
 def test_runs_that_share_a_gpu_take_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(devices, "visible_gpus", lambda: {"0": ("0", 80 << 30)})
-    options = Namespace(**vars(CPU) | {"device": "auto"})
-    run = replace(paper("mocose"), scale="mini")
-    turns = expectation(options, MINI, Store(tmp_path, None))
+    run = paper("mocose")
+    turns = expectation(Machine(), PAPER, SOURCES, Store(tmp_path, None))
     assert turns.jobs == 2 and turns.seconds(run) == pytest.approx(2 * gpu_seconds(run))
+
+
+def test_a_larger_encoder_costs_as_much_more_as_its_layers_have_weights():
+    """12 x 768 has 85 million weights in its layers, 24 x 1024 has 302 million."""
+    run, large = paper("simcse"), paper("simcse", encoder="bert-large")
+    weights = {
+        name: layers * (12 * width**2) for name, layers, width in (("b", 12, 768), ("l", 24, 1024))
+    }
+    assert size(run, SOURCES) == 1.0
+    assert size(large, SOURCES) == pytest.approx(weights["l"] / weights["b"])
+    final = 20  # seconds of the start and the final scoring
+    longer = (gpu_seconds(large, SOURCES) - final) / (gpu_seconds(run, SOURCES) - final)
+    assert longer == pytest.approx(weights["l"] / weights["b"])
+    on_cpu = expectation(Machine(device="cpu", jobs=1), PAPER, SOURCES, Store(Path("none"), None))
+    assert on_cpu.seconds(large) == pytest.approx(32 / 9 * on_cpu.seconds(run))
 
 
 def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_path):

@@ -12,7 +12,6 @@ from desk import Desk, until
 from small_runs import planned
 
 from core.config.identity import canonical_json
-from core.data.sources import Execution
 from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import Resources
@@ -20,6 +19,7 @@ from core.runner.launch import Launcher, Stop, Worker, tail
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, RunOrder, failure, train_run
 from core.store import locks
+from core.training.execution import Execution
 from tests.support.fake_jobs import silent
 
 FAKE = "tests.support.fake_jobs:run"

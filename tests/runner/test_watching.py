@@ -15,10 +15,10 @@ from places import ROOT, python
 from small_runs import planned, run, shared_cache
 from small_runs import small as small_run
 
-from core.data.sources import Execution
 from core.runner.launch import Ending
 from core.runner.progress import HEARTBEAT, Display, spoken
 from core.runner.worker import Message
+from core.training.execution import Execution
 
 
 @pytest.fixture(scope="module")

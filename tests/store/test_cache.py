@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.store import files
-from core.store.cache import keep, kept, key_digest
+from core.store.cache import cached, key_digest, write_cached
 
 MADE = {"value": 34.28}
 
@@ -24,7 +24,7 @@ def got(folder: Path, notes: list) -> tuple[dict, int]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("core.store.cache.say", notes.append)
-        value = kept(folder, ["key", 1], make, load=lambda content: dict(json.loads(content)))
+        value = cached(folder, ["key", 1], make, load=lambda content: dict(json.loads(content)))
     return value, len(made)
 
 
@@ -32,8 +32,8 @@ def test_a_value_is_made_once_by_key(tmp_path):
     notes: list[str] = []
     assert [got(tmp_path, notes) for _ in range(3)] == [(MADE, 1), (MADE, 0), (MADE, 0)]
     assert not notes
-    assert kept(tmp_path, ["key", 2], lambda: "other") == "other"
-    assert kept(tmp_path, ["key", 1], list) == MADE
+    assert cached(tmp_path, ["key", 2], lambda: "other") == "other"
+    assert cached(tmp_path, ["key", 1], list) == MADE
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_is_not_as_it_was_written_is_made_anew_with_a_line(tmp_path, make):
 
 def test_a_sealed_file_of_another_shape_is_made_anew(tmp_path):
     notes: list[str] = []
-    keep(tmp_path, key_digest(["key", 1]), "json", b"[1, 2]")
+    write_cached(tmp_path, key_digest(["key", 1]), "json", b"[1, 2]")
     assert got(tmp_path, notes) == (MADE, 1) and len(notes) == 1
     assert got(tmp_path, notes) == (MADE, 0) and len(notes) == 1
 
@@ -72,7 +72,7 @@ def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path):
 
 def killed_writer(folder: Path) -> None:
     files.sync = lambda path: os.kill(os.getpid(), signal.SIGKILL)
-    keep(folder, "key", "npz", b"x" * 1000)
+    write_cached(folder, "key", "npz", b"x" * 1000)
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path):
@@ -82,5 +82,5 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path):
         writer.start()
         writer.join()
         assert writer.exitcode == -signal.SIGKILL and len(list(tmp_path.glob("*.tmp"))) == 1
-    keep(tmp_path, "other", "npz", b"y")
+    write_cached(tmp_path, "other", "npz", b"y")
     assert not list(tmp_path.glob("*.tmp")) and len(list(tmp_path.glob("*.npz"))) == 1

@@ -56,7 +56,7 @@ def know_encoder(folder: Path, kept: Path, words: str = "") -> None:
         (folder / "vocab.txt").write_text(words)
     about = {"hidden": 384, "positions": 40, "masked_words": False, "unused": []}
     name = cache.key_digest(loading_key(folder))
-    cache.keep(kept / "encoders", name, "json", json.dumps(about).encode())
+    cache.write_cached(kept / "encoders", name, "json", json.dumps(about).encode())
 
 
 def encoder(folder: Path, **changes) -> None:
@@ -200,7 +200,6 @@ def refusing_desk(folder: Path, monkeypatch) -> Desk:
         raise AssertionError("it went as far as training")
 
     monkeypatch.setattr("core.runner.train.Launcher", forbidden)
-    monkeypatch.setattr("core.runner.train.tried", lambda *_: ([], []))
     return made
 
 

@@ -29,9 +29,9 @@ def without_drawing() -> None:
     import core.report
 
     module = types.ModuleType("core.report.render")
-    module.render = lambda *_: (["drew nothing"], [])
+    module.render = lambda *_: [("drew nothing", None)]
     module.study_result = lambda *_: None
-    module.draw_runs = lambda *_: None
+    module.write_runs = lambda *_: None
     module.render_index = lambda *_: []
     module.refuse_foreign = lambda *_: None
     sys.modules["core.report.render"] = core.report.render = module
@@ -96,7 +96,6 @@ def main(argv: list[str]) -> int:
         own=Path(os.environ["FAKE_HOME"]),
         job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
         warm=(),
-        trial=os.environ.get("FAKE_TRIAL", ""),
     )
     if argv[:1] == ["publish"]:
         from tools import publish

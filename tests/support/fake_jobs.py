@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.config.identity import run_id
-from core.config.result import PairBlock, Result, Row
+from core.config.result import Measurement, PairBlock, Result
 from core.config.scale import SCALES
 from core.errors import UserError
 
@@ -77,7 +77,7 @@ def made_result(config) -> Result:
     scale = SCALES[config.scale]
     value = int(run_id(config)[:4], 16) / 1000 + 0.1
     rows = [
-        Row("selected", task, f"spearman_{aggregate}", config.train.steps, value)
+        Measurement("selected", task, f"spearman_{aggregate}", config.train.steps, value)
         for task in (*scale.tests, "avg", "dev")
         for aggregate in ("all", "mean", "wmean")
     ]
@@ -117,16 +117,6 @@ def witnessed(config, execution, progress) -> Result:
 def accuse(folder: Path, what: str) -> None:
     with open(folder / "accused", "a") as file:
         file.write(f"{what}\n")
-
-
-def trial(config, execution) -> list[str]:
-    """A trial that finds what `FAKE_FAULT` says, and notes each method in `<cache_dir>/tried`."""
-    with open(Path(execution.cache_dir) / "tried", "a") as file:
-        file.write(f"{config.method}\n")
-    fault = os.environ.get("FAKE_FAULT")
-    if fault == "crash":
-        raise UserError("no memory")
-    return [fault] if fault else []
 
 
 def silent(report) -> None:

@@ -98,4 +98,4 @@ def views(config, texts, device="cpu", padded=False):
 
     if config.method == "mocose":
         return (batch(texts),)
-    return (batch(texts + texts), batch(texts)) if config.kept else (batch(texts + texts),)
+    return (batch(texts + texts), batch(texts)) if config.queue_size else (batch(texts + texts),)

@@ -17,8 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from core.config import methods
 from core.config.identity import run_id
-from core.config.result import Row
-from core.data.sources import Execution
+from core.config.result import Measurement
 from core.encoder.any import AnyEncoder
 from core.encoder.tokens import TokenTable
 from core.errors import UserError
@@ -26,6 +25,7 @@ from core.methods.contrastive import TrainingText
 from core.store.store import Store
 from core.training import checkpoint
 from core.training.checkpoint import CheckpointFile
+from core.training.execution import Execution
 from core.training.provenance import CODE, provenance_after
 from core.training.run import Run
 from core.training.trainer import train, training_batches
@@ -91,7 +91,7 @@ def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0, mak
         if minutes is not None:
             keeper.due = lambda: next(due)
     if not done:
-        rows.append(Row("curve", "dev", "made_up", 0, float("nan")))
+        rows.append(Measurement("curve", "dev", "made_up", 0, float("nan")))
     batches = training_batches(config, TrainingText(TABLE), CPU, done=done)
     probe = next(training_batches(config, TrainingText(TABLE), CPU))[0]
 
@@ -100,7 +100,7 @@ def attempt(config, folder, steps=None, every=None, notes=None, minutes=1.0, mak
         model.eval()
         with torch.inference_mode():
             score = float(model.sentence_vectors(probe).float().std()) * 1e3 % 7.0
-        rows.append(Row("curve", "dev", "made_up", step, score))
+        rows.append(Measurement("curve", "dev", "made_up", step, score))
         return score
 
     try:

@@ -15,10 +15,11 @@ from core.config.methods import base
 from core.config.result import Result
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.encoder.dropout import DeviceDropout
 from core.encoder.packing import Packed, padded
 from core.training import job, trainer
+from core.training.execution import Execution
 from core.training.step import Step, own_stream
 
 pytestmark = gpu  # what a GPU computes is compared with a CPU

@@ -12,22 +12,23 @@ from small_runs import run as result_of
 from small_runs import shared_cache, small, thinned
 
 from core.config.quantities import EXCESS
-from core.config.run import TextView
 from core.config.scale import DEMO
 from core.config.vary import vary
 from core.data.own_data import own_digest, own_sets
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.encoder import tokens
 from core.errors import UserError
 from core.evaluation import scoring, transfer
 from core.evaluation.edits import EDITS
 from core.evaluation.metrics import AGGREGATES
 from core.evaluation.scoring import EvaluationResult, Scorer
+from core.methods.mocose.sections import TextView
 from core.rewriting import rewrite
 from core.training import job, provenance
+from core.training.execution import Execution
 from core.training.job import load_encoder, scorer_for
 from core.training.run import Run
-from core.training.trainer import Selection, TrainingState
+from core.training.trainer import BestCheckpoint, TrainingState
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +206,7 @@ class Numbered:
 def test_the_best_check_is_selected_and_the_earlier_of_equals(metric, scores, expected):
     config = small(select__metric="last") if metric == "last" else small()
     model = Numbered()
-    selection = Selection(config, model, TrainingState())
+    selection = BestCheckpoint(config, model, TrainingState())
     for model.step, score in enumerate(scores, start=1):
         selection.consider(model.step, score)
     assert selection.selected.step == int(selection.selected.state["step"]) == expected

@@ -16,11 +16,12 @@ from transformers import AutoModel, AutoTokenizer
 
 from core.config.identity import from_canonical_json, run_id
 from core.config.vary import vary
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.runner.plan import lacks_model
 from core.store.files import sweep, whole
 from core.store.store import Store
 from core.training import job
+from core.training.execution import Execution
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import torch
 
 from core.config.run import Train
 from core.methods.mocose.model import MoCoSE
-from core.methods.mocose.settings import EMA, ema_decay, traceable_distance
+from core.methods.mocose.sections import EMA
+from core.methods.mocose.settings import ema_decay, traceable_distance
 from core.training.optimiser import learning_rate, parameter_groups
 
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ from core.config.identity import canonical_json, run_id
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
-from core.data.sources import Execution, demo_sources
+from core.data.sources import demo_sources
 from core.data.sts import sets_digest
 from core.runner.devices import Resources
 from core.runner.launch import Launcher, Stop
@@ -25,6 +25,7 @@ from core.runner.train import WARM
 from core.runner.worker import RunOrder
 from core.store.store import Store
 from core.training import job
+from core.training.execution import Execution
 
 STEPS = 13
 

@@ -15,12 +15,13 @@ from core.config import methods
 from core.config.methods import base
 from core.config.scale import DEMO, at_scale
 from core.data.encoders import DEMO_ENCODER
-from core.data.sources import Execution, demo_sources
-from core.training import short_run
-from core.training.trial import trial
+from core.data.sources import demo_sources
+from core.training.execution import Execution
+from tools.trial import short_run
+from tools.trial.check import trial
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples/methods").iterdir())
-SETTINGS = "from core.config.methods import derived\n\nMETHOD = derived('simcse', title='A trial', unread=('loss.temperature',))\n"
+SETTINGS = "from core.config.methods import Derived\n\nMETHOD = Derived('simcse', title='A trial', unread=('loss.temperature',))\n"
 
 
 KEPT = {}

@@ -16,7 +16,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from core.errors import UserError, say
+from core.errors import UserError
+from core.formatting import say
 from core.store.files import write_whole
 from tools.english.sources import Source, fetched, listed, sentences
 

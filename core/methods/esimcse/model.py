@@ -16,18 +16,18 @@ from core.encoder.layers import INITIAL_SPREAD
 from core.encoder.packing import Packed
 from core.encoder.pooling import Encoded
 from core.encoder.streams import torch_stream
-from core.methods.contrastive import Batcher, Batches, Kept, TrainingText, placed
+from core.methods.contrastive import Batcher, Batches, Checkpointed, TrainingText, placed
 from core.methods.esimcse.repetition import repeated
 from core.methods.esimcse.settings import ESimCSERun, MomentumQueue
 from core.methods.losses import info_nce
 from core.methods.simcse.model import Views
 
 
-class VectorQueue(Kept):
+class VectorQueue(Checkpointed):
     """ESimCSE's queue of momentum-encoder vectors: empty at first, newest last, `size` kept
     (D70)."""
 
-    kept = ("entries",)
+    checkpointed = ("entries",)
 
     def __init__(self, config: MomentumQueue):
         super().__init__()
@@ -85,16 +85,16 @@ class ESimCSE(Views):
             self.momentum_encoder.eval()
         return self
 
-    def loss(self, views: Packed, kept: Packed | None = None) -> Tensor:
+    def loss(self, views: Packed, queued: Packed | None = None) -> Tensor:
         """The loss of one step against the queue as left by earlier steps. `views` holds the
-        batch's first views, then its second views, 2B sentences; `kept` the B sentences for the
-        queue, or None without one. Then the momentum weights move and `kept` is pushed: here, or
+        batch's first views, then its second views, 2B sentences; `queued` the B sentences for the
+        queue, or None without one. Then the momentum weights move and `queued` is pushed: here, or
         after the optimiser's update (D69)."""
         loss = super().loss(views)
-        if kept is not None and self.config.momentum.when == "after_forward":
-            self._enqueue(kept)
+        if queued is not None and self.config.momentum.when == "after_forward":
+            self._enqueue(queued)
         else:
-            self._waiting = kept
+            self._waiting = queued
         return loss
 
     def contrast(self, first: Tensor, second: Tensor) -> Tensor:
@@ -137,11 +137,11 @@ class ESimCSE(Views):
             self._waiting = None
 
     @torch.no_grad()
-    def _enqueue(self, kept: Packed) -> None:
+    def _enqueue(self, queued: Packed) -> None:
         """Move the momentum weights, then push this batch's vectors (B, hidden) from them."""
         self.average(self.config.momentum.lambda_)
         head = self.head if self.momentum_head is None else self.momentum_head
-        self.queue.push(head(self.pool(Encoded(self.momentum_encoder, kept))))
+        self.queue.push(head(self.pool(Encoded(self.momentum_encoder, queued))))
 
 
 @torch.no_grad()

@@ -135,7 +135,7 @@ class ESimCSERun(RunConfig):
         return passes
 
     @property
-    def kept(self) -> int:
+    def queue_size(self) -> int:
         return 0 if self.queue is None else self.queue.size
 
     def initial_share(self, step: int) -> float:
@@ -143,7 +143,7 @@ class ESimCSERun(RunConfig):
 
     @property
     def memory(self) -> float:
-        queue = self.kept / self.train.batch_size
+        queue = self.queue_size / self.train.batch_size
         if self.momentum is None:
             return queue
         return 1.0 / (1.0 - self.momentum.lambda_) + queue

@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from core.encoder.packing import Packed
-from core.methods.mocose.settings import Augmentation
+from core.methods.mocose.sections import Augmentation
 
 
 def shuffled_positions(
@@ -60,8 +60,8 @@ def cutoff_mask(
         mask = ((rank >= count) | ~pool)[packed.row, packed.slot].float().unsqueeze(1)  # (T, 1)
     if aug.feature_cutoff > 0:
         noise = _noise(packed.batch, hidden, generator, device)  # (B, hidden)
-        kept = noise.argsort(1).argsort(1) >= max(1, int(aug.feature_cutoff * hidden))
-        features = kept[packed.row].float()  # (T, hidden)
+        left = noise.argsort(1).argsort(1) >= max(1, int(aug.feature_cutoff * hidden))
+        features = left[packed.row].float()  # (T, hidden)
         mask = features if mask is None else mask * features
     return mask
 

@@ -9,7 +9,7 @@ from torch import Generator, nn
 from core.encoder.bert import Encoder
 from core.encoder.dropout import Dropout
 from core.encoder.layers import new_linear
-from core.methods.mocose.settings import Heads
+from core.methods.mocose.sections import Heads
 
 
 def pooler(encoder: Encoder, generator: Generator) -> nn.Linear:

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
-from core.config.result import Row
+from core.config.result import Measurement
 from core.encoder.bert import Embeddings, Encoder
 from core.encoder.dropout import dropping
 from core.encoder.packing import Packed
 from core.encoder.streams import torch_stream
 from core.encoder.vectors import cosines
 from core.errors import UserError
-from core.methods.contrastive import Batcher, Batches, Contrastive, Kept, TrainingText
+from core.methods.contrastive import Batcher, Batches, Checkpointed, Contrastive, TrainingText
 from core.methods.losses import info_nce
 from core.methods.mocose.augmentation import cutoff_mask, shuffled_positions
 from core.methods.mocose.heads import pooler, predictor, projection
@@ -27,12 +27,12 @@ from core.methods.mocose.queue import KeyQueue, summarised
 from core.methods.mocose.settings import MoCoSERun, ema_decay, traceable_distance
 
 
-class StaleGradient(Kept):
+class StaleGradient(Checkpointed):
     """FGSM as released (D18): signs of the gradient of the previous step's loss with respect to the
     online view's word embeddings, by batch slot and token slot. A padding slot has no gradient, so
     a token that stands where the previous batch had padding is not changed."""
 
-    kept = ("signs",)
+    checkpointed = ("signs",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,10 +87,10 @@ def changed_share(words: Tensor, epsilon: float, sign: Tensor, batch: Packed) ->
     return float(changed[batch.mask[batch.row, batch.slot]].float().mean())
 
 
-class MoCoSE(Contrastive, Kept):
+class MoCoSE(Contrastive, Checkpointed):
     """The model of one run."""
 
-    kept = ("clustering", "augmenting", "augmenting_tests", "updates", "changed_share")
+    checkpointed = ("clustering", "augmenting", "augmenting_tests", "updates", "changed_share")
 
     def __init__(self, config: MoCoSERun, encoder: Encoder, device: torch.device):
         super().__init__()
@@ -247,10 +247,9 @@ class MoCoSE(Contrastive, Kept):
         return [self.pooler, *heads]
 
     def diagnostics(self, batch: Packed) -> dict[str, float | None]:
-        """Numbers about FGSM that a run keeps, as far as they are finite (core/config/result.py).
-        Both views of these sentences go through the online encoder without augmentation, since the
-        target branch has other weights. The share of changed entries is that of the first step on
-        which FGSM acted (D19)."""
+        """Numbers about FGSM, as far as they are finite. Both views of these sentences go through
+        the online encoder without augmentation, since the target branch has other weights. The
+        share of changed entries is that of the first step on which FGSM acted (D19)."""
         fgsm = self.config.fgsm
         embeddings = self.encoder.embeddings
         mode = self.training
@@ -289,7 +288,7 @@ class MoCoSE(Contrastive, Kept):
         x = self.encoder.embeddings.finish(words, batch.slot)
         return self.encoder.stack(x, batch).float().cpu().numpy()
 
-    def method_rows(self, selected_step: int) -> list[Row]:
+    def method_rows(self, selected_step: int) -> list[Measurement]:
         """Maximum traceable distance: nominal, mean over the run, and at the selected step (D3)."""
         ema = self.config.ema
         steps = self.config.train.steps
@@ -304,10 +303,12 @@ class MoCoSE(Contrastive, Kept):
             mean = float(np.mean(finite))
         at_selected = distances[selected_step]
         return [
-            Row("last", "train", "mtd_nominal", steps, distances[0]),
-            Row("last", "train", "mtd_at_start", 1, distances[1]),
-            Row("last", "train", "mtd_mean_over_run", steps, mean),
-            Row("selected", "train", "mtd_at_selected_checkpoint", selected_step, at_selected),
+            Measurement("last", "train", "mtd_nominal", steps, distances[0]),
+            Measurement("last", "train", "mtd_at_start", 1, distances[1]),
+            Measurement("last", "train", "mtd_mean_over_run", steps, mean),
+            Measurement(
+                "selected", "train", "mtd_at_selected_checkpoint", selected_step, at_selected
+            ),
         ]
 
     def _sign(

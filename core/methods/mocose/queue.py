@@ -7,13 +7,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from core.methods.contrastive import Kept, placed
-from core.methods.mocose.settings import NegativeQueue
+from core.methods.contrastive import Checkpointed, placed
+from core.methods.mocose.sections import NegativeQueue
 
 LLOYD_STEPS = 10
 
 
-class KeyQueue(Kept):
+class KeyQueue(Checkpointed):
     """MoCoSE's queue. Index 0 is the newest key; the oldest fall off the end (D14, D15, D17).
 
     `paper_grow`: init_size random unit vectors, grows by a batch a step to `size`, then first in,
@@ -23,7 +23,7 @@ class KeyQueue(Kept):
     replace all of it.
     """
 
-    kept = ("entries", "counter")  # no buffer, since the length changes
+    checkpointed = ("entries", "counter")  # no buffer, since the length changes
 
     def __init__(
         self, config: NegativeQueue, dim: int, generator: torch.Generator, device: torch.device

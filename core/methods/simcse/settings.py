@@ -27,7 +27,7 @@ def check_two_views(run: RunConfig) -> None:
     RunConfig.check(run)
     if run.eval.head is None or run.eval.vector is not None:
         raise UserError(f"method {run.method} needs eval.head and takes no eval.vector.")
-    if not run.loss.in_batch_negatives and run.kept == 0:
+    if not run.loss.in_batch_negatives and run.queue_size == 0:
         raise UserError(
             f"{run.method} without a queue has in-batch negatives alone; leave "
             "loss.in_batch_negatives true."

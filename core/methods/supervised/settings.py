@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import ABOVE_0, Section, frozen
 
 
@@ -15,7 +15,7 @@ class Hard(Section):
     ] = 1.0
 
 
-METHOD = derived(
+METHOD = Derived(
     "simcse",
     title="Supervised SimCSE",
     section=Hard,

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import Section, frozen
 
 
@@ -13,4 +13,4 @@ class Barlow(Section):
     redundancy: Annotated[float, "weight of the squared correlations off the diagonal"] = 0.0051
 
 
-METHOD = derived("simcse", title="Barlow Twins", section=Barlow, unread=("loss.temperature",))
+METHOD = Derived("simcse", title="Barlow Twins", section=Barlow, unread=("loss.temperature",))

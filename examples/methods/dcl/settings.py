@@ -1,6 +1,6 @@
 """Decoupled contrastive loss (Yeh et al. 2022): SimCSE without the positive pair among the
 negatives."""
 
-from core.config.methods import derived
+from core.config.methods import Derived
 
-METHOD = derived("simcse", title="DCL")
+METHOD = Derived("simcse", title="DCL")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import Section, frozen
 from core.data.encoders import encoder_digest
 
@@ -18,4 +18,4 @@ class Teacher(Section):
     weight: Annotated[float, "weight of the distance from the teacher's cosines"] = 10.0
 
 
-METHOD = derived("simcse", title="Distilled SimCSE", section=Teacher)
+METHOD = Derived("simcse", title="Distilled SimCSE", section=Teacher)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import ABOVE_0, Section, frozen
 
 
@@ -15,4 +15,4 @@ class Ranks(Section):
     teacher_temperature: Annotated[float, "of the teacher's cosines", ABOVE_0] = 0.025
 
 
-METHOD = derived("simcse", title="RankCSE", section=Ranks)
+METHOD = Derived("simcse", title="RankCSE", section=Ranks)

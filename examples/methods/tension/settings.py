@@ -1,8 +1,8 @@
 """Contrastive Tension (Carlsson et al. 2021): two encoders, of which the first is scored."""
 
-from core.config.methods import derived
+from core.config.methods import Derived
 
-METHOD = derived(
+METHOD = Derived(
     "simcse",
     title="Contrastive Tension",
     changes={"eval.head": "never"},

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import SHARE, Section, frozen
 
 
@@ -13,4 +13,4 @@ class Three(Section):
     left_out: Annotated[float, "share of the words that the third view leaves out", SHARE] = 0.2
 
 
-METHOD = derived("simcse", title="Three views", section=Three)
+METHOD = Derived("simcse", title="Three views", section=Three)

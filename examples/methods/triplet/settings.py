@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import ABOVE_0, Section, frozen
 
 
@@ -13,6 +13,6 @@ class Triplet(Section):
     margin: Annotated[float, "how much nearer, in squared distance of unit vectors", ABOVE_0] = 0.2
 
 
-METHOD = derived(
+METHOD = Derived(
     "simcse", title="Triplets", section=Triplet, columns=3, unread=("loss.temperature",)
 )

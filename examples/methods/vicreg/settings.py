@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from core.config.methods import derived
+from core.config.methods import Derived
 from core.config.section import Section, frozen
 
 
@@ -13,7 +13,7 @@ class VICReg(Section):
     weight: Annotated[float, "weight of distance and variance"] = 25.0
 
 
-METHOD = derived(
+METHOD = Derived(
     "simcse",
     title="VICReg",
     section=VICReg,

@@ -22,14 +22,14 @@ from torch import Tensor, nn
 from core.config import methods
 from core.config.methods import own_sections
 from core.config.run import RunConfig
-from core.data.sources import Execution
 from core.encoder.packing import Packed, padded
 from core.encoder.streams import seed_libraries
 from core.errors import UserError, fault, place
 from core.methods.contrastive import Contrastive, Terms
 from core.methods.simcse.model import Views
-from core.training.short_run import SCORED, STEPS, Material, ShortRun
+from core.training.execution import Execution
 from core.training.step import own_stream
+from tools.trial.short_run import SCORED, STEPS, Material, ShortRun
 
 NEAR = 1e-3  # of a vector's largest number: other batches round otherwise
 SAME = 1e-4  # of a loss: less is no difference

@@ -9,7 +9,7 @@ import tiny
 import torch
 from scipy.stats import spearmanr
 
-from core.config.result import Row
+from core.config.result import Measurement
 from core.data.sts import StsSet
 from core.encoder.packing import looked_up, pack, padded, token_matrix
 from core.encoder.tokens import TokenTable
@@ -128,7 +128,7 @@ def test_directions_are_those_of_pairs_and_of_the_singular_values():
     values = enumerate(np.linalg.svd(wide, compute_uv=False))
     spectrum = metrics.spectrum_rows(some, "untrained", 0)
     assert spectrum == [
-        Row("untrained", "dev", f"singular_value_{i}", 0, pytest.approx(value))
+        Measurement("untrained", "dev", f"singular_value_{i}", 0, pytest.approx(value))
         for i, value in values
     ]
     for broken in (np.nan, np.inf, 0.0):

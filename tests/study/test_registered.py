@@ -6,11 +6,14 @@ import operator
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 from places import ROOT, SHIPPED
 
+from core.report.rule_age import rules_at, written_after_runs
+from core.store import code
 from core.study.catalogue import catalogue
 from core.study.claim import changed
-from core.study.registered import registered, written_after_runs
+from core.study.registered import registered, seen_before_rule
 from studies import CATALOGUE, STUDIES, find
 from tools.registered import rule_of
 
@@ -34,7 +37,18 @@ def test_a_rule_says_that_runs_were_seen_where_runs_are_older():
         assert all(row["after_runs"] == "yes" for row in rows[1:] if key in begun), key
         assert rows[0]["first_run"] or key not in begun, key
         assert rows[0]["first_form"][:10] <= rows[-1]["date"], key
-    assert written_after_runs("E4.2") and not written_after_runs("S3.1")
+    assert seen_before_rule("E4.2") and not seen_before_rule("S3.1")
+
+
+def test_runs_of_a_commit_that_holds_the_rule_are_younger_than_the_rule():
+    commit, unknown = code.current_commit()
+    if unknown:
+        pytest.skip("this folder is no repository")
+    assert ("E4.2", registered()["E4.2"][-1]["rule"]) in rules_at(commit[:12])
+    assert not written_after_runs("E4.2", [commit[:12]])
+    for other in ("unknown", "--help", "0" * 12):
+        assert written_after_runs("E4.2", [commit, other])
+    assert not written_after_runs("S3.1", ["unknown"])  # no run had been seen
 
 
 def test_no_rule_depends_on_how_floats_are_added(monkeypatch):
@@ -57,7 +71,7 @@ def test_no_rule_depends_on_how_floats_are_added(monkeypatch):
 def test_any_change_of_a_rule_changes_its_digest():
     claim = find("table7").claims[0]
     other = replace(
-        claim, predicate=changed(claim.predicate, lambda each: replace(each, above=0.1))
+        claim, predicate=changed(claim.predicate, lambda each: replace(each, threshold=0.1))
     )
     others = [replace(claim, margin=0.3), replace(claim, gate="none"), other]
     assert len({rule_of(each) for each in (claim, *others)}) == 4

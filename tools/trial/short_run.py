@@ -17,13 +17,13 @@ from torch import Tensor
 
 from core.config.run import RunConfig
 from core.config.vary import vary
-from core.data.sources import Execution
 from core.encoder.bert import Encoder
 from core.encoder.packing import pack, padded, token_matrix
 from core.encoder.tokens import TokenTable
 from core.errors import UserError
 from core.methods.contrastive import Batches, Contrastive, TrainingText
 from core.training.checkpoint import TrainingState
+from core.training.execution import Execution
 from core.training.job import load_encoder, new_model, training_text_of
 from core.training.run import Run
 from core.training.trainer import train, training_batches
@@ -60,15 +60,13 @@ class Material(NamedTuple):
         with contextlib.suppress(UserError):  # its method may need larger batches
             size = min(config.train.batch_size, SENTENCES)
             config = vary(config, {"train.batch_size": size})
-        run.config = vary(
-            config,
-            {
-                "train.steps": 2 * STEPS,
-                "eval.every": 2 * STEPS,  # no check, which sets modes
-                "train.learning_rate": RATE,
-                "train.warmup_fraction": 0.0,
-            },
-        )
+        short = {
+            "train.steps": 2 * STEPS,
+            "eval.every": 2 * STEPS,  # no check, which sets modes
+            "train.learning_rate": RATE,
+            "train.warmup_fraction": 0.0,
+        }
+        run = Run(vary(config, short), execution)
 
         # columns that the text lacks are made up of its other sentences
         count = min(STEPS * config.train.batch_size, len(text.table))

@@ -2,7 +2,6 @@
 with nothing new is seen as such."""
 
 import functools
-import time
 
 import pytest
 from desk import Desk
@@ -10,8 +9,8 @@ from fake_store import FakeStore, config_of, made_setup
 from places import ROOT, python
 
 import run_study
-from core.runner import draw, redrawn
-from core.runner.cli import Options
+from core.runner import draw
+from core.runner.orders import RedrawOrder
 from core.store.store import Store
 from core.study.grid import resolve
 from studies import STUDIES, find
@@ -49,11 +48,7 @@ def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_
     assert "noise" not in started(*seeds[:-1]) and "noise" in started(*seeds)
 
 
-def test_a_damaged_note_of_another_scale_fails_no_table_and_changed_code_draws_none(
-    tmp_path, capsys, monkeypatch
-):
-    (tmp_path / "first").mkdir()
-    (tmp_path / "first" / "mini").write_text("{")
+def test_changed_code_draws_no_table(tmp_path, capsys, monkeypatch):
     words = ["show", "table6b", "--scale", "demo", "--results-dir", str(tmp_path)]
     assert run_study.main(words) == 0 and "32" in capsys.readouterr().out
     monkeypatch.setattr("core.BEGAN", 0.0)  # a pull has changed the code since then
@@ -134,9 +129,8 @@ def test_a_profile_with_the_runs_of_another_is_drawn_once_and_says_so(tmp_path):
     stale = tmp_path / "mini" / "repaired" / "esimcse-table11.csv"
     stale.parent.mkdir(parents=True)
     stale.write_text("drawn earlier")
-    options = Options(seeds=None, profile=None)
-    drawer = draw.StudyDrawer(options, store, tmp_path, tmp_path / "figures", small=True)
-    results = drawer.redraw(studies, "mini")
+    drawer = draw.StudyDrawer(store, tmp_path, tmp_path / "figures", small=True)
+    results = drawer.redraw(studies, RedrawOrder(), "mini")
     assert len(results["mini", "repaired"]) == len(results["mini", "paper"]) == 2
     assert not stale.exists() and (stale.parent / "esimcse-table1.csv").exists()
     claims = (tmp_path / "claims.csv").read_text()
@@ -148,43 +142,3 @@ def test_a_matplotlibrc_that_the_user_names_is_not_read(tmp_path):
     given = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "none", "MATPLOTLIBRC": str(tmp_path)}
     done = python("-c", "from core.runner.draw import _report; _report()", **given)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_redraw_is_left_out_until_an_input_or_a_file_that_it_wrote_changes(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("core.BEGAN", time.time() + 60)  # files of this test are older
-    results, figures = (tmp_path / name for name in ("results", "figures"))
-    studies = tmp_path / "studies"
-    picture = figures / "demo" / "paper" / "table.png"
-    page = results / "index.html"
-    for file in (picture, page, studies / "paper" / "table.py"):
-        file.parent.mkdir(parents=True)
-        file.write_text("as drawn")
-    linked = tmp_path / "elsewhere"
-    linked.mkdir()
-    (studies / "linked").symlink_to(linked)
-    (linked / "studies").symlink_to(studies)  # a loop
-    (linked / "table.py").write_text("as drawn")
-    store = Store(results, None)
-
-    def is_there(*options):
-        key = redrawn.inputs(store, [studies], options)
-        return redrawn.is_there(key, results, figures)
-
-    assert not is_there(None)
-    redrawn.remember(redrawn.inputs(store, [studies], [None]), results, figures)
-    assert is_there(None) and not is_there(5)
-
-    for file in (picture, page, studies / "paper" / "table.py", linked / "table.py"):
-        file.write_text("otherwise")
-        assert not is_there(None), file
-        file.write_text("as drawn")
-    (results / "runs").mkdir()
-    left = picture.with_name("left.png")  # of a study that is no longer started
-    for file in (left, results / "runs" / "0123456789abcdef.parquet"):
-        file.write_text("new")
-        assert not is_there(None), file
-        file.unlink()
-    assert is_there(None)
-    monkeypatch.setattr("core.BEGAN", time.time() - 60)
-    assert redrawn.inputs(store, [studies], []) == ""  # they changed while the command loaded

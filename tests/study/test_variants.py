@@ -8,10 +8,10 @@ from small_study import small
 
 from core.config.scale import MINI
 from core.report.drawing import drawing
-from core.report.figures import figures
+from core.report.figures import study_figures
 from core.report.frames import cell_frame, claim_frame, curve_frame
-from core.report.sheet import sheet
-from core.report.tables import grid, latex, markdown
+from core.report.sheet import make_sheet
+from core.report.tables import latex, markdown, text_table
 from core.report.terminal import terminal
 from core.report.verdicts import study_result
 from core.study import variants
@@ -54,26 +54,26 @@ def test_cells_are_compared_with_the_reference_at_the_same_value_seed_by_seed(fo
     assert {row.reference for (_, rate), row in frame.iterrows() if rate == "2e-5"} == {"a/2e-5"}
     slow, own = (frame.loc["b", rate]["paired_difference"] for rate in ("2e-5", "3e-5"))
     assert slow == -own != 0
-    (reading,) = found.verdicts[0].readings.values()
-    assert reading.under(5) == pytest.approx(
+    (measured,) = found.verdicts[0].contrasts.values()
+    assert measured.under(5) == pytest.approx(
         -10 + 0.1 * (np.arange(5) * 3 % 5 - np.arange(5) * 2 % 5)
     )
 
 
 def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):
     found, _ = found
-    table = grid(found.study, cell_frame(found))
+    table = text_table(found.study, cell_frame(found))
     assert table.headers[0] == "train.learning_rate"
     assert [row[0] for row in table.rows if row[0]] == list(RATES)
     assert all(len(row) == len(table.headers) for row in table.rows) and "50.20" in str(table.rows)
-    for text in (markdown(sheet(found)), terminal(sheet(found))):
+    for text in (markdown(make_sheet(found)), terminal(make_sheet(found))):
         assert "K1 (2e-5) contradicted" in text and "K1 (3e-5) supported" in text
-    assert latex(sheet(found)).count(r"\begin{table}") == 1
+    assert latex(make_sheet(found)).count(r"\begin{table}") == 1
 
 
 def test_the_figure_has_a_panel_for_each_value(found):
     found, _ = found
     with drawing():
-        (figure,) = figures(found.study, cell_frame(found), curve_frame(found)).values()
+        (figure,) = study_figures(found.study, cell_frame(found), curve_frame(found)).values()
     titles = [panel.get_title("left") for panel in figure.axes]
     assert titles == [f"train.learning_rate {rate}" for rate in RATES[:2]]  # no run at 6e-5

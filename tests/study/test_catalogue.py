@@ -23,7 +23,7 @@ HEAD = "STUDY = study("
 WRONG = (  # what is put in the place of what, the line that is named, and what is wrong there
     ("rows=Axis", "rows=class", "rows=Axis", "no Python"),
     ("caption", 'name="../../sketched", caption', HEAD, "cannot be called"),
-    ("caption", 'name="claims", caption', HEAD, "cannot be called"),
+    ("caption", 'name="runs", caption', HEAD, "cannot be called"),
     ("FigureSpec(", 'FigureSpec(kind="pie", ', "figure=", "kind is 'pie'"),
     ('Row({"loss.temperature": float(rate)}', 'Row({}, {"tidy": {}}', HEAD, "no profile tidy"),
     ('("128", "0.05")', '("1024", "0.05")', HEAD, "which is no cell"),

@@ -20,7 +20,9 @@ from core.data.sts import StsSet
 from core.encoder.tokens import tokenise, unknown_tokens
 from core.errors import UserError
 from core.evaluation.encoding import load_checkpoint
+from core.runner import cli
 from core.runner import evaluate as command
+from core.runner.orders import EvaluateOrder
 
 WITH_THE_LIBRARY = needs("sentence_transformers", "requirements-evaluate.txt")
 POOLING = {"word_embedding_dimension": tiny_checkpoint.HIDDEN, "pooling_mode_mean_tokens": True}
@@ -54,7 +56,8 @@ def evaluated(capsys, monkeypatch):
         small = {name: StsSet(name, (name,) * 6, a, b, np.arange(6.0)) for name in names}
         monkeypatch.setattr(command, "load_demo", lambda: small)
         try:
-            status = command.main([str(folder), "--scale", "demo", *options])
+            command.score_encoder(cli.parse(["evaluate", str(folder), "--scale", "demo", *options]))
+            status = 0
             told = ""
         except UserError as error:
             status = 2
@@ -101,8 +104,7 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     model = SentenceTransformer(modules=modules, device="cpu")
     sentences = ["w1 w2 w3", "w4"]
     model.save(str(tmp_path / "whole"))
-    options = command._parser().parse_args([str(tmp_path / "whole")])
-    encode, pooling = command._encode_and_pooling(options)
+    encode, pooling = command._encode_and_pooling(EvaluateOrder(model=tmp_path / "whole"))
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
     assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
     assert "Pooling pooling, dense, normalize, by sentence-transformers." in capsys.readouterr().out
