@@ -42,7 +42,7 @@ from core.report.terminal import ShownTable
 from core.runner.best_scale import best_scale, stored_setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun, believed
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.variants import varied
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from core.store.records import RUN_SCHEMA, read_file, to_bytes
 from core.store.store import Store
 from core.study import variants
 from core.study.catalogue import Catalogue
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.setup import Setup
 from tools import publish
 

@@ -32,7 +32,7 @@ from core.report.quantities import Rows, value
 from core.report.results import Loaded
 from core.report.verdicts import JudgedStudy, study_result
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.setup import Setup
 from core.study.study import Metric
 from studies import STUDIES

@@ -47,7 +47,7 @@ from core.store import code, files, locks
 from core.store.published import PACK_NAME, SCHEMA, Pack, PackedRun
 from core.store.records import seal
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.study import Study
 from tools import readme
 

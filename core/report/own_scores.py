@@ -21,7 +21,7 @@ from core.report.statistics import ALPHA, LOOKS
 from core.report.terminal import ShownTable
 from core.report.verdicts import judge
 from core.study.claim import Claim
-from core.study.grid import Grid, GridCell
+from core.study.resolution import ResolvedCell, ResolvedStudy
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Metric, study
 
@@ -119,10 +119,10 @@ def as_study(scores: Scores, claims: Sequence[Claim], reference: str, name: str)
     )
     cells = []
     for cell in table.cells:
-        resolved = GridCell(cell=cell, metric=table.metric)
+        resolved = ResolvedCell(cell=cell, metric=table.metric)
         runs = []
         for seed, value in enumerate(scores.rows[cell.labels[0]].tolist()):
             runs.append(RunResult(seed=seed, run_id="", status="ok", provenance={}, value=value))
         cells.append(CellResult(resolved=resolved, runs=tuple(runs)))
-    grid = Grid(study=table, setup=SETUP, cells=tuple(cell.resolved for cell in cells))
+    grid = ResolvedStudy(study=table, setup=SETUP, cells=tuple(cell.resolved for cell in cells))
     return StudyResult(grid=grid, aggregate="all", cells=tuple(cells), simcse=())

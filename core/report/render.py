@@ -18,7 +18,7 @@ from core.report.tables import AVERAGE_LABEL, latex, markdown
 from core.report.verdicts import JudgedStudy, reasons, study_result
 from core.report.words import figure_title, seed_counts
 from core.store.files import write_changed
-from core.study.grid import Grid
+from core.study.resolution import ResolvedStudy
 from core.study.study import Study
 
 PAGE = ("index.html", "README.md", "claims.csv")
@@ -113,7 +113,7 @@ def write_runs(sheets: Sequence[Sheet], tables: Path) -> None:
 def render_index(
     studies: Sequence[Study],
     stored: ByScale,
-    grids: Mapping[tuple[str, str], Sequence[Grid]],
+    grids: Mapping[tuple[str, str], Sequence[ResolvedStudy]],
     results_dir: Path,
     figures_dir: Path,
 ) -> list[str]:

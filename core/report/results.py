@@ -13,8 +13,8 @@ from core.errors import UserError
 from core.report.quantities import Rows, imputed, value, worst_of
 from core.report.statistics import Estimate, over_seeds
 from core.study.axes import Labels
-from core.study.grid import Grid, GridCell
 from core.study.reason import Reason
+from core.study.resolution import ResolvedCell, ResolvedStudy
 from core.study.setup import Setup
 from core.study.study import Cell, Metric, Study
 
@@ -56,7 +56,7 @@ Loaded = dict[str, RunResult]  # by run id
 class CellResult:
     """One entry of a table over its seeds."""
 
-    resolved: GridCell
+    resolved: ResolvedCell
     runs: tuple[RunResult, ...]
 
     @property
@@ -121,7 +121,7 @@ class StudyResult:
     result at each combination of values of `--vary`; empty if nothing is varied.
     """
 
-    grid: Grid
+    grid: ResolvedStudy
     aggregate: str
     cells: tuple[CellResult, ...]
     simcse: tuple[RunResult, ...]
@@ -160,7 +160,7 @@ class StudyResult:
         return len(ids)
 
 
-def gather(grid: Grid, store=None, loaded: Loaded | None = None) -> StudyResult:
+def gather(grid: ResolvedStudy, store=None, loaded: Loaded | None = None) -> StudyResult:
     """A study with every run that the store holds under the setup's seeds, the user's own runs
     first; without a store its configurations alone. `loaded` keeps what was read for studies that
     share runs.
@@ -231,7 +231,9 @@ def in_metric(
     return {cell.cell.labels: cell for cell in _with_failed_runs(cells, worst_values(cells))}
 
 
-def _runs(cell: GridCell, seeds: int, scale: Scale, store, loaded: Loaded) -> tuple[RunResult, ...]:
+def _runs(
+    cell: ResolvedCell, seeds: int, scale: Scale, store, loaded: Loaded
+) -> tuple[RunResult, ...]:
     """A cell's runs as the cell reads them: those of so many seeds, and stored seeds beyond."""
     if cell.unavailable is not None:
         return ()

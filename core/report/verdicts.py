@@ -40,8 +40,8 @@ from core.report.statistics import (
 )
 from core.study.axes import Labels
 from core.study.claim import ROUNDING, Claim, Contrast, Pattern, Predicate, truth
-from core.study.grid import Grid, unmeasured
 from core.study.reason import Reason, in_words
+from core.study.resolution import ResolvedStudy, unmeasured
 from core.study.study import Study
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
@@ -221,7 +221,7 @@ def alike(cell: CellResult, base: CellResult) -> bool:
     return unit(cell.metric) == unit(base.metric)
 
 
-def study_result(grid: Grid, store=None, loaded: Loaded | None = None) -> JudgedStudy:
+def study_result(grid: ResolvedStudy, store=None, loaded: Loaded | None = None) -> JudgedStudy:
     """A study on its stored runs, judged; `store` and `loaded` as in
     `core.report.results.gather`."""
     return judge(gather(grid, store, loaded=loaded))
@@ -342,7 +342,7 @@ def reasons(result: JudgedStudy) -> list[str]:
     return [f"No verdict on {', '.join(keys)}: {in_words(why)}." for why, keys in barred.items()]
 
 
-def judgeable_claims(grid: Grid, store=None) -> tuple[int, list[str]]:
+def judgeable_claims(grid: ResolvedStudy, store=None) -> tuple[int, list[str]]:
     """How many of a study's claims its scale can judge, and in sentences why not the others.
 
     Of stored runs only the first are read, of the cells that claims have on the untrained encoder:

@@ -21,8 +21,8 @@ from core.report.contrasts import Direction
 from core.report.results import StudyResult
 from core.report.verdicts import JudgedStudy, Outcome, why_unmarked
 from core.study.axes import Labels
-from core.study.grid import values
 from core.study.reason import in_title
+from core.study.resolution import values
 
 # of every verdict, and of where an undecided claim points; beside the word: never colour alone, and
 # no arrow, which would say that a number rises or falls

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.config.scale import DEMO, MINI, PAPER, Scale
 from core.data.sources import recorded_sources
 from core.store.store import Store
-from core.study.grid import Grid, resolve
+from core.study.resolution import ResolvedStudy, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 
@@ -25,7 +25,7 @@ def stored_setup(
     return Setup(profile=profile, scale=scale, sources=recorded, seeds=seeds)
 
 
-def begun_at(scale: Scale, study: Study, store: Store, profile: str) -> Grid | None:
+def begun_at(scale: Scale, study: Study, store: Store, profile: str) -> ResolvedStudy | None:
     """A study on its stored runs at a scale, if there are runs to compare: of two cells, or of the
     only one."""
     setup = stored_setup(scale, store, profile)

@@ -49,7 +49,7 @@ from core.runner.verify import compare, verify
 from core.store import code, files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
-from core.study.grid import Grid, resolve
+from core.study.resolution import ResolvedStudy, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 
@@ -200,7 +200,7 @@ def refusal_of(check: Callable[..., object], *words: object) -> str:
 
 def plan_of(
     context: Context,
-    grids: Sequence[Grid],
+    grids: Sequence[ResolvedStudy],
     order: TrainOrder | PlanOrder,
     force: bool = False,
     keep_models: bool = False,
@@ -246,7 +246,7 @@ def settle(context: Context, order: ResolveOrder, training: RunTrainer) -> int:
         return resolving.go(training)
 
 
-def tell(context: Context, plan: Plan, grids: Sequence[Grid], claims: bool = True) -> None:
+def tell(context: Context, plan: Plan, grids: Sequence[ResolvedStudy], claims: bool = True) -> None:
     """Print a plan: its runs and their time, runs in training and failed ones, and with `claims`
     what can be judged."""
     store = context.store

@@ -35,7 +35,7 @@ from core.runner.orders import (
 )
 from core.store import code
 from core.store.store import Store
-from core.study.grid import Grid, resolve
+from core.study.resolution import ResolvedStudy, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # the report brings scipy
     from core.report.sheet import Sheet
     from core.report.verdicts import JudgedStudy
 
-Grids = dict[tuple[str, str], list[Grid]]  # by scale and profile
+Grids = dict[tuple[str, str], list[ResolvedStudy]]  # by scale and profile
 PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
 
@@ -58,7 +58,9 @@ class StudyDrawer:
     figures: Path
     small: bool = False
 
-    def draw(self, context: Context, grids: Sequence[Grid], order: AnyStudyOrder) -> list[Grid]:
+    def draw(
+        self, context: Context, grids: Sequence[ResolvedStudy], order: AnyStudyOrder
+    ) -> list[ResolvedStudy]:
         """Draw the studies of an order and print their tables, or with --all every started study of
         their scale and the page. `show` prints what the paper printed where nothing can be drawn;
         returns these grids."""
@@ -77,7 +79,7 @@ class StudyDrawer:
             self.show(of_study)
         return [result.grid for result in printed]
 
-    def results_of(self, grids: Sequence[Grid], loaded: Loaded) -> list[JudgedStudy]:
+    def results_of(self, grids: Sequence[ResolvedStudy], loaded: Loaded) -> list[JudgedStudy]:
         """Studies as they stand in the store; `loaded` keeps runs that several of them read."""
         report = _report()
         return [report.study_result(grid, self.store, loaded) for grid in grids]
@@ -221,7 +223,7 @@ def _report() -> ModuleType:
     return render
 
 
-def started(grids: Sequence[Grid], store: Store) -> list[Grid]:
+def started(grids: Sequence[ResolvedStudy], store: Store) -> list[ResolvedStudy]:
     """The studies of which a run of their own is stored, or one seed of all cells, or every seed of
     a claim's cells. Other runs that several studies share do not count. A study with `least_seeds`
     above 1 needs that many seeds of all cells."""

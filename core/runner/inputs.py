@@ -33,7 +33,7 @@ from core.runner.orders import (
     VerifyOrder,
 )
 from core.store.store import Store
-from core.study.grid import Grid, check_distinct, resolve
+from core.study.resolution import ResolvedStudy, check_distinct, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 from core.study.variants import varied
@@ -59,7 +59,7 @@ class Context:
                 print(footnote)
         return replace(self, studies=studies)
 
-    def grids(self) -> list[Grid]:
+    def grids(self) -> list[ResolvedStudy]:
         """The studies, resolved. Raises UserError for two cells of one run."""
         grids = [resolve(study, self.setup) for study in self.studies]
         for grid in grids:

@@ -17,7 +17,7 @@ from core.errors import UserError
 from core.formatting import are, counted, nearest, say
 from core.runner.estimate import cost, size
 from core.store.store import Store
-from core.study.grid import Grid, GridCell
+from core.study.resolution import ResolvedCell, ResolvedStudy
 
 
 @frozen
@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan(
-    grids: Sequence[Grid],
+    grids: Sequence[ResolvedStudy],
     store: Store,
     *,
     use_published: bool = False,
@@ -122,7 +122,7 @@ def plan(
     return Plan(tuple(runs.values()), missing, grids[0].setup.sources)
 
 
-def _cell_names(cell: GridCell) -> tuple[str, ...]:
+def _cell_names(cell: ResolvedCell) -> tuple[str, ...]:
     """What a cell answers to: each of its labels, and all of them in the axes' order."""
     return (*cell.cell.labels, cell.name)
 

@@ -19,7 +19,7 @@ from core.runner.inputs import Context
 from core.runner.plan import Plan, PlannedRun
 from core.runner.train import RunTrainer
 from core.store.store import Store
-from core.study.grid import GridCell, resolve
+from core.study.resolution import ResolvedCell, resolve
 from core.study.study import SIMCSE, Study
 
 SHOWN = 5  # checks that --plan prints
@@ -144,7 +144,9 @@ class Resolving:
             return False
         return all(reason.kind in LACKS_RUN for reason in verdict.barred)
 
-    def missing(self, study: Study, cells: Sequence[GridCell], seeds: int) -> dict[str, PlannedRun]:
+    def missing(
+        self, study: Study, cells: Sequence[ResolvedCell], seeds: int
+    ) -> dict[str, PlannedRun]:
         """The distinct runs that cells lack under so many seeds, by id."""
         runs: dict[str, PlannedRun] = {}
         for seed, cell in itertools.product(range(seeds), cells):

@@ -18,7 +18,7 @@ from core.runner.orders import Outputs
 from core.runner.plan import Plan
 from core.runner.train import RunTrainer, Surroundings
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 
 # points: a larger difference is more than another make of processor explains in float32
 SAME_POINTS = 0.01

@@ -13,7 +13,7 @@ from core.config.scale import SCALES
 from core.errors import UserError
 from core.study.axes import Labels
 from core.study.claim import Claim, Contrast, Pattern
-from core.study.grid import unmeasured
+from core.study.resolution import unmeasured
 from core.study.study import Cell, FigureSpec, Study
 
 # a run under each profile, by the cell's labels

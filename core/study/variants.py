@@ -13,7 +13,7 @@ from core.config.vary import parsed, reads, vary, written
 from core.errors import UserError
 from core.study.axes import Labels
 from core.study.claim import Claim, Contrast, Term, changed
-from core.study.grid import chosen_values, resolved_cell
+from core.study.resolution import chosen_values, resolved_cell
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Study, short
 

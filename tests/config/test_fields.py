@@ -15,7 +15,7 @@ from core.config.vary import paths, value_at, vary, written
 from core.errors import UserError
 from core.methods.mocose.sections import TextView
 from core.study import variants
-from core.study.grid import parts, values
+from core.study.resolution import parts, values
 from studies import find
 
 RATES = "train.learning_rate=3e-4,1e-3"

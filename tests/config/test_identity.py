@@ -24,7 +24,7 @@ from core.methods.esimcse import settings as esimcse_sections
 from core.methods.mocose import sections as mocose_sections
 from core.methods.mocose.sections import TextView
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.setup import Setup
 from studies import STUDIES, find
 

@@ -14,7 +14,7 @@ from core.config.scale import DEMO, SCALES, at_scale
 from core.config.vary import vary
 from core.errors import UserError
 from core.methods.mocose.sections import TextView
-from core.study.grid import check_distinct, resolve
+from core.study.resolution import check_distinct, resolve
 from core.study.setup import Setup
 from core.study.study import Cell, Metric
 

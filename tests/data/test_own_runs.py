@@ -22,7 +22,7 @@ from core.data.sources import local_places, local_sources
 from core.runner import cli, inputs
 from core.runner.plan import plan
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.setup import Setup
 from core.training import job
 from core.training.execution import Execution

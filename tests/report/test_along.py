@@ -15,7 +15,7 @@ from core.report.figures import study_figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.verdicts import study_result
 from core.study.claim import greater, of_metric
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.study import Metric
 from studies import find
 

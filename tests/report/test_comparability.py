@@ -28,8 +28,8 @@ from core.report.verdicts import judgeable_claims, reasons, study_result, why_un
 from core.report.words import number_note, run_notes, scope_note
 from core.study.check import check_study
 from core.study.claim import Claim, collapsed, greater
-from core.study.grid import resolve
 from core.study.reason import in_words
+from core.study.resolution import resolve
 from core.study.study import Axis, Metric, Row
 from core.study.study import study as make
 from core.study.variants import varied

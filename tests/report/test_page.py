@@ -25,7 +25,7 @@ from core.report.sheet import make_sheet
 from core.report.tables import markdown, md, tex
 from core.report.verdicts import study_result
 from core.study.claim import Claim, best, greater
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from studies import find
 
 HERE = "results beside a#b?c"

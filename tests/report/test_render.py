@@ -18,7 +18,7 @@ from core.runner import cli
 from core.runner.draw import missing_runs, published_runs
 from core.runner.orders import RedrawOrder, Scope, TrainOrder
 from core.study.check import TAKEN_COLUMNS, check_study
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.study import Axis, Cell
 from studies import find
 

@@ -12,7 +12,7 @@ import run_study
 from core.runner import draw
 from core.runner.orders import RedrawOrder
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from studies import STUDIES, find
 
 FIGURE5 = find("figure5")

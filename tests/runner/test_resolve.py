@@ -8,7 +8,7 @@ from known_jobs import ONE, TWO
 
 from core.report.results import gather
 from core.report.verdicts import judge
-from core.study import grid
+from core.study.resolution import resolve
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
 BOTH = ("mocose-one", "mocose-two")
@@ -26,7 +26,7 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(desk):
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = {}
     for study in (ONE, TWO):
-        for verdict in judge(gather(grid.resolve(study, desk.setup(3)), desk.store)).verdicts:
+        for verdict in judge(gather(resolve(study, desk.setup(3)), desk.store)).verdicts:
             outcomes[verdict.claim.key] = verdict.outcome
     assert outcomes == TRUTH
     assert max(Counter(desk.started()).values()) == 1

@@ -20,7 +20,7 @@ import studies
 from core.config.method_code import code_digest
 from core.runner.estimate import cost
 from core.runner.plan import plan
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from tools import publish
 
 

@@ -18,7 +18,7 @@ from core.config.fields import explanations
 from core.config.scale import PAPER
 from core.report.verdicts import study_result
 from core.study.claim import truth
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from studies import STUDIES, find
 
 NOT_ASKED = ROOT / "studies" / "reference" / "not_asked.md"

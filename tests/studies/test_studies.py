@@ -11,7 +11,7 @@ from core.config.methods import PROFILES, base, deviating
 from core.config.scale import DEMO, MINI, PAPER, STS_TESTS
 from core.config.vary import paths, value_at, vary
 from core.study.axes import OF_METRIC
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.setup import Setup
 from studies import STUDIES, find
 

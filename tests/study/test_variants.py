@@ -16,7 +16,7 @@ from core.report.terminal import terminal
 from core.report.verdicts import study_result
 from core.study import variants
 from core.study.claim import Claim, greater
-from core.study.grid import resolve
+from core.study.resolution import resolve
 
 AT = made_setup(5, scale=MINI)
 K1 = Claim(key="K1", text="b is better than a.", predicate=greater(("b",), ("a",)))

@@ -7,7 +7,7 @@ from small_study import small, stored
 from core.config.scale import MINI
 from core.report.verdicts import study_result
 from core.study.claim import Claim
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.study import Axis, Cell
 
 SIZES = {"a": 128, "b": 256, "c": 512, "d": 1024}

@@ -27,7 +27,7 @@ from core.data.sources import local_places, local_sources
 from core.runner.plan import Plan, plan
 from core.store import cache
 from core.store.store import Store
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.setup import Setup
 
 SIX = ("mocose-table3", "--seeds", "1", "--jobs", "2")  # a command with six runs

@@ -15,8 +15,8 @@ from resolved import config_at
 
 from core.config.identity import run_id
 from core.config.scale import DEMO, EncoderSource, Scale, Sources
-from core.study.grid import resolve
 from core.study.reason import Reason
+from core.study.resolution import resolve
 from core.study.setup import Setup
 from core.study.study import SIMCSE
 

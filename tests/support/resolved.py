@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from core.study.grid import resolve
+from core.study.resolution import resolve
 
 
 def cell_at(setup, study, cell):

@@ -7,7 +7,7 @@ from fake_store import SOURCES, FakeStore, config_of, made_setup
 
 from core.config.scale import DEMO
 from core.report.verdicts import study_result
-from core.study.grid import resolve
+from core.study.resolution import resolve
 from core.study.study import Axis, Cell, FigureSpec, Metric, Study
 
 

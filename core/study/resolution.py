@@ -1,6 +1,6 @@
 """A study resolved at a setup: its cells, each with its runs or the reason why it has none.
 
-A command resolves each study once. Plans, drawings, verdicts and costs read the Grid.
+A command resolves each study once. Plans, drawings, verdicts and costs read the ResolvedStudy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from core.study.study import SIMCSE, Cell, Study
 
 
 @frozen
-class GridCell:
+class ResolvedCell:
     """A cell with its runs in the order of their seeds, or why it has none.
 
     `paper` is its run in the papers' units, `base` the run at the scale; both without a seed, and
@@ -69,14 +69,14 @@ class GridCell:
 
 
 @frozen
-class Grid:
+class ResolvedStudy:
     """A study at a setup, with the scale's own tasks. `simcse` is the cell of SimCSE's own runs,
     whose gain is the bar for other methods; scores that a user brings have none."""
 
     study: Study
     setup: Setup
-    cells: tuple[GridCell, ...]
-    simcse: tuple[GridCell, ...] = ()
+    cells: tuple[ResolvedCell, ...]
+    simcse: tuple[ResolvedCell, ...] = ()
 
     @property
     def seeds(self) -> int:
@@ -84,7 +84,7 @@ class Grid:
         return max(self.setup.seeds, self.study.least_seeds)
 
     @property
-    def available(self) -> list[GridCell]:
+    def available(self) -> list[ResolvedCell]:
         """The cells that can be run here."""
         return [cell for cell in self.cells if cell.unavailable is None]
 
@@ -93,14 +93,14 @@ class Grid:
         """Every distinct run of the setup's seeds."""
         return {run for cell in self.cells for run in cell.run_ids}
 
-    def repeats(self, other: Grid) -> bool:
+    def repeats(self, other: ResolvedStudy) -> bool:
         """Whether this is the study of another grid, with the same run in each cell."""
         if self.study.name != other.study.name:
             return False
         runs = [(cell.name, cell.run_ids) for cell in self.available]
         return bool(runs) and runs == [(cell.name, cell.run_ids) for cell in other.available]
 
-    def of(self, cells: Iterable[Cell]) -> list[GridCell]:
+    def of(self, cells: Iterable[Cell]) -> list[ResolvedCell]:
         """These cells of the study, in the grid's order."""
         labels = {cell.labels for cell in cells}
         return [cell for cell in self.cells if cell.cell.labels in labels]
@@ -117,7 +117,7 @@ class Grid:
             return False
         return all(stored.issuperset(cell.run_ids) for cell in cells)
 
-    def parts(self) -> list[Grid]:
+    def parts(self) -> list[ResolvedStudy]:
         """The grid at each combination of the study's varied values, in order; itself if nothing
         is varied."""
         divided = []
@@ -126,22 +126,24 @@ class Grid:
         return divided
 
 
-def resolve(study: Study, setup: Setup) -> Grid:
+def resolve(study: Study, setup: Setup) -> ResolvedStudy:
     """A study on the scale's own tasks, each cell's runs under the setup's seeds."""
     study = study.at(setup.scale)
     seeds = range(max(setup.seeds, study.least_seeds))
     cells = tuple(resolved_cell(study, cell, setup, seeds) for cell in study.cells)
-    return Grid(study=study, setup=setup, cells=cells, simcse=_simcse(setup))
+    return ResolvedStudy(study=study, setup=setup, cells=cells, simcse=_simcse(setup))
 
 
 @functools.cache  # every study of a setup has the same
-def _simcse(setup: Setup) -> tuple[GridCell, ...]:
+def _simcse(setup: Setup) -> tuple[ResolvedCell, ...]:
     """The cell of SimCSE's own runs."""
     study = SIMCSE.at(setup.scale)
     return tuple(resolved_cell(study, cell, setup, range(setup.seeds)) for cell in study.cells)
 
 
-def resolved_cell(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int] = ()) -> GridCell:
+def resolved_cell(
+    study: Study, cell: Cell, setup: Setup, seeds: Iterable[int] = ()
+) -> ResolvedCell:
     """One cell of a study at a setup, with its runs under these seeds.
 
     `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
@@ -167,7 +169,7 @@ def resolved_cell(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int] =
         unavailable = _without_text(base, setup)
         if unavailable is None:
             configs = tuple([_with_seed(base, "seed.data" in naming, seed) for seed in seeds])
-    return GridCell(
+    return ResolvedCell(
         cell=cell,
         metric=metric,
         unavailable=unavailable,
@@ -271,9 +273,9 @@ def values(part: Study) -> str:
     return "/".join(part.cells[0].labels[len(part.axes) - len(part.varied) :])
 
 
-def check_distinct(grid: Grid) -> None:
+def check_distinct(grid: ResolvedStudy) -> None:
     """Refuse different cells that this scale rounds to one run. Raises UserError."""
-    first_of: dict[str, GridCell] = {}
+    first_of: dict[str, ResolvedCell] = {}
     for cell in grid.available:
         other = first_of.setdefault(cell.run_ids[0], cell)
         if (other.paper, other.cell.encoder) != (cell.paper, cell.cell.encoder):
