@@ -124,5 +124,5 @@ def as_study(scores: Scores, claims: Sequence[Claim], reference: str, name: str)
         for seed, value in enumerate(scores.rows[cell.labels[0]].tolist()):
             runs.append(RunResult(seed=seed, run_id="", status="ok", provenance={}, value=value))
         cells.append(CellResult(resolved=resolved, runs=tuple(runs)))
-    grid = ResolvedStudy(study=table, setup=SETUP, cells=tuple(cell.resolved for cell in cells))
-    return StudyResult(grid=grid, aggregate="all", cells=tuple(cells), simcse=())
+    whole = ResolvedStudy(study=table, setup=SETUP, cells=tuple(cell.resolved for cell in cells))
+    return StudyResult(resolved=whole, aggregate="all", cells=tuple(cells), simcse=())

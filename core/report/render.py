@@ -113,22 +113,23 @@ def write_runs(sheets: Sequence[Sheet], tables: Path) -> None:
 def render_index(
     studies: Sequence[Study],
     stored: ByScale,
-    grids: Mapping[tuple[str, str], Sequence[ResolvedStudy]],
+    resolved_studies: Mapping[tuple[str, str], Sequence[ResolvedStudy]],
     results_dir: Path,
     figures_dir: Path,
 ) -> list[str]:
     """Write the page over all scales and profiles, its README.md and CSV files; what was written.
-    `stored` are the sheets with a run, `grids` all studies of a scale and profile."""
+    `stored` are the sheets with a run, `resolved_studies` all studies of a scale and profile."""
     if not any(stored.values()):
         return []
     sheets: dict[tuple[str, str], list[Sheet]] = {}
-    for key, of_key in grids.items():
+    for key, of_key in resolved_studies.items():
         by_name = {of_study.study.name: of_study for of_study in stored.get(key, ())}
         if not by_name and key[1] != PROFILES[0]:
             continue
         sheets[key] = [
-            by_name.get(grid.study.name) or make_sheet(study_result(grid), cells=key == PRINTED)
-            for grid in of_key
+            by_name.get(resolved.study.name)
+            or make_sheet(study_result(resolved), cells=key == PRINTED)
+            for resolved in of_key
         ]
     texts = page_files(studies, sheets, results_dir, figures_dir)
     _write_all(results_dir, {name: text.encode() for name, text in texts.items()})

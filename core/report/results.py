@@ -121,7 +121,7 @@ class StudyResult:
     result at each combination of values of `--vary`; empty if nothing is varied.
     """
 
-    grid: ResolvedStudy
+    resolved: ResolvedStudy
     aggregate: str
     cells: tuple[CellResult, ...]
     simcse: tuple[RunResult, ...]
@@ -130,12 +130,12 @@ class StudyResult:
     @property
     def study(self) -> Study:
         """The study, on the scale's own tasks."""
-        return self.grid.study
+        return self.resolved.study
 
     @property
     def setup(self) -> Setup:
         """The setup under which it was resolved."""
-        return self.grid.setup
+        return self.resolved.setup
 
     @property
     def runs(self) -> tuple[RunResult, ...]:
@@ -160,7 +160,7 @@ class StudyResult:
         return len(ids)
 
 
-def gather(grid: ResolvedStudy, store=None, loaded: Loaded | None = None) -> StudyResult:
+def gather(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) -> StudyResult:
     """A study with every run that the store holds under the setup's seeds, the user's own runs
     first; without a store its configurations alone. `loaded` keeps what was read for studies that
     share runs.
@@ -170,14 +170,14 @@ def gather(grid: ResolvedStudy, store=None, loaded: Loaded | None = None) -> Stu
     """
     if loaded is None:
         loaded = {}
-    scale = grid.setup.scale
-    simcse = chain.from_iterable(_runs(cell, 1, scale, store, loaded) for cell in grid.simcse)
+    scale = resolved.setup.scale
+    simcse = chain.from_iterable(_runs(cell, 1, scale, store, loaded) for cell in resolved.simcse)
     bar = tuple(simcse)
     by_part = []
-    for part in grid.parts():
+    for part in resolved.parts():
         cells = []
         for cell in part.cells:
-            runs = _runs(cell, grid.seeds, scale, store, loaded)
+            runs = _runs(cell, resolved.seeds, scale, store, loaded)
             cells.append(CellResult(resolved=cell, runs=runs))
         by_part.append((part, cells))
     worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
@@ -186,11 +186,11 @@ def gather(grid: ResolvedStudy, store=None, loaded: Loaded | None = None) -> Stu
         whole = tuple(_with_failed_runs(cells, worst))
         aggregates = [cell.config(0).sts.aggregate for cell in part.available]  # of test pairs
         aggregate = aggregates[0] if aggregates else "all"
-        results.append(StudyResult(grid=part, aggregate=aggregate, cells=whole, simcse=bar))
-    if not grid.study.varied:
+        results.append(StudyResult(resolved=part, aggregate=aggregate, cells=whole, simcse=bar))
+    if not resolved.study.varied:
         return results[0]
     every = tuple(chain.from_iterable(result.cells for result in results))
-    return replace(results[0], grid=grid, cells=every, by_value=tuple(results))
+    return replace(results[0], resolved=resolved, cells=every, by_value=tuple(results))
 
 
 def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:

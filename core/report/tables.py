@@ -193,7 +193,7 @@ def markdown(sheet: Sheet) -> str:
 
 def latex(sheet: Sheet, averages: bool = False) -> str:
     r"""The table as a LaTeX float that needs amssymb and graphicx, over both columns of the text if
-    it is wide, with the meaning of its marks inside; `averages` as in `grid`."""
+    it is wide, with the meaning of its marks inside; `averages` as in `text_table`."""
     table = text_table(sheet.study, sheet.cells, averages=averages)
     kind = "table*" if len(table.headers) > MOST_COLUMNS else "table"
     lines = [

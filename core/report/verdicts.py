@@ -221,10 +221,10 @@ def alike(cell: CellResult, base: CellResult) -> bool:
     return unit(cell.metric) == unit(base.metric)
 
 
-def study_result(grid: ResolvedStudy, store=None, loaded: Loaded | None = None) -> JudgedStudy:
+def study_result(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) -> JudgedStudy:
     """A study on its stored runs, judged; `store` and `loaded` as in
     `core.report.results.gather`."""
-    return judge(gather(grid, store, loaded=loaded))
+    return judge(gather(resolved, store, loaded=loaded))
 
 
 def _verdict(
@@ -342,17 +342,17 @@ def reasons(result: JudgedStudy) -> list[str]:
     return [f"No verdict on {', '.join(keys)}: {in_words(why)}." for why, keys in barred.items()]
 
 
-def judgeable_claims(grid: ResolvedStudy, store=None) -> tuple[int, list[str]]:
+def judgeable_claims(resolved: ResolvedStudy, store=None) -> tuple[int, list[str]]:
     """How many of a study's claims its scale can judge, and in sentences why not the others.
 
     Of stored runs only the first are read, of the cells that claims have on the untrained encoder:
     all took a minute.
     """
     loaded: Loaded = {}
-    for claim in grid.study.claims:
+    for claim in resolved.study.claims:
         if claim.untrained is not None:
-            for cell in grid.of(grid.study.cells_of(claim.untrained.contrasts())):
+            for cell in resolved.of(resolved.study.cells_of(claim.untrained.contrasts())):
                 for run in cell.run_ids[:1]:
                     loaded[run] = load_run(store, run, seed=0)
-    result = study_result(grid, loaded=loaded)
+    result = study_result(resolved, loaded=loaded)
     return sum(not verdict.barred for verdict in result.verdicts), reasons(result)

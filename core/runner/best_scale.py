@@ -31,11 +31,11 @@ def begun_at(scale: Scale, study: Study, store: Store, profile: str) -> Resolved
     setup = stored_setup(scale, store, profile)
     if setup is None:
         return None
-    grid = resolve(study, setup)
+    resolved = resolve(study, setup)
     begun = 0
-    for cell in grid.available:
+    for cell in resolved.available:
         begun += any(store.has(run, use_published=True) for run in cell.run_ids)
-    return grid if begun >= min(2, len(grid.available)) > 0 else None
+    return resolved if begun >= min(2, len(resolved.available)) > 0 else None
 
 
 def best_scale(studies: Sequence[Study], store: Store, profile: str) -> str:

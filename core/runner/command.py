@@ -122,26 +122,26 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
     # The runs
     again = words(order)
     context = context.changed(changes)
-    grids = context.grids()
+    resolved_studies = context.resolved_studies()
     status = 0
     match order:
         case VerifyOrder():
             return verify(context, around, again, order.number)
         case PlanOrder():
-            plan = plan_of(context, grids, order, keep_models=order.keep_models)
-            tell(context, plan, grids, claims=not scope.all)
+            plan = plan_of(context, resolved_studies, order, keep_models=order.keep_models)
+            tell(context, plan, resolved_studies, claims=not scope.all)
             return 0
         case ResolveOrder():
             status = settle(context, order, RunTrainer(context, around, again, order.outputs))
         case TrainOrder():
             training = RunTrainer(context, around, again, order.outputs, order.force)
-            plan = plan_of(context, grids, order, order.force, order.outputs.keep_models)
+            plan = plan_of(context, resolved_studies, order, order.force, order.outputs.keep_models)
             status = train_missing(training, plan)
     if status > 128 or (isinstance(order, ResolveOrder) and order.plan):
         return status  # stopped: the user wants out, and what is stored can be drawn later
-    for grid in drawer.draw(context, grids, order):
-        tell(context, planning.plan([grid], store), [grid])
-        say(f"`{setup.command(grid.study.name)}` trains them.")
+    for resolved in drawer.draw(context, resolved_studies, order):
+        tell(context, planning.plan([resolved], store), [resolved])
+        say(f"`{setup.command(resolved.study.name)}` trains them.")
     return status
 
 
@@ -200,14 +200,14 @@ def refusal_of(check: Callable[..., object], *words: object) -> str:
 
 def plan_of(
     context: Context,
-    grids: Sequence[ResolvedStudy],
+    resolved_studies: Sequence[ResolvedStudy],
     order: TrainOrder | PlanOrder,
     force: bool = False,
     keep_models: bool = False,
 ) -> Plan:
     """The runs of a command; says which studies need more seeds than were wanted."""
     plan = planning.plan(
-        grids,
+        resolved_studies,
         context.store,
         use_published=order.use_published,
         force=force,
@@ -246,7 +246,9 @@ def settle(context: Context, order: ResolveOrder, training: RunTrainer) -> int:
         return resolving.go(training)
 
 
-def tell(context: Context, plan: Plan, grids: Sequence[ResolvedStudy], claims: bool = True) -> None:
+def tell(
+    context: Context, plan: Plan, resolved_studies: Sequence[ResolvedStudy], claims: bool = True
+) -> None:
     """Print a plan: its runs and their time, runs in training and failed ones, and with `claims`
     what can be judged."""
     store = context.store
@@ -273,12 +275,12 @@ def tell(context: Context, plan: Plan, grids: Sequence[ResolvedStudy], claims: b
     if claims:
         from core.report.verdicts import judgeable_claims
 
-        for grid in grids:
-            able, reasons = judgeable_claims(grid, store)
-            if grid.study.claims:
-                number = f"{able} of {len(grid.study.claims)} claims"
+        for resolved in resolved_studies:
+            able, reasons = judgeable_claims(resolved, store)
+            if resolved.study.claims:
+                number = f"{able} of {len(resolved.study.claims)} claims"
                 say(
-                    f"{grid.study.name}: {number} can be judged at scale {setup.scale.name}, if "
+                    f"{resolved.study.name}: {number} can be judged at scale {setup.scale.name}, if "
                     "its methods learn."
                 )
             for reason in reasons:
@@ -311,11 +313,12 @@ def menu(context: Context, catalogue: Catalogue, use_published: bool) -> int:
         if fault:
             wrong.append(fault)
             continue
-        grid = resolve(study, setup)
-        plan = planning.plan([grid], context.store, use_published=use_published)
+        resolved = resolve(study, setup)
+        plan = planning.plan([resolved], context.store, use_published=use_published)
         claims = ""
         if study.claims:
-            claims = f"{judgeable_claims(grid, context.store)[0]} of {len(grid.study.claims)}"
+            able, _ = judgeable_claims(resolved, context.store)
+            claims = f"{able} of {len(resolved.study.claims)}"
         time = spoken(expected.wall(run.config for run in plan.missing)) if plan.missing else ""
         done = f"{len(plan.runs) - len(plan.missing)} of {len(plan.runs)}"
         rows.append([study.name, done, time, claims, study.caption])

@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # the report brings scipy
     from core.report.sheet import Sheet
     from core.report.verdicts import JudgedStudy
 
-Grids = dict[tuple[str, str], list[ResolvedStudy]]  # by scale and profile
+BySetup = dict[tuple[str, str], list[ResolvedStudy]]  # by scale and profile
 PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
 
@@ -59,15 +59,15 @@ class StudyDrawer:
     small: bool = False
 
     def draw(
-        self, context: Context, grids: Sequence[ResolvedStudy], order: AnyStudyOrder
+        self, context: Context, resolved_studies: Sequence[ResolvedStudy], order: AnyStudyOrder
     ) -> list[ResolvedStudy]:
         """Draw the studies of an order and print their tables, or with --all every started study of
         their scale and the page. `show` prints what the paper printed where nothing can be drawn;
-        returns these grids."""
+        returns these studies."""
         if order.scope.all:
             self.redraw(context.studies, order, context.setup.scale.name)
             return []
-        results = self.results_of(grids, {})
+        results = self.results_of(resolved_studies, {})
         sheets = self.drawn(results)
         if sheets:
             say(*missing_runs(order, sheets), *published_runs(sheets))
@@ -77,12 +77,14 @@ class StudyDrawer:
             sheets += map(_report().make_sheet, printed)
         for of_study in sheets:
             self.show(of_study)
-        return [result.grid for result in printed]
+        return [result.resolved for result in printed]
 
-    def results_of(self, grids: Sequence[ResolvedStudy], loaded: Loaded) -> list[JudgedStudy]:
+    def results_of(
+        self, resolved_studies: Sequence[ResolvedStudy], loaded: Loaded
+    ) -> list[JudgedStudy]:
         """Studies as they stand in the store; `loaded` keeps runs that several of them read."""
         report = _report()
-        return [report.study_result(grid, self.store, loaded) for grid in grids]
+        return [report.study_result(resolved, self.store, loaded) for resolved in resolved_studies]
 
     def drawn(self, results: Sequence[JudgedStudy], repeated: Sequence[str] = ()) -> list[Sheet]:
         """Draw these studies, saying of each what was written; the sheets of those with a run."""
@@ -117,20 +119,20 @@ class StudyDrawer:
         report = _report()
         report.refuse_foreign(self.results)
         seeds = order.changes.seeds if isinstance(order, TableOrder) else None
-        grids = self.grids(studies, seeds)
-        sheets = self.sheets(grids, only, order.scope.profile)
+        resolved_studies = self.resolved_studies(studies, seeds)
+        sheets = self.sheets(resolved_studies, only, order.scope.profile)
         hints = [missing_runs(order, of_setup) for of_setup in sheets.values()]
         drawn = list(itertools.chain(*sheets.values()))
         say(*itertools.chain(*hints), *published_runs(drawn))
         if not drawn:
             print("No study is started; train one, and it can be redrawn.")
-        say(*report.render_index(studies, sheets, grids, self.results, self.figures))
+        say(*report.render_index(studies, sheets, resolved_studies, self.results, self.figures))
         return sheets
 
-    def grids(self, studies: Sequence[Study], seeds: int | None) -> Grids:
+    def resolved_studies(self, studies: Sequence[Study], seeds: int | None) -> BySetup:
         """Every study by scale and profile; of a scale without a run under the first profile."""
         by_scale = recorded(self.store)
-        grids = {}
+        resolved_studies = {}
         for at, profile in itertools.product(SCALES.values(), PROFILES):
             sources = by_scale.get(at.name)
             if not sources and profile == PROFILES[0]:
@@ -138,26 +140,27 @@ class StudyDrawer:
                 sources = unfetched_sources(others)
             if sources:
                 setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds or at.seeds)
-                grids[at.name, profile] = [resolve(study, setup) for study in studies]
-        return grids
+                resolved_studies[at.name, profile] = [resolve(study, setup) for study in studies]
+        return resolved_studies
 
     def sheets(
-        self, grids: Grids, only: str | None, only_profile: str | None
+        self, resolved_studies: BySetup, only: str | None, only_profile: str | None
     ) -> dict[tuple[str, str], list[Sheet]]:
         """The sheets of all started studies. What the command names of scale and profile is
         written; what a profile shares with the first one stands there alone."""
         report = _report()
         sheets = dict[tuple[str, str], list]()
         loaded: Loaded = {}
-        for (scale, profile), of_both in grids.items():
+        for (scale, profile), of_both in resolved_studies.items():
             begun = started(of_both, self.store)
             results = self.results_of(begun, loaded)
             both = Path(scale) / profile
             if only in (None, scale) and only_profile in (None, profile):
                 repeated = []
                 if only_profile is None:
-                    first = [of.result.grid for of in sheets.get((scale, PROFILES[0]), ())]
-                    repeated = [grid.study.name for grid in begun if any(map(grid.repeats, first))]
+                    first = [of.result.resolved for of in sheets.get((scale, PROFILES[0]), ())]
+                    again = [each for each in begun if any(map(each.repeats, first))]
+                    repeated = [each.study.name for each in again]
                 drawn = self.drawn(results, repeated)
             else:
                 drawn = [report.make_sheet(result) for result in results if result.begun]
@@ -223,26 +226,27 @@ def _report() -> ModuleType:
     return render
 
 
-def started(grids: Sequence[ResolvedStudy], store: Store) -> list[ResolvedStudy]:
+def started(resolved_studies: Sequence[ResolvedStudy], store: Store) -> list[ResolvedStudy]:
     """The studies of which a run of their own is stored, or one seed of all cells, or every seed of
     a claim's cells. Other runs that several studies share do not count. A study with `least_seeds`
     above 1 needs that many seeds of all cells."""
     sharing = Counter[str]()  # studies by run
-    for grid in grids:
-        sharing.update(grid.run_ids)
+    for resolved in resolved_studies:
+        sharing.update(resolved.run_ids)
     stored = {run for run in sharing if store.has(run, use_published=True)}
     begun = []
-    for grid in grids:
-        least = grid.study.least_seeds
+    for resolved in resolved_studies:
+        least = resolved.study.least_seeds
         seeds = 0
-        if len(grid.available) >= min(2, len(grid.cells)):  # else there is nothing to compare
-            seeds = grid.complete_seeds(stored)
+        # else there is nothing to compare
+        if len(resolved.available) >= min(2, len(resolved.cells)):
+            seeds = resolved.complete_seeds(stored)
         if seeds or least > 1:
             is_begun = seeds >= least
-        elif any(sharing[run] == 1 for run in grid.run_ids & stored):
+        elif any(sharing[run] == 1 for run in resolved.run_ids & stored):
             is_begun = True
         else:
-            is_begun = any(grid.has_all_runs(claim, stored) for claim in grid.study.claims)
+            is_begun = any(resolved.has_all_runs(claim, stored) for claim in resolved.study.claims)
         if is_begun:
-            begun.append(grid)
+            begun.append(resolved)
     return begun

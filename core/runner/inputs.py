@@ -59,12 +59,12 @@ class Context:
                 print(footnote)
         return replace(self, studies=studies)
 
-    def grids(self) -> list[ResolvedStudy]:
+    def resolved_studies(self) -> list[ResolvedStudy]:
         """The studies, resolved. Raises UserError for two cells of one run."""
-        grids = [resolve(study, self.setup) for study in self.studies]
-        for grid in grids:
-            check_distinct(grid)
-        return grids
+        resolved_studies = [resolve(study, self.setup) for study in self.studies]
+        for resolved in resolved_studies:
+            check_distinct(resolved)
+        return resolved_studies
 
     def expected(self) -> Expectation:
         """What runs are expected to take, as runs of this machine that are stored by now took."""

@@ -58,7 +58,7 @@ class Plan:
 
 
 def plan(
-    grids: Sequence[ResolvedStudy],
+    resolved_studies: Sequence[ResolvedStudy],
     store: Store,
     *,
     use_published: bool = False,
@@ -72,20 +72,20 @@ def plan(
     does, and with `keep_models` none without its model. Raises UserError for a label that no cell
     has."""
     if labels:
-        cells = itertools.chain.from_iterable(grid.cells for grid in grids)
+        cells = itertools.chain.from_iterable(resolved.cells for resolved in resolved_studies)
         names = dict.fromkeys(itertools.chain.from_iterable(map(_cell_names, cells)))
         for label in labels:
             if label not in names:
                 hint = nearest(label, names, f"some are {', '.join([*names][:8])}.")
                 raise UserError(f"No cell is called {label[:80]!r}; {hint}")
     runs: dict[str, PlannedRun] = {}
-    for grid in grids:
-        for cell in grid.available:
+    for resolved in resolved_studies:
+        for cell in resolved.available:
             if labels and not set(labels) & set(_cell_names(cell)):
                 continue
             for seed, config in enumerate(cell.configs):
                 run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
-                runs.setdefault(run.run_id, run).cells.append(f"{grid.study.name} {cell.name}")
+                runs.setdefault(run.run_id, run).cells.append(f"{resolved.study.name} {cell.name}")
 
     # Those that are done
     done = {}
@@ -103,15 +103,16 @@ def plan(
     for method, number in (+others).items():
         by = f"made by another core/methods/{method}; --force trains again."
         say(f"{are(number, 'stored run')} {by}")
-    for grid in grids:  # which rows are left out since the training text lacks their columns
+    # which rows are left out since the training text lacks their columns
+    for resolved in resolved_studies:
         rows: dict[str, list[str]] = {}
-        for cell in grid.cells:
+        for cell in resolved.cells:
             reason = cell.unavailable
             if reason is not None and reason.kind == "no columns":
                 rows.setdefault(reason.words, []).append(cell.name)
         for words, absent in rows.items():
             left_out = f"{counted(len(absent), 'row')} left out ({', '.join(absent)})"
-            say(f"{grid.study.name}, {left_out}: {words}.")
+            say(f"{resolved.study.name}, {left_out}: {words}.")
 
     # Those without the model that they could have left
     if keep_models:
@@ -119,7 +120,7 @@ def plan(
             name: config for name, config in done.items() if not lacks_model(store, name, config)
         }
     missing = [run for name, run in runs.items() if name not in done]
-    return Plan(tuple(runs.values()), missing, grids[0].setup.sources)
+    return Plan(tuple(runs.values()), missing, resolved_studies[0].setup.sources)
 
 
 def _cell_names(cell: ResolvedCell) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Resolving:
         if not use_published:
             self.store = Store(context.store.root, None)
         setup = replace(context.setup, seeds=LOOKS[0])  # later stored seeds are read, too
-        self.grids = [resolve(study, setup) for study in context.studies]
+        self.resolved_studies = [resolve(study, setup) for study in context.studies]
         self.ends = time.monotonic() + (budget or math.inf)
         self.failed: set[str] = set()  # runs
         self.loaded: dict[str, Any] = {}  # runs that were read, by id
@@ -102,7 +102,9 @@ class Resolving:
     def judge(self) -> list[str]:
         """Judge each study on the stored runs; the outcomes of all claims."""
         self.loaded = {run: read for run, read in self.loaded.items() if read.rows is not None}
-        self.judged = [study_result(grid, self.store, self.loaded) for grid in self.grids]
+        self.judged = [
+            study_result(resolved, self.store, self.loaded) for resolved in self.resolved_studies
+        ]
         outcomes: list[str] = []
         for result in self.judged:
             outcomes += [verdict.outcome for verdict in result.verdicts]
@@ -112,7 +114,7 @@ class Resolving:
         """The next check of each claim that more runs may settle, the quickest first; without
         checks that need a failed run."""
         expected = self.context.expected()
-        bar = self.missing(SIMCSE, self.grids[0].simcse, LOOKS[0])
+        bar = self.missing(SIMCSE, self.resolved_studies[0].simcse, LOOKS[0])
         checks = []
         for result in self.judged:
             for verdict in result.verdicts:
@@ -121,7 +123,7 @@ class Resolving:
                     continue
                 claim = verdict.claim
                 study = result.study
-                cells = result.grid.of(study.cells_of(claim.predicate.contrasts()))
+                cells = result.resolved.of(study.cells_of(claim.predicate.contrasts()))
                 runs = self.missing(study, cells, later[0])
                 if claim.gate != "none":
                     runs = bar | runs

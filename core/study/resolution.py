@@ -94,14 +94,14 @@ class ResolvedStudy:
         return {run for cell in self.cells for run in cell.run_ids}
 
     def repeats(self, other: ResolvedStudy) -> bool:
-        """Whether this is the study of another grid, with the same run in each cell."""
+        """Whether this is another resolved study, with the same run in each cell."""
         if self.study.name != other.study.name:
             return False
         runs = [(cell.name, cell.run_ids) for cell in self.available]
         return bool(runs) and runs == [(cell.name, cell.run_ids) for cell in other.available]
 
     def of(self, cells: Iterable[Cell]) -> list[ResolvedCell]:
-        """These cells of the study, in the grid's order."""
+        """These cells of the study, in table order."""
         labels = {cell.labels for cell in cells}
         return [cell for cell in self.cells if cell.cell.labels in labels]
 
@@ -118,7 +118,7 @@ class ResolvedStudy:
         return all(stored.issuperset(cell.run_ids) for cell in cells)
 
     def parts(self) -> list[ResolvedStudy]:
-        """The grid at each combination of the study's varied values, in order; itself if nothing
+        """The study at each combination of its varied values, in order; itself if nothing
         is varied."""
         divided = []
         for part in parts(self.study):
@@ -273,14 +273,14 @@ def values(part: Study) -> str:
     return "/".join(part.cells[0].labels[len(part.axes) - len(part.varied) :])
 
 
-def check_distinct(grid: ResolvedStudy) -> None:
+def check_distinct(resolved: ResolvedStudy) -> None:
     """Refuse different cells that this scale rounds to one run. Raises UserError."""
     first_of: dict[str, ResolvedCell] = {}
-    for cell in grid.available:
+    for cell in resolved.available:
         other = first_of.setdefault(cell.run_ids[0], cell)
         if (other.paper, other.cell.encoder) != (cell.paper, cell.cell.encoder):
             raise UserError(
-                f"{other.name} and {cell.name} of {grid.study.name} are one run at scale "
-                f"{grid.setup.scale.name}; give them values further apart, or choose another "
+                f"{other.name} and {cell.name} of {resolved.study.name} are one run at scale "
+                f"{resolved.setup.scale.name}; give them values further apart, or choose another "
                 "--scale."
             )

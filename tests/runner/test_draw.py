@@ -23,7 +23,7 @@ KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run", "RE
 
 
 @functools.cache
-def all_grids(seeds):
+def all_resolved(seeds):
     """Every study at so many seeds."""
     return [resolve(study, made_setup(seeds)) for study in STUDIES]
 
@@ -33,7 +33,7 @@ def started(*stored, seeds=2):
     store = FakeStore()
     for study, label, seed in stored:
         store.add(config_of(study, label if isinstance(label, tuple) else (label,), seed), 50.0)
-    return [grid.study.name for grid in draw.started(all_grids(seeds), store)]
+    return [resolved.study.name for resolved in draw.started(all_resolved(seeds), store)]
 
 
 def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_claim():

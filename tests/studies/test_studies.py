@@ -25,15 +25,15 @@ def test_every_cell_is_a_run_and_shares_it_with_equal_changes(profile, scale, so
     given = {"seed.data": 42} if profile == "released" else {}
     setup = Setup(profile=profile, scale=scale, sources=sources, seeds=2)
     for study in STUDIES:
-        grid = resolve(study, setup)
+        resolved = resolve(study, setup)
         runs = {}
-        assert grid.available or study.name == "mocose-figure13"  # of BERT-large alone
-        for resolved in grid.cells:
-            cell = resolved.cell
+        assert resolved.available or study.name == "mocose-figure13"  # of BERT-large alone
+        for resolved_cell in resolved.cells:
+            cell = resolved_cell.cell
             method = cell.method or study.method
             named = [one for one in sorted(cell.changes.items()) if one not in given.items()]
-            for seed, run in enumerate(resolved.configs):
-                assert run == resolved.config(seed)
+            for seed, run in enumerate(resolved_cell.configs):
+                assert run == resolved_cell.config(seed)
                 assert (run.scale, run.method) == (scale.name, method)
                 assert run.encoder.digest == sources.encoder_for(cell.encoder).digest
                 key = method, cell.encoder, repr(named), seed
@@ -41,7 +41,7 @@ def test_every_cell_is_a_run_and_shares_it_with_equal_changes(profile, scale, so
             # copied, of another encoder, or in need of a model that rewrites text or of columns
             text = cell.changes.get("text")
             assert (
-                resolved.configs
+                resolved_cell.configs
                 or cell.copied
                 or cell.encoder != "bert-base"
                 or (text is not None and text.model is not None)

@@ -127,9 +127,9 @@ def filled(
     store = FakeStore()
     at = made_setup(seeds, scale=scale)
     places = {cell.labels: place for place, cell in enumerate(study.at(scale).cells)}
-    for grid_cell in resolve(study, at).available:
-        cell = grid_cell.cell
-        for seed, config in enumerate(grid_cell.configs[:seeds]):
+    for resolved_cell in resolve(study, at).available:
+        cell = resolved_cell.cell
+        for seed, config in enumerate(resolved_cell.configs[:seeds]):
             noise = random.Random(f"{cell.labels}{seed}").random() - 0.5
             if (cell.labels, seed) not in skip:
                 value = level + (places[cell.labels] * 7) % 5 + spread * noise
