@@ -155,3 +155,33 @@ def test_a_pair_that_a_claim_compares_has_the_claims_own_interval_and_other_pair
     # as the verdict has it
     assert comparisons(three, A, (claim(greater(B, A)),))[B].distinguishable
     assert math.isnan(comparisons(three, A, (claim(greater(C, A)),))[C].low)
+
+
+def test_resampled_pairs_give_the_bounds_of_scipys_bootstrap():
+    random = np.random.default_rng(1)
+    gold = np.round(random.uniform(0, 5, 120), 0)  # with ties
+    a, b = (gold + random.normal(0, noise, 120) for noise in (1.5, 2.5))
+    b[:20] = b[0]
+
+    def difference(gold, a, b):
+        return 100 * (stats.spearmanr(a, gold).statistic - stats.spearmanr(b, gold).statistic)
+
+    bounds = {}
+    for method in ("percentile", "BCa"):
+        bounds[method] = stats.bootstrap(
+            (gold, a, b),
+            difference,
+            paired=True,
+            vectorized=False,
+            n_resamples=2000,
+            method=method,
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+    differences = s.paired_bootstrap(gold, a, b)
+    assert len(differences) == 2000
+    assert np.quantile(differences, [0.025, 0.975]) == pytest.approx(bounds["percentile"], abs=1e-9)
+    assert np.quantile(differences, [0.025, 0.975]) == pytest.approx(bounds["BCa"], abs=1.5)
+
+    both = s.paired_bootstrap(gold, np.stack([a, b]), b, resamples=150)  # the mean over two seeds
+    assert both == pytest.approx(differences[:150] / 2)
+    assert np.isnan(s.paired_bootstrap(gold, a, np.full(120, np.nan), resamples=1)).all()
