@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from core.config.scale import OWN_SCORES, EncoderSource, Sources
@@ -17,7 +18,7 @@ from core.report.results import CellResult, RunResult, StudyResult
 from core.report.score_table import Scores, one_line
 from core.report.sheet import Sheet
 from core.report.stated_claims import SOME_ROWS, stated_claim
-from core.report.statistics import ALPHA, LOOKS
+from core.report.statistics import ALPHA, LEAST_SEEDS, LOOKS
 from core.report.terminal import ShownTable
 from core.report.verdicts import judge
 from core.study.claim import Claim
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 TEXTS = ("row", "reference", "left", "right", "claim", "text")  # columns with a user's words
 WHEN = (
-    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the table. "
-    f"At most {ALPHA:.0%} of such tables have a wrong verdict, however often they are checked."
+    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the seeds' numbers "
+    f"or names. At most {ALPHA:.0%} of such tables have a wrong verdict, however often they are "
+    "checked, if seeds that are added come last."
 )
 SETUP = Setup(  # under which nothing is resolved
     profile="",
@@ -97,11 +99,26 @@ def judge_scores(
             title=shown(name),
             setting=f"{scores.words}, paired by seed",
             name="judged",
-            troubles=(WHEN,) if stated else (WHEN, NO_CLAIM),
+            troubles=tuple(filter(None, (WHEN, _in_order(scores), "" if stated else NO_CLAIM))),
             cells=cell_frame(result),
             claims=claim_frame([result]),
             comparisons=comparison_frame([result]),
         )
+    )
+
+
+def _in_order(scores: Scores) -> str:
+    """Which rows' scores rise or fall from seed to seed; "" without any, or under few seeds."""
+    rows = []
+    for row, values in scores.rows.items():
+        steps = np.sign(np.diff(values))
+        if len(values) >= LEAST_SEEDS and abs(steps.sum()) == len(steps):
+            rows.append(shown(row))
+    if not rows:
+        return ""
+    return (
+        f"From seed to seed {', '.join(rows)} only rises or falls; if scores gave the seeds their "
+        "order, no verdict counts."
     )
 
 

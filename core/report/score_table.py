@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from core.config.result import TASKS
 from core.config.section import decimal
 from core.errors import UserError, refusing
 from core.formatting import counted, shown
@@ -21,16 +22,17 @@ from core.store.files import regular
 COLUMNS = ("row", "seed", "score")
 SET = "set"
 LAYOUT = (
-    "write row, seed and score, and set for several test sets, with commas between them and a "
-    "point in each number"
+    "write a line for each score with row, seed and score, and set for several test sets; a mean "
+    "over seeds cannot be judged"
 )
 LARGEST = 1e12  # score; squares of some larger ones are infinite
-MOST_APART = 30.0  # times the scores of another row: fractions stand beside percents
+STEADY = 1.2  # times the lowest: so far apart are one row's scores on one set in one unit
+PERCENT = 10.0  # above it a score is no fraction
 
 
 class Scores(NamedTuple):
-    """By row the scores (seeds,), each the mean over the test sets, in the order in which the seeds
-    first come; `words` say what was read."""
+    """By row the scores (seeds,), each the mean over the test sets, in the order of the seeds: by
+    number, then by name. `words` say what was read."""
 
     rows: Mapping[str, np.ndarray]
     words: str
@@ -49,7 +51,8 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
             f"{scores} cannot be read", "give a CSV file in UTF-8", OSError, UnicodeError
         ):
             text = regular(scores).read_bytes().decode("utf-8-sig")
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        mark = max(",;\t", key=text.partition("\n")[0].count)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
         with refusing(f"{scores} is no CSV table", "mend that line", csv.Error):
             lines = [(reader.line_num, line) for line in reader if any(line)]
         names = lines.pop(0)[1] if lines else []
@@ -69,31 +72,37 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
 
 def _scores(frame: pd.DataFrame, place: str) -> Scores:
     """The scores by row, of texts by line. Raises UserError unless each row has one finite number
-    for each seed and set, there are two rows and seeds, and all may be in one unit."""
-    columns = shown(",".join(map(str, frame)))
+    for each seed and set, there are two rows and seeds, and all are in one unit."""
+    refusal = _refusal(frame, place.partition(",")[0])
     frame = frame.rename(columns=lambda name: one_line(str(name)).lower()).map(one_line)
     if sorted(frame) not in (sorted(COLUMNS), sorted((*COLUMNS, SET))):
-        raise UserError(f"{place.partition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
+        raise UserError(refusal)
     if SET not in frame:
         frame[SET] = ""
     frame["seed"] = frame["seed"].str.replace("^[+]?0*(?=[0-9])", "", regex=True)  # +01 is 1
+    named = frame[SET].str.lower()
     numbers = frame["score"].map(decimal).astype(float)
     unnamed = (frame[["row", "seed"]] == "").any(axis=1)
-    again = frame.duplicated(["row", "seed", SET])
     wrong = (
         (unnamed, "names no row or no seed; write it"),
         (
             ~(numbers.abs() <= LARGEST),
             f"has no score up to {LARGEST:g}; give a number with a decimal point",
         ),
-        (again, "gives a row a second score under one seed; leave one of them out"),
+        (named.isin(TASKS), "is of no test set of its own; leave it out"),
+        (
+            frame.assign(set=named).duplicated(["row", "seed", SET]),
+            "gives a row a second score under one seed; leave one of them out",
+        ),
     )
     for lines, words in wrong:
         for number in frame.index[lines]:
             raise UserError(f"{place} {number} {words}.")
-    sets = frame[SET].nunique()
+    sets = named.nunique()
     by_seed = numbers.groupby([frame["row"], frame["seed"]])
-    order = {"index": frame["row"].unique(), "columns": frame["seed"].unique()}
+    seeds = frame["seed"].unique()
+    seeds = sorted(seeds, key=lambda seed: (decimal(seed) is None, decimal(seed) or 0.0, seed))
+    order = {"index": frame["row"].unique(), "columns": seeds}
     counts = by_seed.size().unstack().reindex(**order)
     lacking = (counts != sets).stack()
     for row, seed in lacking.index[lacking]:
@@ -103,17 +112,44 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
         )
     if min(counts.shape) < 2:
         raise UserError("There are fewer than 2 rows or 2 seeds; give more, to compare them.")
+    _check_units(frame, numbers)
     rows = by_seed.mean().unstack().reindex(**order)
-    sizes = rows.abs().median(axis=1)
-    largest = sizes.idxmax()
-    smallest = sizes.idxmin()
-    if sizes[smallest] and sizes[largest] >= MOST_APART * sizes[smallest]:
-        raise UserError(
-            f"The scores of {shown(largest)} are {sizes[largest] / sizes[smallest]:.0f} times "
-            f"those of {shown(smallest)}; give all rows in one unit."
-        )
     words = f"Read as: {counted(len(rows), 'row')}, {counted(rows.shape[1], 'seed')}"
     if sets > 1:
         words += f", {counted(sets, 'set')} of which the mean counts"
-    scores = dict(zip(rows.index, rows.to_numpy(), strict=True))
-    return Scores(scores, f"{words}, {counted(len(frame), 'score')}")
+    words += f", {counted(len(frame), 'score')}"
+    if numbers.between(0, 1).all():
+        words += ", all from 0 to 1, and so are margins"
+    return Scores(dict(zip(rows.index, rows.to_numpy(), strict=True)), words)
+
+
+def _check_units(frame: pd.DataFrame, numbers: pd.Series) -> None:
+    """Raise UserError for fractions beside percents: they are as steady as a row's scores on one
+    set, where a row at chance or a collapsed one scatters."""
+    small = (numbers > 0) & (numbers <= 1)
+    percents = numbers.where(~small, 100 * numbers).groupby([frame["row"], frame[SET]])
+    steady = percents.transform("max") <= STEADY * percents.transform("min")
+    fractions = frame[small & steady]
+    if len(fractions) and (numbers > PERCENT).any():
+        names = ("row", "seed", SET) if frame[SET].any() else ("row", "seed")
+        parts = [f"{part} {shown(', '.join(fractions[part].unique()))}" for part in names]
+        raise UserError(
+            f"The scores of {' and '.join(parts)} are fractions beside others above {PERCENT:g}; "
+            "give all in one unit."
+        )
+
+
+def _refusal(frame: pd.DataFrame, place: str) -> str:
+    """What is said of other columns, and how pandas brings them into the layout."""
+    names = [*map(str, frame)]
+    texts = [name for name in names if frame[name].map(decimal).isna().any()]
+    seeds = [name for name in names if one_line(name).lower() == "seed"]
+    change = ""
+    if seeds and texts:
+        change = f"[[ROW, {seeds[0]!r}, SCORE]]"
+    elif len(texts + seeds) == 1 < len(names):
+        change = f".melt({(texts + seeds)[0]!r})"
+    if change:
+        order = ["seed", "row", "score"] if not texts else [*COLUMNS]
+        change = f", such as by pandas.read_csv(FILE){change}.set_axis({order}, axis=1)"
+    return f"{place} has the columns {shown(','.join(names))!r}; {LAYOUT}{change}."

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from core.errors import HOME
+from core.errors import HOME, UserError
 from core.formatting import say
 from core.runner.orders import JudgeOrder
 from core.store.files import check_results_dir, write_changed
@@ -42,6 +42,15 @@ def judge_file(order: JudgeOrder) -> None:
             contents[f"{stem}.{kind}"] = image(figure, kind)
     if boxes:
         say("", "The figure has a box for each letter that its font lacks; the tables have them.")
+    page = f"{stem}.md"
+    source = f"\nScores of `{order.scores}`.\n".encode()
+    contents[page] += source
+    for name in contents:
+        is_of = (folder / page).is_file() and (folder / page).read_bytes().endswith(source)
+        if (folder / name).exists() and not is_of:
+            raise UserError(
+                f"{folder / name} is not of {order.scores}; give another --results-dir."
+            )
     for name, content in contents.items():
         write_changed(folder / name, content)
     say("", f"Written to {folder}: {', '.join(contents)}")

@@ -81,12 +81,58 @@ def read(text, folder):
     return read_scores(file)
 
 
-def test_files_and_frames_are_read_alike_in_the_order_of_the_file(tmp_path):
-    text = "seed,row,score\nx,b,5\nx,a,2\n\n7,a,1\n7,b,3\n"
+def test_files_and_frames_are_read_alike_with_seeds_by_number_then_by_name(tmp_path):
+    text = "seed,row,score\nx,b,5\nx,a,2\n\n10,a,4\n10,b,6\n7,a,1\n7,b,3\n"
     for scores in (read(text, tmp_path), read_scores(pd.read_csv(tmp_path / "scores.csv"))):
         rows = {row: list(values) for row, values in scores.rows.items()}
-        assert rows == {"b": [5, 3], "a": [2, 1]}
-        assert scores.words == "Read as: 2 rows, 2 seeds, 4 scores"
+        assert rows == {"b": [3, 6, 5], "a": [1, 4, 2]}
+        assert scores.words == "Read as: 2 rows, 3 seeds, 6 scores"
+
+
+def test_an_export_in_the_order_of_its_scores_has_no_further_wrong_verdicts(tmp_path):
+    """Two equal methods: a verdict on the lines as they stand would be for the first."""
+    shift = np.random.default_rng(3).normal(size=(2, 12))
+    table = frame(a=shift[0], b=shift[1])
+    by_score = table.iloc[np.argsort(-table["score"], kind="stable")]
+    verdicts = [judge(scores, "a > b").sheet.claims for scores in (table, by_score)]
+    assert verdicts[0].equals(verdicts[1])
+    numbered = frame(a=sorted(shift[0]), b=shift[1])
+    assert "a only rises or falls" in str(judge(numbered)) and "rises" not in str(judge(table))
+
+
+PERCENTS = {
+    "SimCSE": [[76.1, 71.0], [75.9, 70.6], [76.4, 71.2], [76.0, 70.9]],
+    "Mine": [[77.1, 72.1], [77.0, 71.8], [77.3, 72.0], [76.9, 72.4]],
+}
+
+
+@pytest.mark.parametrize(
+    ("of", "named"),
+    (
+        (np.s_[0], "row SimCSE and seed"),
+        (np.s_[:, 1:3], "row SimCSE, Mine and seed 1, 2"),
+        (np.s_[:, :, 1], "set SICK-R are fractions"),
+        (np.s_[1, 2, 0], "row Mine and seed 2 and set STS-B"),
+    ),
+)
+def test_fractions_beside_percents_are_refused_wherever_they_stand(of, named):
+    values = np.array([*PERCENTS.values()])  # (rows, seeds, sets)
+    values[of] /= 100
+    lines = []
+    for (row, seed, place), score in np.ndenumerate(values):
+        lines.append((("SimCSE", "Mine")[row], seed, ("STS-B", "SICK-R")[place], score))
+    with pytest.raises(UserError, match=named):
+        read_scores(pd.DataFrame(lines, columns=["row", "seed", "set", "score"]))
+
+
+@pytest.mark.parametrize(
+    "row",
+    ([0.4, -1.2, 2.1, 0.9], [0.0] * 4, [0.3, 0.8, 0.5, 0.2], [31.2] * 4, [1.1, 76.0, 76.4, 7]),
+)
+def test_rows_at_chance_collapsed_or_untrained_are_no_other_unit(row):
+    read_scores(frame(SimCSE=[76.1, 75.9, 76.4, 76.0], other=row))
+    words = read_scores(frame(a=[0.76, 0.75], b=[0.77, 0.79])).words
+    assert words.endswith("all from 0 to 1, and so are margins")
 
 
 @pytest.mark.parametrize("column", ["row", "seed", "score"])
@@ -157,6 +203,13 @@ def test_names_are_compared_in_one_line_and_in_composed_letters(tmp_path):
         "sep=;\nrow;seed;score\na;0;76,1\n",
         "row,seed,score\na,0,0.7612\na,1,0.7588\nb,0,77.01\nb,1,77.33\n",  # two units
         "row,seed,set,score\na,0,x,1\na,1,x,1\nb,0,x,1\nb,1,y,1\n",
+        *(
+            "row,seed,set,score\n"
+            + "".join(
+                f"{row},{seed},{name},7{seed}\n" for row in "ab" for seed in "01" for name in names
+            )
+            for names in (("STS12", "sts12"), ("STS12", "avg"), ("STS12", "dev"))
+        ),
     ),
 )
 def test_a_bad_table_gets_a_sentence(text, tmp_path, capsys):
@@ -173,6 +226,28 @@ def test_a_folder_that_cannot_be_meant_is_refused_before_the_verdict(tmp_path, c
     file.write_text(LONG + "b,2,7\na,2,8\n")
     assert run_study.main(["judge", str(file), "--results-dir", str(file)]) == 2
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    (
+        (frame(a=[1, 2], b=[3, 5]).rename(columns={"score": "value"}), "[[ROW, 'seed', SCORE]]"),
+        (
+            pd.DataFrame({"method": ["a", "b"], "seed_0": [1, 3], "seed_1": [2, 5]}),
+            ".melt('method')",
+        ),
+        (pd.DataFrame({"Seed": [0, 1], "a": [1, 2], "b": [3, 5]}), ".melt('Seed')"),
+    ),
+)
+def test_the_sentence_on_other_columns_brings_them_into_the_layout(table, change, tmp_path):
+    table.to_csv(tmp_path / "scores.csv", index=False)
+    with pytest.raises(UserError) as refused:
+        read_scores(tmp_path / "scores.csv")
+    line = str(refused.value).split("such as by ")[1].removesuffix(".")
+    assert change in line
+    line = line.replace("ROW", "'row'").replace("SCORE", "'value'").replace("FILE", "file")
+    scores = read_scores(eval(line, {"pandas": pd, "file": tmp_path / "scores.csv"}))
+    assert [list(values) for values in scores.rows.values()] == [[1, 2], [3, 5]]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +282,8 @@ def test_the_command_leaves_table_and_figure(tmp_path, capsys):
     file = tmp_path / "scores.csv"
     file.write_text("\n".join(["row,seed,score", *lines]))
     words = ["judge", str(file), "--claim", "a > =b", "--results-dir", str(tmp_path)]
-    assert run_study.main(words) == 0
+    for _ in range(2):  # the second time over its own files
+        assert run_study.main(words) == 0
     assert "a > =b undecided" in capsys.readouterr().out
     names = {path.name for path in tmp_path.iterdir()} - {"scores.csv"}
     endings = (".md", ".tex", ".csv", "-claims.csv", "-comparisons.csv", ".png", ".pdf")
@@ -215,3 +291,13 @@ def test_the_command_leaves_table_and_figure(tmp_path, capsys):
     table = pd.read_csv(tmp_path / "scores-judged.csv")
     assert list(table["row"]) == ["'=b", "a"]  # no formula in a spreadsheet
     assert (tmp_path / "scores-judged.png").read_bytes().startswith(b"\x89PNG")
+    other = tmp_path / "other" / "scores.csv"
+    other.parent.mkdir()
+    other.write_text(file.read_text())
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert run_study.main(["judge", str(other), *words[2:]]) == 2  # of another input
+    (other.parent / "scores-judged.pdf").write_text("a user's own")
+    assert run_study.main(["judge", str(other), "--results-dir", str(other.parent)]) == 2
+    assert capsys.readouterr().err.count("is not of") == 2
+    assert before == {path: path.read_bytes() for path in before}
+    assert len([*other.parent.iterdir()]) == 2
