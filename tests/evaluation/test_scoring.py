@@ -22,7 +22,7 @@ from core.evaluation import edits, metrics
 from core.evaluation.baselines import Untrained
 from core.evaluation.edits import EDITS, SENTENCES, edit_rows, edited_copies, edited_sentences
 from core.evaluation.metrics import WORD_GAP, length_rows, like_length_excess
-from core.evaluation.scoring import evaluate
+from core.evaluation.scoring import Candidate, Scorer, evaluate
 
 draw = np.random.default_rng(1)
 
@@ -83,6 +83,49 @@ def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     assert made.geometry["uniformity_batched64"] == metrics.uniformity(x, "batched64")
     every = encode(list(dict.fromkeys(a + b)))
     assert made.geometry["uniformity_global"] == metrics.uniformity(every, "global")
+
+
+class Weighed(torch.nn.Linear):
+    """A model of one layer, of which everything is scored."""
+
+    def scored_parts(self):
+        return self
+
+    def method_rows(self, step):
+        return []
+
+
+class PlainScorer(Scorer):
+    """Multiplies each sentence's fixed vector by the model's weights."""
+
+    def vectors(self, model, sentences):
+        known, _ = encoder()
+        return model(torch.from_numpy(known(sentences))).detach().numpy()
+
+
+def test_the_selected_rows_are_of_the_selected_weights_over_all_sets_of_the_geometry(sets):
+    cpu = torch.device("cpu")
+    first, second = sets.values()
+    geometry_of = [first, make("C", {"C": 80}), second]
+    scorer = PlainScorer({"A": first, "dev": second}, geometry_of, (), lambda _: None, cpu)
+    selected, model = Weighed(8, 8), Weighed(8, 8)
+    config = tiny.config("simcse", train__steps=4)
+    candidate = Candidate(2, 0.0, selected.state_dict())
+    before = evaluate(scorer.sets, lambda texts: scorer.vectors(model, texts))
+    wanted = evaluate(scorer.sets, lambda texts: scorer.vectors(selected, texts), geometry_of)
+    assert before.scores["A"]["all"] != pytest.approx(wanted.scores["A"]["all"])
+    final = scorer.final_evaluation(model, config, candidate, None)
+    rows = {row[:3]: row[3:] for row in final.rows}
+    for name in ("A", "dev"):
+        for aggregate, score in wanted.scores[name].items():
+            metric = f"spearman_{aggregate}"
+            assert rows["selected", name, metric] == (2, pytest.approx(score))
+            assert rows["last", name, metric] == (4, pytest.approx(before.scores[name][aggregate]))
+    for metric, value in wanted.geometry.items():
+        assert rows["selected", "STS-B", metric] == (2, pytest.approx(value))
+    for block, other in zip(final.pairs, wanted.pairs, strict=True):
+        assert block.cosine == pytest.approx(other.cosine)
+    assert torch.equal(model.weight, selected.weight)  # the run's model, which is kept
 
 
 def test_a_broken_embedding_gives_nan_and_never_zero(sets):

@@ -62,10 +62,11 @@ def judged(early, predicate):
 
 
 @pytest.mark.parametrize(("early", "marked"), [(2.0, False), (-2.0, True)])
-def test_a_verdict_is_marked_if_a_fifth_of_the_checks_say_the_opposite(early, marked):
-    one = judged(early, greater(A, B))
+@pytest.mark.parametrize("by", [0.0, 5.0])  # the difference's own side counts, not the claim's
+def test_a_verdict_is_marked_if_a_fifth_of_the_checks_say_the_opposite(early, marked, by):
+    one = judged(early, greater(A, B, by))
     (verdict,) = one.verdicts
-    assert verdict.weakest.estimate.mean == pytest.approx(3, abs=0.3)
+    assert verdict.weakest.estimate.mean == pytest.approx(3 - by, abs=0.3)
     assert differs_along_training(verdict, one.aggregate) is marked
 
 

@@ -197,9 +197,15 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
     verdict = next(one for one in close.verdicts if one.claim.key == "AB")
     assert verdict.outcome == "supported" and verdict.reason.startswith("provisional: ")
     assert "+3.7" in verdict.reason
-    # no interval: nothing is certain
-    one_run = filled(study(), a=FAR["a"], b=FAR["b"], simcse=(60.0,))
-    assert "too close to call" not in in_words(provisional(one_run)["AB"])
+
+
+@pytest.mark.parametrize("runs, simcse, one", [(1, 3, True), (3, 1, True), (2, 2, False)])
+def test_one_run_has_no_interval_and_two_runs_are_not_called_one(runs, simcse, one):
+    scores = {name: values[:runs] for name, values in CLOSE.items()}
+    judged = filled(study(), simcse=(59.0, 60.0, 61.0)[:simcse], **scores)
+    words = learning(judged, "avg")["mocose", "bert-base"].reason.words
+    assert ("one run does not show" in words) is one
+    assert ("too close to call" in words) is not one
 
 
 def test_a_run_has_too_few_steps_where_no_rate_meets_both_limits():

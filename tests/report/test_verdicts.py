@@ -51,6 +51,16 @@ def test_an_interaction_counts_only_with_one_sign_in_points_and_in_fishers_z():
         assert bool(same_sign.reason) is depends and not (depends and same_sign.direction)
 
 
+def test_whether_a_claim_depends_on_the_unit_is_read_from_all_its_seeds():
+    """The first seed alone has one sign in both units."""
+    steps = interaction(weighted([A, B, C, D], [1, -1, -1, 1]))
+    ends = {"a": [95.0] * 3, "b": [90.0] * 3, "c": [40.0] * 3}
+    for d, depends in (([38.0, 34.0, 30.0], True), ([34.0, 39.0, 39.0], False)):
+        (verdict,) = verdicts(steps, **ends, d=d)
+        (measured,) = verdict.contrasts.values()
+        assert measured.depends_on_unit is depends
+
+
 PREDICATES = (
     greater(A, B),
     all_of(greater(A, B), greater(A, C)),
@@ -143,3 +153,12 @@ def test_a_claim_of_two_parts_turns_on_the_smaller_t_and_divides_the_level_on_it
     assert (verdict.weakest.contrast, verdict.tested.n) == (greater(A, C), 5)
     assert verdict.tested.low == pytest.approx(lead_c.mean() - stats.t.isf(level, 4) * error)
     assert verdict.tested.high == pytest.approx(lead_c.mean() + stats.t.isf(level / 2, 4) * error)
+
+
+def test_a_claim_turns_on_the_comparison_that_is_weakest_at_its_own_check():
+    """Settled at three seeds by c; two later seeds bring b nearer."""
+    rows = {"a": [60.0] * 5, "b": [50.0, 50.1, 49.9, 59.0, 59.5], "c": [55.0, 55.1, 54.9, 55, 55]}
+    (verdict,) = verdicts(best(A, (B, C)), **rows)
+    assert (verdict.outcome, verdict.tested.n) == ("supported", 3)
+    assert verdict.weakest.contrast == greater(A, C)
+    assert verdict.tested.mean == pytest.approx(5.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from fake_jobs import made_result
 
@@ -23,7 +24,7 @@ from core.config.vary import vary
 from core.data import sources
 from core.errors import UserError
 from core.store import files, locks
-from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion, read_file, to_bytes
+from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion, read_file, seal, to_bytes
 from core.store.store import Store
 from core.training import checkpoint
 
@@ -136,6 +137,16 @@ def test_a_renamed_file_is_refused_by_name_and_set_aside(store, capsys):
     assert not store.verified(wrong) and not store.has(wrong)
     assert len([*store.root.glob(f"damaged/runs-{wrong}.*")]) == 1
     assert "set aside" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_a_seal_holds_every_value_of_every_column(row):
+    columns = {"task": ["a", "b", "c"], "step": [1, 2, 3], "value": [1.0, 2.0, 3.0]}
+    seals = {seal(pa.table(columns), {})}
+    for name, value in {"task": "d", "step": 4, "value": 4.0}.items():
+        values = [*columns[name][:row], value, *columns[name][row + 1 :]]
+        seals.add(seal(pa.table({**columns, name: values}), {}))
+    assert len(seals) == 4
 
 
 @pytest.mark.parametrize("kind", ["runs", "pairs"])
