@@ -201,7 +201,7 @@ def test_a_gain_that_is_too_close_to_the_bar_makes_verdicts_provisional():
 
 @pytest.mark.parametrize("runs, simcse, one", [(1, 3, True), (3, 1, True), (2, 2, False)])
 def test_one_run_has_no_interval_and_two_runs_are_not_called_one(runs, simcse, one):
-    scores = {name: values[:runs] for name, values in CLOSE.items()}
+    scores = {name: CLOSE[name][:runs] for name in "ab"}
     judged = filled(study(), simcse=(59.0, 60.0, 61.0)[:simcse], **scores)
     words = learning(judged, "avg")["mocose", "bert-base"].reason.words
     assert ("one run does not show" in words) is one
