@@ -63,6 +63,7 @@ ENVIRONMENT = (
     "processor",
     "threads",
     "commit",
+    "code",
 )
 
 

@@ -215,7 +215,7 @@ def published_runs(sheets: Sequence[Sheet]) -> list[str]:
 def _report() -> ModuleType:
     """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
     it is imported. Raises UserError if it may not go with what was imported before."""
-    if code.changed_since_start(code.CORE.rglob("[!.]*.py")):
+    if code.changed_since_start():
         raise UserError(
             "The code was changed while this command ran, so nothing is drawn; give the same "
             "command again, which keeps what is trained."

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 
-from core.config.method_code import is_code_of
+from core.config.method_code import code_digest
 from core.config.run import RunConfig
 from core.config.scale import Sources
 from core.config.section import frozen
@@ -89,15 +89,15 @@ def plan(
 
     # Those that are done
     done = {}
-    is_present = functools.cache(is_code_of)
+    present = functools.cache(code_digest)
     others = Counter[str]()  # runs of other code, by method
     if not force:
         for name, run in runs.items():
             method = run.config.method
             stored = store.verified(name)
             if stored is not None:
-                code = stored.provenance.get("method_code")
-                others[method] += code is not None and not is_present(code, method)
+                digest = stored.provenance.get("method_digest")
+                others[method] += digest not in (None, present(method))
             if stored is not None or (use_published and store.has(name, use_published=True)):
                 done[name] = run.config
     for method, number in (+others).items():

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 
-import core
 from core.errors import UserError
 
 CORE = Path(__file__).resolve().parents[1]
@@ -25,10 +23,19 @@ def digest() -> str:
     return whole.hexdigest()[:16]
 
 
-def changed_since_start(paths: Iterable[Path]) -> bool:
-    """Whether one of these files has changed since this process began, which may have loaded
-    another."""
-    return any(path.exists() and path.stat().st_ctime > core.BEGAN for path in paths)
+def states() -> dict[Path, tuple[int, int]]:
+    """Size and time of every Python file of `core`. No time is compared with this machine's clock,
+    since a file server has another."""
+    files = {path: path.stat() for path in CORE.rglob("[!.]*.py")}
+    return {path: (file.st_size, file.st_mtime_ns) for path, file in files.items()}
+
+
+AT_START = states()  # before this process loads most of them
+
+
+def changed_since_start() -> bool:
+    """Whether the files are others than this process has loaded."""
+    return states() != AT_START
 
 
 def current_commit() -> tuple[str, str]:

@@ -19,7 +19,9 @@ from core.store import code
 from core.training.run import Run
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy")
-CODE = code.digest()  # of the files that this process imports, which may change while it trains
+# of the files that this process imports, which may change while it trains
+CODE = code.digest()
+COMMIT = code.current_commit()[0]
 
 
 def provenance_before(run: Run, rewritten: TokenTable | None) -> dict[str, object]:
@@ -41,8 +43,8 @@ def provenance_before(run: Run, rewritten: TokenTable | None) -> dict[str, objec
         "processor": processor(),
         "threads": execution.threads,
         "host": socket.gethostname(),
-        "commit": code.current_commit()[0],
-        "method_code": code_digest(run.config.method),
+        "commit": COMMIT,
+        "method_digest": code_digest(run.config.method),
         "encoder": run.encoder.name,
     }
 

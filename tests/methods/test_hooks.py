@@ -122,7 +122,7 @@ def test_a_run_of_an_example_is_stored_with_its_code(kept, added, tmp_path):
     store.save(config, result)
     stored = store.verified(run_id(config))
     assert stored is not None and canonical_json(stored.config) == canonical_json(config)
-    assert stored.provenance["method_code"] == code_digest("vicreg")
+    assert stored.provenance["method_digest"] == code_digest("vicreg")
 
 
 def test_mean_pooling_holds_in_scoring_the_kept_folder_and_the_start(kept):

@@ -70,7 +70,7 @@ def test_done_is_not_planned_and_damaged_is_set_aside(desk, capsys):
 def test_a_plan_counts_stored_runs_that_another_code_of_their_method_made(desk, capsys):
     first, second, *_ = planned(desk, "table3").runs
     for run, code in ((first, code_digest("mocose")), (second, "another")):
-        about = {"method_code": code}
+        about = {"method_digest": code}
         desk.store.save(run.config, replace(made_result(run.config), provenance=about))
     assert len(planned(desk, "table3").missing) == 4
     out = capsys.readouterr().out

@@ -55,6 +55,21 @@ def test_a_copy_and_code_without_a_repository_have_no_commit(desk, monkeypatch):
     assert commit == "unknown" and "not a git repository" in why
 
 
+def test_a_clock_is_no_witness_that_code_was_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr(code, "CORE", tmp_path)
+    file = tmp_path / "model.py"
+    file.write_text("a = 1\n")
+    os.utime(file, (2**32, 2**32))  # by a file server whose clock is ahead
+    monkeypatch.setattr(code, "AT_START", code.states())
+    assert not code.changed_since_start()
+    (tmp_path / "other.py").touch()
+    assert code.changed_since_start()
+    (tmp_path / "other.py").unlink()
+    file.write_text("a = 2\n")
+    os.utime(file, (1, 1))
+    assert code.changed_since_start()
+
+
 def test_any_change_of_any_python_file_moves_the_digest(tmp_path, monkeypatch):
     monkeypatch.setattr(code, "CORE", tmp_path)
     model = tmp_path / "simcse" / "model.py"
