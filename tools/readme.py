@@ -15,7 +15,7 @@ import pandas as pd
 from core.config.methods import base
 from core.errors import HOME, UserError
 from core.formatting import counted, spoken
-from core.report.claims import comparison_words, lists
+from core.report.claims import comparison_words, flags, lists
 from core.report.numbers import interval, signed, significance
 from core.report.tables import md
 from core.report.words import outcome_words
@@ -24,7 +24,7 @@ from core.store.files import write_changed
 
 PAGES = "results/published/mini/paper"  # whose Markdown a forge shows; the page it does not
 # columns that may be empty
-TEXTS = ("points", "within_margin", "right", "different", "rule_changed", "along")
+TEXTS = ("points", "within_margin", "right", "different", "flags")
 RESULTS = re.compile(r"<!-- results (.*?) -->\n.*?<!-- end -->", re.DOTALL)
 METHODS = ("simcse", "esimcse", "mocose")
 CLAIM_FILES = ("claims", "comparisons")  # with a row a claim, and a row a comparison
@@ -85,7 +85,7 @@ def _readme_rows(row, comparisons: list) -> list[str]:
     several."""
     verdict = outcome_words(row.verdict, row.points, row.within_margin == "yes")
     seeds = f" ({counted(int(row.n), 'seed')})" if row.n else ""
-    marks = f"{' ⚑' if row.rule_changed else ''}{' ↯' if row.along else ''}"
+    marks = "".join(f" {flag}" for flag in flags(row))
     claim = f"[{row.claim}]({PAGES}/{row.study}.md) {row.text}"
     if not lists(comparisons):
         numbers = _readme_numbers(comparisons[0])

@@ -13,7 +13,7 @@ from core.config.scale import SCALES
 from core.formatting import counted
 from core.report.numbers import interval, plain, signed, significance
 from core.report.statistics import SETTLED_OUTCOMES
-from core.report.words import MARKS, outcome_words
+from core.report.words import FLAGS, MARKS, outcome_words
 
 MOST_LINES = 12  # comparisons of a claim that are listed
 
@@ -92,11 +92,13 @@ def verdict_sentence(row, needed: str, listed: bool) -> str:
         notes.append(f"{needed} of these comparisons needed")
     if row.reason:
         notes.append(row.reason.rstrip("."))
-    if row.rule_changed and row.n:
-        notes.append(row.rule_changed)
-    if row.along:
-        notes.append(row.along)
+    notes += flags(row).values()
     return f"{text}: {'; '.join(notes)}." if notes else f"{text}."
+
+
+def flags(row) -> dict[str, str]:
+    """The further marks of a claim that has runs, with their meaning."""
+    return {flag: FLAGS[flag] for flag in row.flags if row.n}
 
 
 def comparison_words(row) -> str:

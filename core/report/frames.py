@@ -23,7 +23,7 @@ from core.report.results import CellResult, RunResult, StudyResult
 from core.report.rule_age import written_after_runs
 from core.report.statistics import SETTLED_OUTCOMES, over_seeds
 from core.report.verdicts import Difference, JudgedStudy, alike, base_labels
-from core.report.words import trained_rates
+from core.report.words import FLAGS, trained_rates
 from core.study.study import Metric, Study
 
 SETTING = ("scale", "profile", "encoder")
@@ -100,16 +100,15 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
     estimate = cell.estimate
     printed = np.nan if cell.cell.published is None else cell.cell.published
     printed_difference = np.nan
-    differences = []
+    pairs = np.empty((0, 2))
     if base is not None and alike(cell, base):
-        base_values = base.by_seed
-        for seed, value_of_seed in sorted(cell.by_seed.items()):
-            if seed in base_values:
-                differences.append(value_of_seed - base_values[seed])
+        common = sorted(cell.by_seed.keys() & base.by_seed.keys())
+        pairs = np.array([(cell.by_seed[seed], base.by_seed[seed]) for seed in common])
+        pairs = pairs.reshape(-1, 2)
         printed_base = base.cell.published
         if printed_base is not None and (cell.unavailable is None or cell.metric == base.metric):
             printed_difference = printed - printed_base
-    paired = over_seeds(differences)
+    paired = over_seeds(pairs[:, 0] - pairs[:, 1])
     tested = difference.tested
     row: Record = {
         "mean": estimate.mean,
@@ -123,6 +122,8 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
         "paired_ci95_low": paired.low,
         "paired_ci95_high": paired.high,
         "paired_n": paired.n,
+        "paired_mean": over_seeds(pairs[:, 0]).mean,
+        "paired_reference": over_seeds(pairs[:, 1]).mean,
         "printed_difference": printed_difference,
         "tested_low": tested.low,
         "tested_high": tested.high,
@@ -245,7 +246,7 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
             turns = verdict.outcome in SETTLED_OUTCOMES and differs_along_training(
                 verdict, result.aggregate
             )
-            late = written_after_runs(key, verdict.commits)
+            flags = {"⚑": written_after_runs(key, verdict.commits), "↯": turns}
             about = {
                 "study": result.study.name,
                 "claim": key,
@@ -253,12 +254,11 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
                 "verdict": verdict.outcome,
                 "points": verdict.direction,
                 "within_margin": "yes" if verdict.within_margin else "",
-                "rule_changed": "rule written after runs were seen" if late else "",
-                "along": "differs along training" if turns else "",
+                "flags": "".join(flag for flag in FLAGS if flags[flag]),
                 "reason": verdict.reason,
             }
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})
-    columns = "study claim text verdict points within_margin rule_changed along reason"
+    columns = "study claim text verdict points within_margin flags reason"
     return _frame(rows, f"{columns} {COMPARED} tested_low tested_high tested_n", **NUMBERS)
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from core.config.fields import explained
 from core.errors import HOME
 from core.formatting import counted, shown
-from core.report.claims import comparison_words, estimate_words
+from core.report.claims import comparison_words, estimate_words, flags
 from core.report.frames import check_frame, csv_text
 from core.report.sheet import Sheet, statements
 from core.report.statistics import SETTLED_OUTCOMES
@@ -55,12 +55,6 @@ def by_kind(rows: Iterable[Any]) -> list[tuple[str, str, list[Any]]]:
         if same:
             kinds.append((mark, outcome_words(*of_kind), same))
     return kinds
-
-
-def flags(row: Any) -> dict[str, str]:
-    """The further marks of a claim that has runs, with their meaning."""
-    meanings = {"⚑": row.rule_changed, "↯": row.along}
-    return {mark: words for mark, words in meanings.items() if words and row.n}
 
 
 def page_files(

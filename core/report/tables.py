@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -19,28 +20,44 @@ from core.study.axes import Labels
 from core.study.study import Study
 
 OURS = "ours"
+SEEDS = "seeds"
 PAPER = "paper"
+OURS_PAIRED = "ours, same seeds"
+REFERENCE_PAIRED = "reference, same seeds"
 PAIRED = "ours − reference (paired)"
 PRINTED = "paper − reference"
 COLUMN_OF_LINE = {
     OURS: "mean",
+    SEEDS: "n",
     PAPER: "printed",
+    OURS_PAIRED: "paired_mean",
+    REFERENCE_PAIRED: "paired_reference",
     PAIRED: "paired_difference",
     PRINTED: "printed_difference",
 }
 ENDS = {OURS: "ci95_high", PAIRED: "paired_ci95_high"}
+OF_PAPER = (PAPER, PRINTED)
+COMPARED = (OURS_PAIRED, REFERENCE_PAIRED, PAIRED, PRINTED)
 MOST_COLUMNS = 6  # of a table in one of two columns of text
+HEADS = {  # in LaTeX
+    SEEDS: "n",
+    OURS_PAIRED: "oursₙ",
+    REFERENCE_PAIRED: "ref.ₙ",
+    PAIRED: "Δ ours",
+    PRINTED: "Δ paper",
+}
 AVERAGE_LABEL = "avg"  # the column with the average over the test sets
 MARK_MEANINGS = {
-    "▲": "significantly higher than the reference, by the interval that verdicts are tested with",
-    "▼": "significantly lower than the reference, by the interval that verdicts are tested with",
+    "▲": "significantly above the reference; the tested interval is wider than ±",
+    "▼": "significantly below the reference; the tested interval is wider than ±",
     "†": "the reference",
-    "‡": "some runs diverged or collapsed; a run without a number counts as the worst that there "
-    "is",
-    "§": "one run",
-    "±": "half of the 95 % interval over seeds, on fixed test data; paired: over the seeds that "
-    "both cells have, and so not always the difference of the means; ▲ and ▼ come from a wider "
-    "interval",
+    "‡": "some runs failed; a failed run without a number counts as the worst value",
+    "±": "half of the 95 % interval over seeds, on fixed test pairs",
+    "(paired)": "the mean difference over the seeds that both rows have",
+    "same seeds": "the means of which this difference is taken",
+    "Δ": "minus the reference; ours is paired by seed",
+    "oursₙ": "the row over the seeds of Δ",
+    "ref.ₙ": "the reference over the seeds of Δ",
 }
 STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
 STATUS |= dict.fromkeys(("no number", "partial"), "no number")
@@ -74,9 +91,10 @@ def text_table(
         groups.append(study.row_axis)
     elif columns is None:
         groups.append(study.axes[0])
-    lines = _lines(cells, printed)
+    by_name = by_cell_name(study, cells)
+    lines = _lines(by_name, printed)
     by_labels: dict[Labels, dict] = {}
-    for row in by_cell_name(study, cells).to_dict("records"):
+    for row in by_name.to_dict("records"):
         labels = tuple(row[axis.name] for axis in (*groups, columns) if axis is not None)
         by_labels.setdefault(labels, row)
 
@@ -103,13 +121,22 @@ def text_table(
 
 
 def _lines(cells: pd.DataFrame, printed: bool) -> list[str]:
-    """What a table says of its cells, as far as it has a number for it."""
-    lines = [PAPER, PRINTED] if printed else [OURS, PAPER, PAIRED, PRINTED]
+    """What a table says of its cells by name, as far as it has a number for it. Seeds stand in the
+    row where they differ, and means over the seeds of a difference where these are fewer."""
+    lines = list(OF_PAPER if printed else COLUMN_OF_LINE)
+    counts = cells["n"]
+    of_reference = cells["reference"].map(counts)
+    paired = cells["paired_n"].where(cells["paired_n"] > 0)
+    without = {
+        SEEDS: counts[counts > 0].nunique() < 2,
+        OURS_PAIRED: not (paired < counts).any(),
+        REFERENCE_PAIRED: not (paired < of_reference).any(),
+    }
     if not cells["printed"].notna().any():
-        lines = [line for line in lines if line not in (PAPER, PRINTED)]
+        without |= dict.fromkeys(OF_PAPER, True)
     if not (cells["reference"] != "").any():
-        lines = [line for line in lines if line in (OURS, PAPER)]
-    return lines
+        without |= dict.fromkeys(COMPARED, True)
+    return [line for line in lines if not without.get(line)]
 
 
 def _group(names: list[str], of_group: list[dict | None], lines: list[str]) -> list[list[str]]:
@@ -118,7 +145,7 @@ def _group(names: list[str], of_group: list[dict | None], lines: list[str]) -> l
     if all(row["status"] == "copied" for row in rows):
         lines = [PAPER]
     elif all(row["is_base"] for row in rows):  # it has no differences
-        lines = [line for line in lines if line in (OURS, PAPER)]
+        lines = [line for line in lines if line not in COMPARED]
     body: list[list[str]] = []
     for line in lines:
         texts = [_entry(row, line) for row in of_group]
@@ -132,9 +159,11 @@ def _entry(row: dict | None, line: str) -> str:
     if row is None:
         return ""
     value = row[COLUMN_OF_LINE[line]]
+    if line == SEEDS:
+        return str(value or "")
     difference = line in (PAIRED, PRINTED)
-    if difference and row["is_base"]:
-        return "†" if line == PAIRED or np.isfinite(value) else ""
+    if line in COMPARED and row["is_base"]:
+        return "†" if line == PAIRED or (difference and np.isfinite(value)) else ""
     if np.isnan(value):
         return STATUS.get(row["status"], "—") if line == OURS else ""
     half = row[ENDS[line]] - value if line in ENDS else np.nan
@@ -149,13 +178,12 @@ def _entry(row: dict | None, line: str) -> str:
     elif line == OURS:
         text += "†" if row["is_base"] else ""
         text += "‡" if row["failed_seeds"] else ""
-        text += "§" if row["n"] == 1 else ""
     return text
 
 
 def marks(table: TextTable) -> list[str]:
     """The meaning of each mark that the table uses, one sentence each."""
-    text = "".join(map("".join, table.rows))
+    text = "".join(map("".join, (table.headers, *table.rows)))
     return [f"{mark}: {meaning}." for mark, meaning in MARK_MEANINGS.items() if mark in text]
 
 
@@ -192,23 +220,72 @@ def markdown(sheet: Sheet) -> str:
 
 
 def latex(sheet: Sheet, averages: bool = False) -> str:
-    r"""The table as a LaTeX float that needs amssymb and graphicx, over both columns of the text if
-    it is wide, with the meaning of its marks inside; `averages` as in `text_table`."""
-    table = text_table(sheet.study, sheet.cells, averages=averages)
-    kind = "table*" if len(table.headers) > MOST_COLUMNS else "table"
+    """The table as a LaTeX float at 8 pt with booktabs, with the meaning of its marks below;
+    `averages` as in `text_table`. A table without columns of the paper's is as wide as the column
+    of the text, and its labels break; a wide one stands over both."""
+    cells = sheet.cells
+    encoders = set(cells["encoder"]) - {""}
+    caption = sheet.title
+    if len(encoders) == 1 and sheet.result.setup.scale.name != "paper":
+        caption += f" ({encoders.pop()})"
+        cells = cells.assign(encoder="")  # no label repeats it
+    table = text_table(sheet.study, cells, averages=averages)
+    short = [[HEADS.get(text, text) for text in line] for line in (table.headers, *table.rows)]
+    table = TextTable(short[0], short[1:], table.lead)
+    in_a_column = OURS in table.headers
+    kind = "table" if in_a_column or len(table.headers) <= MOST_COLUMNS else "table*"
     lines = [
-        r"% needs \usepackage{amssymb,graphicx}, and LuaLaTeX for names in other scripts",
+        r"% needs \usepackage{amssymb,booktabs,graphicx,tabularx}",
+        "% names in other scripts need LuaLaTeX",
+        f"% {printable(sheet.setting)}",
         rf"\begin{{{kind}}}[tp]",
-        r"\centering\small\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{tex(sheet.title)}}}",
+        r"\centering\fontsize{8}{9.5}\selectfont\setlength{\tabcolsep}{2pt}",
+        rf"\caption{{{tex(caption)}}}",
         rf"\label{{tab:{sheet.name}{'-short' if averages else ''}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        f"{laid_out(table, tex, 'latex_raw')}}}",
-        r"\par\smallskip\footnotesize\raggedright",
-        " ".join(map(tex, (f"{sheet.setting}.", sheet.number_note, *marks(table)))),
+        _tabular(table, in_a_column),
+        r"\par\smallskip\raggedright",
+        " ".join(map(tex, _latex_notes(sheet, table))),
         rf"\end{{{kind}}}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _tabular(table: TextTable, in_a_column: bool) -> str:
+    """A tabular with the rules of booktabs: of a column's width, or its own up to the width of the
+    text."""
+    of_labels = r">{\raggedright\arraybackslash}X" if in_a_column else "l"
+    columns = table.lead * of_labels + (len(table.headers) - table.lead) * "r"
+    lines = [" & ".join(map(_tex_entry, line)) + r" \\" for line in (table.headers, *table.rows)]
+    body = [rf"{{@{{}}{columns}@{{}}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
+    text = "\n".join([*body, r"\bottomrule"])
+    if in_a_column:
+        return rf"\begin{{tabularx}}{{\linewidth}}{text}" + "\n\\end{tabularx}"
+    width = r"\ifdim\width>\linewidth\linewidth\else\width\fi"
+    text = rf"\begin{{tabular}}{text}" + "\n\\end{tabular}"
+    return rf"\resizebox{{{width}}}{{!}}{{%" + f"\n{text}}}"
+
+
+def _tex_entry(text: str) -> str:
+    """A text of a table in LaTeX, with what stands behind ± as an index."""
+    parts = re.fullmatch(r"(.*\d) ± ([\d.]+)(.*)", text)
+    if parts is None:
+        return tex(text)
+    return f"{tex(parts[1])}$_{{\\pm {parts[2]}}}${tex(parts[3])}"
+
+
+def _latex_notes(sheet: Sheet, table: TextTable) -> list[str]:
+    """What a table in LaTeX says below: its numbers, its marks, of which encoder it is, and which
+    claims have a rule that is younger than the runs."""
+    scale = sheet.result.setup.scale
+    notes = [sheet.number_note, *marks(table)]
+    if scale.generated:
+        notes.append(sheet.scope_note)
+    elif set(sheet.cells["encoder"]) - {""} and scale.name != "paper":
+        notes.append("The encoder is not the paper's.")
+    late = [row.claim for row in sheet.claims.itertuples() if row.n and "⚑" in row.flags]
+    if late:
+        notes.append(f"⚑: rule written after runs were seen, {', '.join(late)}.")
+    return notes
 
 
 def _items(*texts: str) -> list[str]:
@@ -251,7 +328,9 @@ LATEX = str.maketrans(
         "▼": r"$^{\blacktriangledown}$",
         "†": r"$^{\dagger}$",
         "‡": r"$^{\ddagger}$",
-        "§": r"$^{\S}$",
+        "Δ": r"$\Delta$",
+        "ₙ": r"$_n$",
+        "⚑": r"$\vartriangleright$",
     }
 )
 

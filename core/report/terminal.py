@@ -25,13 +25,17 @@ def terminal(sheet: Sheet, width: int | None = None, file: str = "") -> str:
     body = _table_lines(table)
     whole = _width(body)
     if width is not None and whole > width:
-        body = _parts(table, width)
+        words = []
         if sheet.study.rows and AVERAGE_LABEL in table.headers:
-            averages = text_table(sheet.study, sheet.cells, averages=True)
-            headers = [header.replace("− ", "−\n") for header in averages.headers]
-            where = " or ".join(filter(None, [file, f"{whole} columns"]))
-            words = f"Shown is the average over the test sets; all: {where}."
-            body = [*_parts(averages._replace(headers=headers), width), "", words]
+            table = text_table(sheet.study, sheet.cells, averages=True)
+            words = ["", "This is the average over the test sets."]
+            words.append(
+                f"The whole table takes {whole} columns{file and f', or stands in {file}'}."
+            )
+        headers = [
+            header.replace("− ", "−\n").replace(", same", ",\nsame") for header in table.headers
+        ]
+        body = [*_parts(table._replace(headers=headers), width), *words]
     below = [*marks(table), *sheet.troubles]
     if sheet.result.setup.scale.generated:
         below.append(sheet.scope_note)

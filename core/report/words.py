@@ -36,6 +36,7 @@ MARKS: dict[tuple[Outcome, Direction], str] = {
     ("not run", ""): "–",
     ("no verdict", ""): "∅",
 }
+FLAGS = {"⚑": "rule written after runs were seen", "↯": "differs along training"}  # of a claim
 VERDICT_NOTE = (
     "Brackets have 95 % intervals. An undecided claim points for (?✔) or against (?✘) by them, "
     "which is no verdict. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, however "
@@ -192,7 +193,7 @@ def number_note(result: StudyResult) -> str:
 def verdict_note(claims: pd.DataFrame) -> str:
     """What verdicts on these claims mean; how often they are wrong is known where a rule is older
     than the runs."""
-    older = claims[(claims["n"] > 0) & (claims["rule_changed"] == "")]
+    older = claims[(claims["n"] > 0) & ~claims["flags"].str.contains("⚑")]
     return f"{VERDICT_NOTE} {ERROR_NOTE}" if len(older) else VERDICT_NOTE
 
 

@@ -2,6 +2,7 @@
 out."""
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -129,7 +130,7 @@ def test_what_a_place_says():
     for a, b, places in (
         ([50.0, 52.0, 51.0], [None] * 3, ["51.00 ± 2.48†", "—"]),
         ([50.0, 52.0, 51.0], diverged, ["51.00 ± 2.48†", "0.00‡"]),
-        ([50.0], [(-3.0, "collapsed")], ["50.00†§", "−3.00‡§"]),
+        ([50.0], [(-3.0, "collapsed")], ["50.00†", "−3.00‡"]),
     ):
         assert row_of(0, stored(small(), a=a, b=b), len(a)) == places
     five = [50.0, 50.1, 50.2, 50.1, 50.0]
@@ -138,6 +139,26 @@ def test_what_a_place_says():
         assert row_of(2, stored(small(), a=five, b=other), 5)[1].endswith(mark)
     three = row_of(2, stored(small(), a=five[:3], b=[60.0, 60.2, 60.2]), 3)
     assert three[1] == "+10.03 ± 0.14"  # three seeds mark nothing
+
+
+def test_a_difference_stands_beside_the_means_of_its_own_seeds():
+    """The reference's mean lies below the row's over all seeds, and above it over the seeds that
+    both have."""
+    one = result(small(), stored(small(), a=[64.0, 66.0, 50.0, 40.0], b=[64.0, 65.0]), seeds=2)
+    table = laid_out(one)
+    by_line = {row[0]: row[1:] for row in table.rows}
+    assert by_line["seeds"] == ["4", "2"]
+    assert by_line["ours"] == ["55.00 ± 19.53†", "64.50 ± 6.35"]
+    assert by_line["reference, same seeds"] == ["", "65.00"]
+    assert by_line["ours − reference (paired)"] == ["†", "−0.50 ± 6.35"]
+    assert "ours, same seeds" not in by_line  # the row has no more seeds than the difference
+    row = cell_frame(one).iloc[1]
+    assert row["paired_mean"] - row["paired_reference"] == row["paired_difference"]
+    both = stored(small(), a=[64.0, 66.0], b=[64.0, 65.0, 90.0])
+    by_line = {row[0]: row[1:] for row in laid_out(result(small(), both, seeds=2)).rows}
+    assert by_line["ours, same seeds"] == ["", "64.50"]
+    same = result(small(), stored(small(), a=[64.0, 66.0], b=[64.0, 65.0]), seeds=2)
+    assert not {"seeds", "reference, same seeds"} & {row[0] for row in laid_out(same).rows}
 
 
 def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():
@@ -152,15 +173,26 @@ def test_a_stored_run_that_cannot_be_read_is_named_on_terminal_and_in_notes():
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-base)")
 def test_latex_compiles_in_two_columns_within_their_width(tmp_path):
-    """A table of two columns, one over both columns of the text, and averages alone."""
+    """A table of two columns, one over both columns of the text, and averages alone, which at 8 pt
+    are no wider than a column of 3.3 inches, whatever their labels."""
     wide = make_sheet(result(TABLE7, filled(TABLE7)))
-    sets = make_sheet(result(SETS, filled(SETS)))
-    texts = [latex(make_sheet(made())), latex(wide), latex(sets), latex(sets, averages=True)]
-    assert [r"\begin{table*}" in text for text in texts] == [False, True, True, False]
-    lines = [r"\documentclass[twocolumn]{article}", r"\usepackage{amssymb,graphicx}"]
-    lines += [r"\begin{document}", *texts, r"\end{document}"]
+    texts = [latex(make_sheet(made())), latex(wide)]
+    for study in (SETS, *map(find, ("mocose-table2", "esimcse-table5", "esimcse-table7"))):
+        texts.append(latex(make_sheet(result(study, filled(study))), averages=True))
+    assert [r"\begin{table*}" in text for text in texts] == [False, True] + [False] * 4
+    lines = [r"\documentclass[twocolumn]{article}"]
+    lines += [r"\usepackage{amssymb,booktabs,graphicx,tabularx}", r"\newsavebox{\tablebox}"]
+    lines += [r"\begin{document}", *texts]
+    lines += [r"\fontsize{8}{9.5}\selectfont\linewidth=3.3in\hsize=3.3in"]
+    for text in texts[2:]:
+        assert "resizebox" not in text
+        table = text[text.index(r"\begin{tabularx}") : text.index(r"\par")].strip()
+        lines += [rf"\sbox{{\tablebox}}{{{table}}}", r"\typeout{width \the\wd\tablebox}"]
+    lines.append(r"\end{document}")
     (tmp_path / "tables.tex").write_text("\n".join(lines))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "tables.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert (tmp_path / "tables.pdf").is_file() and "Overfull" not in done.stdout
+    widths = [float(width) for width in re.findall(r"width ([0-9.]+)pt", done.stdout)]
+    assert len(widths) == 4 and max(widths) < 238.5  # 3.3 inches
