@@ -162,6 +162,22 @@ def value_frame(result: JudgedStudy) -> pd.DataFrame:
     return _frame(rows, "seed run status value", _axes(result), value=float)
 
 
+def run_frame(result: StudyResult) -> pd.DataFrame:
+    """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum, of which
+    the run's own file has hundreds of numbers. A run of several cells stands under the first that
+    reads it after training; one without a result has an empty value."""
+    runs = list(_runs([result]))
+    runs.sort(key=lambda run: run[1].metric.checkpoint not in ("selected", "last"))
+    rows: dict[str, list[Record]] = {}
+    for _, _, run, names in runs:
+        if run.run_id not in rows:
+            listed = [{"task": ""}] if run.rows is None else run.rows.listed
+            rows[run.run_id] = [{**names, **numbers} for numbers in listed]
+    axes = [name for name in _axes(result) if name != "task"]  # rows have their own task
+    columns = "seed run_id status source checkpoint task metric step value"
+    return _frame(itertools.chain(*rows.values()), columns, axes, step="Int64")
+
+
 def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the
     largest by index from 1, and the singular value itself; none for a study without curves. Cells

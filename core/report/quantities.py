@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.config.quantities import Collapse, Curve, Singular, Sum, quantity
 from core.config.scale import Scale
@@ -57,6 +58,16 @@ class Rows:
     def selected_step(self) -> int | None:
         """The step of the checkpoint that was selected; None without its score."""
         return next((step for _, step in self._numbers.get(("selected", ALL), ())), None)
+
+    @cached_property
+    def listed(self) -> list[dict[str, Any]]:
+        """The rows in order, without curve and spectrum, which are hundreds; several studies list
+        the same run."""
+        rows = self.table.select(["checkpoint", "task", "metric", "step", "value"])
+        rows = rows.filter(pc.field("checkpoint") != "curve")
+        rows = rows.filter(~pc.starts_with(pc.field("metric"), SPECTRUM))
+        order = [(name, "ascending") for name in ("checkpoint", "task", "metric")]
+        return rows.sort_by(order).to_pylist()
 
     def of(self, checkpoint: str, metric: str) -> Mapping[str, float]:
         """The numbers of a metric at a checkpoint, by task; without those that are not finite."""

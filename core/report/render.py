@@ -36,7 +36,7 @@ def render(
     """Write the texts of these studies into results_dir / <scale> / <profile>, and their figures; a
     line for each study as it is drawn, and its sheet if it has a run.
 
-    With `small` a study has no LaTeX and no PDF. The files of a study that is `repeated` lie under
+    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. The files of a study that is `repeated` lie under
     another profile, and so are removed here.
     """
     for result in results:
@@ -77,6 +77,7 @@ def study_files(of_study: Sheet, small: bool) -> dict[str, bytes]:
     if len(of_study.curves):
         texts["_curves.csv"] = frames.csv_text(of_study.curves, digits=6)
     if not small:
+        texts["_runs.csv"] = frames.csv_text(frames.run_frame(of_study.result))
         texts[".tex"] = latex(of_study)
         columns = of_study.study.column_axis
         if columns is not None and AVERAGE_LABEL in columns.labels:

@@ -32,7 +32,7 @@ STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 # files beside a study's own (core/report/render.py, figures.SCATTERS), places of the page, and
 # first words of the command
 TAKEN = """
-    runs mtd uniformity rank holds fails unknown others search shown tables all-runs evaluate judge
+    runs holds fails unknown others search shown tables evaluate judge
     show
     """.split()
 TAKEN_ENDINGS = ("_runs", "_curves")

@@ -13,12 +13,14 @@ from scipy import stats
 from small_study import result
 
 from core.api import load
+from core.config.scale import DEMO
 from core.report import frames
 from core.report.frames import (
     cell_frame,
     claim_frame,
     csv_text,
     curve_frame,
+    run_frame,
     summary_frame,
 )
 from studies import find
@@ -47,6 +49,18 @@ def test_cells_csv_has_one_row_a_cell_and_differences_to_the_reference():
     assert whole["printed_difference"].to_numpy() == pytest.approx(differences, abs=2e-4)
 
 
+def test_runs_csv_has_every_task_aggregate_and_checkpoint_and_a_row_for_what_is_missing():
+    store = filled(TABLE11, skip={(("3",), 2)})
+    for run in store.runs.values():
+        run.rows.loc[len(run.rows)] = ("selected", "dev", "singular_value_0", 300, 9.0)
+    back = read(run_frame(result(TABLE11, store)))
+    missing = back[back["status"] == "missing"]
+    assert len(missing) == 1 and missing["value"].isna().all() and missing.iloc[0]["seed"] == 2
+    per_run = back[back["status"] == "ok"].groupby("run_id").size()
+    # checkpoints x aggregates x (tests, avg, dev)
+    assert len(per_run) == 14 and set(per_run) == {2 * 3 * (len(DEMO.tests) + 2)}
+
+
 def made():
     """Every kind of CSV file, by the name that the dictionary has for it."""
     one = result(TABLE7, filled(TABLE7))
@@ -54,6 +68,7 @@ def made():
     both = [one, curved]
     return {
         "STUDY.csv": cell_frame(one),
+        "STUDY_runs.csv": run_frame(one),
         "STUDY_curves.csv": curve_frame(curved),
         "along_curves.csv": curve_frame(result(ALONG, filled(ALONG))),
         "runs.csv": summary_frame(both),
@@ -107,5 +122,5 @@ def test_a_published_table_is_what_pandas_and_scipy_make_of_the_runs():
 def test_no_encoder_s_name_is_a_formula(name):
     sources = replace(SOURCES, encoders=(SOURCES.encoder._replace(name=name),))
     one = result(TABLE11, filled(TABLE11), sources=sources)
-    for frame in (cell_frame(one), summary_frame([one])):
+    for frame in (cell_frame(one), run_frame(one), summary_frame([one])):
         assert set(read(frame)["encoder"]) == {f"'{name}"} and set(frame["encoder"]) == {name}

@@ -51,7 +51,7 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     assert "`run_study.py mocose-table3 mocose-table6b --scale" in missing_runs(order, drawn)[0]
     (published,) = published_runs(drawn)
     assert published == "4 runs are from the published results, not from this machine."
-    tables = (".csv", ".md", ".tex")
+    tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
     expected = {
         f"{root}/demo/paper/{study}{end}"
