@@ -1,10 +1,11 @@
-"""Pretraining on masked words, for the encoders of scales demo and mini."""
+"""Pretraining on masked words, for the encoders that the project ships."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -29,27 +30,34 @@ def masked(
 ) -> tuple[Tensor, Tensor]:
     """(corrupted ids, chosen places), both (B, L). BERT's rule: 80 % become [MASK], 10 % a random
     piece."""
-    chosen = (torch.rand(ids.shape, generator=generator) < rate) & (ids > MASK)
-    fate = torch.rand(ids.shape, generator=generator)
-    noise = torch.randint(MASK + 1, vocabulary, ids.shape, generator=generator)
+    draws: dict[str, Any] = {"generator": generator, "device": ids.device}
+    chosen = (torch.rand(ids.shape, **draws) < rate) & (ids > MASK)
+    fate = torch.rand(ids.shape, **draws)
+    noise = torch.randint(MASK + 1, vocabulary, ids.shape, **draws)
     corrupted = torch.where(chosen & (fate < 0.8), torch.full_like(ids, MASK), ids)
     return torch.where(chosen & (fate >= 0.9), noise, corrupted), chosen
 
 
 def fit(
-    model: BertForPreTraining, steps: int, rate: float, loss: Callable[[int], Tensor], **adamw
+    model: BertForPreTraining,
+    steps: int,
+    rate: float,
+    loss: Callable[[int], Tensor],
+    warmup: float = 0.1,
+    **adamw,
 ) -> None:
     """Train the model in place on `loss(step)`, steps counted from 1, without dropout.
 
-    AdamW decays matrices alone. The rate warms up over a tenth of the steps, then falls linearly to
-    zero.
+    AdamW decays matrices alone. The rate warms up over a share of the steps, then falls
+    linearly to zero.
     """
     decayed = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=rate, **adamw)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min((step + 1) / (0.1 * steps), (steps - step) / (0.9 * steps))
+        optimiser,
+        lambda step: min((step + 1) / (warmup * steps), (steps - step) / ((1 - warmup) * steps)),
     )
     model.train()
     for module in model.modules():

@@ -28,6 +28,13 @@ SHIPPED = {
     DEMO_ENCODER_DIGEST: (128, "demo encoder", 64, True),
     MINI_ENCODER_DIGEST: (384, "mini encoder", 128, True),
 }
+# Trained on masked words alone, beside the scale's own encoder at every scale with English text.
+PLAIN = EncoderSource(
+    "plain",
+    "bd321cd7457d8f52fdccabef5efcce920d9b4074e4555b06b71ae6eddbef37e4",
+    *(256, "plain encoder", 128, True),
+    folder=DEMO_FOLDER.parent / "plain" / "encoder",
+)
 # Everything in an encoder's folder that can move a number; what is not there does not count.
 ENCODER_FILES = (
     "config.json",

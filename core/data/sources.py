@@ -18,6 +18,7 @@ from core.data import hub
 from core.data.encoders import (
     DEMO_ENCODER,
     DEMO_ENCODER_DIGEST,
+    PLAIN,
     SHIPPED,
     SHIPPED_ENCODERS,
     encoder_in,
@@ -48,7 +49,7 @@ NOT_FETCHED = Sources(
     corpus_digest=NO_DIGEST,
     corpus_rows=1_000_000,
     corpus_name="",
-    encoders=(EncoderSource(ENCODER, NO_DIGEST, PAPER_HIDDEN, "", masked_words=True),),
+    encoders=(EncoderSource(ENCODER, NO_DIGEST, PAPER_HIDDEN, "", masked_words=True), PLAIN),
     evaluation_digest=NO_DIGEST,
     evaluation_name="",
     transfer_digest=NO_DIGEST,
@@ -300,7 +301,7 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
                 corpus_columns=config.data.columns,
                 corpus_name=about["corpus"],
                 evaluation_name=about["evaluation"],
-                encoders=(encoder, *others),
+                encoders=NOT_FETCHED.with_encoders(encoder, *others, PLAIN).encoders,
                 **{name: about[name] for name in RECORDED},
             )
             if scale in left and not about.get("own_data"):

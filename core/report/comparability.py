@@ -351,7 +351,7 @@ def _learning(
     key, encoder = _method(cell, result.study)
     name = methods.method(key).title
     if encoder != "bert-base":
-        name += f" in the place of {encoder}"
+        name += f" on {encoder}"
     met = None
     words = f"whether {name} learns here is too close to call"
     if abs(above) > half:

@@ -10,8 +10,8 @@ from core.config.section import Typed, one_of
 from core.errors import UserError
 
 Labels = tuple[str, ...]  # of a cell, one along each axis
-# the papers'; a scale's own stands for bert-base
-ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large")
+# the papers' and a plain one that is shipped; a scale's own stands for bert-base
+ENCODERS = ("bert-base", "bert-large", "roberta-base", "roberta-large", "plain")
 OF_METRIC = ("task", "quantity", "checkpoint", "title")  # fields of a row that are a metric's
 ONCE = ("method", "encoder", *OF_METRIC)  # what one axis alone may state of a cell
 

@@ -16,7 +16,14 @@ from tiny_checkpoint import roberta, with_json
 from transformers import AutoTokenizer
 
 from core.data import encoders
-from core.data.encoders import DEMO_ENCODER, MINI_ENCODER, SHIPPED, encoder_digest, encoder_in
+from core.data.encoders import (
+    DEMO_ENCODER,
+    MINI_ENCODER,
+    PLAIN,
+    SHIPPED,
+    encoder_digest,
+    encoder_in,
+)
 from core.errors import UserError
 from core.evaluation.encoding import load_checkpoint, main
 
@@ -170,10 +177,12 @@ def test_what_evaluate_needs_of_a_folder(tmp_path):
 
 
 def test_the_shipped_encoders_are_known_as_they_load(capsys):
-    for folder in (DEMO_ENCODER, MINI_ENCODER):
+    assert encoder_digest(PLAIN.folder) == PLAIN.digest
+    shipped = SHIPPED | {PLAIN.digest: PLAIN[2:6]}
+    for folder in (DEMO_ENCODER, MINI_ENCODER, PLAIN.folder):
         main(folder)
         about = json.loads(capsys.readouterr().out)
-        width, _, positions, masked_words = SHIPPED[encoder_digest(folder)]
+        width, _, positions, masked_words = shipped[encoder_digest(folder)]
         sizes = {"hidden": width, "positions": positions, "masked_words": masked_words}
         assert about == sizes | {"unused": []}
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from resolved import config_at
 
 from core.config.scale import PAPER, EncoderSource, Scale, Sources
+from core.data.encoders import PLAIN
 from core.data.sources import HIDDEN
 from core.study.setup import Setup
-from core.study.study import ENCODERS
 from studies import STUDIES
 
 SOURCES = Sources(
@@ -25,7 +25,8 @@ PAPER_SOURCES = replace(
     transfer_digest="transfer",
     encoders=(
         EncoderSource("bert-base", "encoder", 768, "bert"),
-        *(EncoderSource(name, name, HIDDEN[name], name) for name in ENCODERS[1:]),
+        *(EncoderSource(name, name, HIDDEN[name], name) for name in HIDDEN),
+        PLAIN,
     ),
 )
 SMALL = Scale(
