@@ -4,6 +4,7 @@ which are shipped, lie here, are recorded with stored runs, or are fetched. No t
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -121,13 +122,14 @@ def sources_of(
                 "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
             )
         return demo_sources()
-    folders = dict(options.encoders)
+    folders = {name: _absolute(folder) for name, folder in options.encoders}
+    data_dir = options.data_dir and _absolute(options.data_dir)
     if scale.name in SHIPPED_ENCODERS:
         folders.setdefault(ENCODER, SHIPPED_ENCODERS[scale.name])
 
     # What is drawn needs no data
     own = options.text is not None or bool(options.pairs)
-    if need == "draw" and not own and not (options.data_dir and ENCODER in folders):
+    if need == "draw" and not own and not (data_dir and ENCODER in folders):
         recorded = recorded_sources(scale, store)
         if recorded is None:
             raise UserError(
@@ -142,7 +144,7 @@ def sources_of(
     if options.text is not None:
         text = data_file(options.text, "text", cache, fetch=fetch)
     pairs = [(name, data_file(file, "pairs", cache, fetch=fetch)) for name, file in options.pairs]
-    places = local_places(options.data_dir, folders, cache, text, pairs)
+    places = local_places(data_dir, folders, cache, text, pairs)
     if fetch:
         return local_sources(hub.fetch_parts(places, cache, others), cache)
     not_fetched = NOT_FETCHED
@@ -150,6 +152,11 @@ def sources_of(
         not_fetched = recorded_sources(scale, store) or NOT_FETCHED
         not_fetched = unfetched_sources(others, not_fetched)
     return local_sources(places, cache, not_fetched)
+
+
+def _absolute(path: Path) -> Path:
+    """A path that does not depend on the current folder, since children work elsewhere."""
+    return Path(os.path.abspath(path))
 
 
 def options_for(scale: Scale, sources: Sources, options: DataOptions) -> DataOptions:

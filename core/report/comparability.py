@@ -131,7 +131,7 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
 
     shown = truth(claim.untrained, holds)
     if shown is None and begun:
-        words = f"measure the untrained encoder first: `{result.setup.command(result.study.name)}`"
+        words = f"measure the untrained encoder first: `{result.command}`"
         return Reason("untrained unmeasured", words)
     if not shown:
         return None
@@ -342,8 +342,8 @@ def _learning(
             words = f"train SimCSE first: `{result.setup.command(SIMCSE.name)}`"
             reason = Reason("no baseline", words)
         else:
-            command = result.setup.command(result.study.name)
-            reason = Reason("no run", f"{cell.name} has no run: `{command}` trains it")
+            words = f"{cell.name} has no run: `{result.command}` trains it"
+            reason = Reason("no run", words)
         return Check("gain", math.nan, math.nan, None, reason)
 
     above, half = against_bar(method, bar)

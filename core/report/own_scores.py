@@ -14,6 +14,7 @@ from core.errors import UserError
 from core.formatting import nearest, no_formula, shown
 from core.report import tables
 from core.report.frames import cell_frame, claim_frame, comparison_frame, csv_text
+from core.report.prospects import prospect
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.score_table import Scores, one_line
 from core.report.sheet import Sheet
@@ -93,6 +94,14 @@ def judge_scores(
     for text in map(one_line, map(str, claims)):
         stated.append(stated_claim(text, rows, margin))
     result = judge(as_study(scores, stated, reference, name))
+    frame = claim_frame([result])
+    reasons = []
+    for verdict in result.verdicts:
+        reason = verdict.reason
+        if verdict.outcome == "undecided" and not reason:
+            reason = prospect(verdict, len(stated))
+        reasons.append(reason)
+    frame["reason"] = reasons
     return JudgedScores(
         Sheet(
             result=result,
@@ -101,7 +110,7 @@ def judge_scores(
             name="judged",
             troubles=tuple(filter(None, (WHEN, _in_order(scores), "" if stated else NO_CLAIM))),
             cells=cell_frame(result),
-            claims=claim_frame([result]),
+            claims=frame,
             comparisons=comparison_frame([result]),
         )
     )

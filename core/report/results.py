@@ -138,6 +138,12 @@ class StudyResult:
         return self.resolved.setup
 
     @property
+    def command(self) -> str:
+        """The command that trains its missing runs alone."""
+        published = any(run.source == "published" for run in self.runs)
+        return self.setup.command(self.study.name, use_published=published)
+
+    @property
     def runs(self) -> tuple[RunResult, ...]:
         """Every distinct run, in table order; cells that read different numbers from one run share
         it."""

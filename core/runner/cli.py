@@ -16,6 +16,7 @@ from core.runner.options import (
     Parser,
     program,
     typed_name,
+    typed_time,
 )
 from core.runner.orders import (
     AnyOrder,
@@ -27,7 +28,7 @@ from core.runner.orders import (
     ListOrder,
     PlanOrder,
     RedrawOrder,
-    ResolveOrder,
+    SettleOrder,
     ShowOrder,
     StudyOrder,
     TrainOrder,
@@ -38,12 +39,12 @@ from core.runner.orders import (
 )
 
 # The orders that an option chooses; of two options the earlier here. Without one it is `Train`.
-CHOSEN = (VersionOrder, FieldsOrder, ResolveOrder, VerifyOrder, ListOrder, PlanOrder, RedrawOrder)
+CHOSEN = (VersionOrder, FieldsOrder, SettleOrder, VerifyOrder, ListOrder, PlanOrder, RedrawOrder)
 # What fields cannot say: an option, what it does, and those that it leaves no room for.
 APART = (
     ("--all", "names every study", "STUDY --set --vary"),
-    ("--text", "makes tables without claims", "--all --resolve --verify-published"),
-    ("--pairs", "makes tables without claims", "--all --resolve --verify-published"),
+    ("--text", "makes tables without claims", "--all --until-settled --verify-published"),
+    ("--pairs", "makes tables without claims", "--all --until-settled --verify-published"),
     ("--gpus", "plans one run on each GPU of another machine", "--jobs --device"),
 )
 # packages that an option needs, and the files that bring them
@@ -75,8 +76,6 @@ def parse(argv: Sequence[str]) -> AnyOrder:
         check_names("--pairs", order.data.pairs)
         if not (order.scope.studies or order.scope.all or kind is ListOrder):
             raise UserError("No study is named; give one (see --list) or --all.")
-    if isinstance(order, ResolveOrder) and order.budget is None and not order.plan:
-        raise UserError("--resolve needs --budget or --plan; add that, or leave --resolve out.")
     return order
 
 
@@ -174,8 +173,8 @@ def words(order: AnyStudyOrder) -> list[str]:
             word = str(part)
             if isinstance(part, tuple):
                 word = "=".join(map(str, part))
-            elif isinstance(part, float):  # a time
-                word = f"{part}s"
+            elif isinstance(part, float):
+                word = typed_time(part)
             if part is True:
                 line.append(name)
             elif field == "studies":

@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-import shlex
+import os
 import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
-from core.data.sources import options_for
 from core.errors import HOME, UserError
 from core.formatting import WEEKS, say, spoken
 from core.runner import inputs
@@ -35,8 +35,8 @@ from core.runner.orders import (
     Machine,
     PlanOrder,
     RedrawOrder,
-    ResolveOrder,
     Scope,
+    SettleOrder,
     ShowOrder,
     TableOrder,
     TrainOrder,
@@ -44,13 +44,13 @@ from core.runner.orders import (
     VersionOrder,
 )
 from core.runner.plan import Plan
+from core.runner.progress import Answers, answer
 from core.runner.train import RunTrainer, Surroundings, check_planned
 from core.runner.verify import compare, verify
 from core.store import code, files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.study.resolution import ResolvedStudy, resolve
-from core.study.setup import Setup
 from core.study.study import Study
 
 # New objects; to look through a report's millions more often took a quarter of its time.
@@ -82,13 +82,15 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
 
     # The user's results beside the published ones, and the studies
     scope = order.scope
-    results = scope.results_dir or around.own / "results"
+    results = around.own / "results"
+    if scope.results_dir:
+        results = Path(os.path.abspath(scope.results_dir))
     published = around.home / "results" / "published"
     files.check_results_dir(results, published)
     if isinstance(order, RedrawOrder) and scope.results_dir and not results.parent.exists():
         raise UserError(f"{results.parent} is not there; give the --results-dir that you mean.")
     store = Store(results, published)
-    drawer = StudyDrawer(store, store.root, (scope.results_dir or around.own) / "figures")
+    drawer = StudyDrawer(store, results, (results if scope.results_dir else around.own) / "figures")
     studies: Sequence[Study] = around.catalogue.studies
     lists = isinstance(order, ListOrder) and not isinstance(order, PlanOrder)
     if scope.studies or not lists:
@@ -108,13 +110,7 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
     scale, sources, studies = inputs.data_of(
         order, inputs.scale_of(order.scope.scale, machine), studies, store
     )
-    setup = Setup(
-        profile=scope.profile or PROFILES[0],
-        scale=scale,
-        sources=sources,
-        seeds=changes.seeds or scale.seeds,
-        data_options=shlex.join(words(TrainOrder(data=options_for(scale, sources, order.data)))),
-    )
+    setup = inputs.setup_of(order, scale, sources)
     context = Context(store=store, setup=setup, studies=studies, machine=machine)
     if isinstance(order, ListOrder) and lists:
         return menu(context, around.catalogue, order.use_published)
@@ -131,13 +127,16 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
             plan = plan_of(context, resolved_studies, order, keep_models=order.keep_models)
             tell(context, plan, resolved_studies, claims=not scope.all)
             return 0
-        case ResolveOrder():
-            status = settle(context, order, RunTrainer(context, around, again, order.outputs))
+        case SettleOrder():
+            answers = Answers((), store, ())
+            training = RunTrainer(context, around, again, order.outputs, answers)
+            status = settle(context, order, training)
         case TrainOrder():
-            training = RunTrainer(context, around, again, order.outputs, order.force)
             plan = plan_of(context, resolved_studies, order, order.force, order.outputs.keep_models)
+            answers = Answers(resolved_studies, store, plan.missing)
+            training = RunTrainer(context, around, again, order.outputs, answers, order.force)
             status = train_missing(training, plan)
-    if status > 128 or (isinstance(order, ResolveOrder) and order.plan):
+    if status > 128 or (isinstance(order, SettleOrder) and order.plan):
         return status  # stopped: the user wants out, and what is stored can be drawn later
     for resolved in drawer.draw(context, resolved_studies, order):
         tell(context, planning.plan([resolved], store), [resolved])
@@ -235,15 +234,15 @@ def train_missing(training: RunTrainer, plan: Plan) -> int:
     return status
 
 
-def settle(context: Context, order: ResolveOrder, training: RunTrainer) -> int:
-    """Train what decides most claims, or print it; the exit status."""
-    from core.runner.resolve import Resolving  # brings scipy
+def settle(context: Context, order: SettleOrder, training: RunTrainer) -> int:
+    """Train what settles claims, or print it; the exit status."""
+    from core.runner.settle import Settling  # brings scipy
 
-    resolving = Resolving(context, order.use_published, order.budget)
+    settling = Settling(context, order.use_published, order.budget)
     if order.plan:
-        return resolving.plan()
+        return settling.plan()
     with contextlib.closing(training):
-        return resolving.go(training)
+        return settling.go(training)
 
 
 def tell(
@@ -273,7 +272,8 @@ def tell(
         elif failure := store.failure(run.run_id):
             say(f"failed  {run.run_id} {run.label}: {failure}")
     if claims:
-        from core.report.verdicts import judgeable_claims
+        from core.report.prospects import prospect
+        from core.report.verdicts import judgeable_claims, study_result
 
         for resolved in resolved_studies:
             able, reasons = judgeable_claims(resolved, store)
@@ -285,6 +285,11 @@ def tell(
                 )
             for reason in reasons:
                 say(f"  {reason}")
+            for part in study_result(resolved, store).parts:
+                for verdict in part.verdicts:
+                    likely = prospect(verdict, len(part.study.claims))
+                    if verdict.outcome == "undecided" and likely:
+                        say(f"  {answer(verdict) or verdict.claim.key}; {likely}.")
 
 
 def menu(context: Context, catalogue: Catalogue, use_published: bool) -> int:

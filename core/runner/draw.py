@@ -5,38 +5,25 @@ from __future__ import annotations
 
 import itertools
 import os
-import shlex
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from core.config.methods import PROFILES
 from core.config.scale import SCALES
-from core.data.sources import HIDDEN, options_for, recorded, unfetched_sources
+from core.data.sources import HIDDEN, recorded, unfetched_sources
 from core.errors import UserError
 from core.formatting import are, say
-from core.runner.cli import words
 from core.runner.devices import cache_folder
-from core.runner.inputs import Context
-from core.runner.options import program
-from core.runner.orders import (
-    AnyStudyOrder,
-    Changes,
-    ResolveOrder,
-    Scope,
-    ShowOrder,
-    TableOrder,
-    TrainOrder,
-    Workers,
-)
+from core.runner.inputs import Context, setup_of
+from core.runner.orders import AnyStudyOrder, ShowOrder
 from core.store import code
 from core.store.store import Store
 from core.study.resolution import ResolvedStudy, resolve
-from core.study.setup import Setup
 from core.study.study import Study
 
 if TYPE_CHECKING:  # the report brings scipy
@@ -70,7 +57,7 @@ class StudyDrawer:
         results = self.results_of(resolved_studies, {})
         sheets = self.drawn(results)
         if sheets:
-            say(*missing_runs(order, sheets), *published_runs(sheets))
+            say(*missing_runs(sheets), *published_runs(sheets))
         printed = []
         if isinstance(order, ShowOrder):
             printed = [result for result in results if not result.begun]
@@ -118,10 +105,9 @@ class StudyDrawer:
         say("Drawing what is stored; this may take some minutes.")
         report = _report()
         report.refuse_foreign(self.results)
-        seeds = order.changes.seeds if isinstance(order, TableOrder) else None
-        resolved_studies = self.resolved_studies(studies, seeds)
+        resolved_studies = self.resolved_studies(studies, order)
         sheets = self.sheets(resolved_studies, only, order.scope.profile)
-        hints = [missing_runs(order, of_setup) for of_setup in sheets.values()]
+        hints = [missing_runs(of_setup) for of_setup in sheets.values()]
         drawn = list(itertools.chain(*sheets.values()))
         say(*itertools.chain(*hints), *published_runs(drawn))
         if not drawn:
@@ -129,7 +115,7 @@ class StudyDrawer:
         say(*report.render_index(studies, sheets, resolved_studies, self.results, self.figures))
         return sheets
 
-    def resolved_studies(self, studies: Sequence[Study], seeds: int | None) -> BySetup:
+    def resolved_studies(self, studies: Sequence[Study], order: AnyStudyOrder) -> BySetup:
         """Every study by scale and profile; of a scale without a run under the first profile."""
         by_scale = recorded(self.store)
         resolved_studies = {}
@@ -139,7 +125,7 @@ class StudyDrawer:
                 others = HIDDEN if at.hub_models else ()
                 sources = unfetched_sources(others)
             if sources:
-                setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds or at.seeds)
+                setup = replace(setup_of(order, at, sources), profile=profile)
                 resolved_studies[at.name, profile] = [resolve(study, setup) for study in studies]
         return resolved_studies
 
@@ -169,9 +155,9 @@ class StudyDrawer:
         return sheets
 
 
-def missing_runs(order: AnyStudyOrder, sheets: Sequence[Sheet]) -> list[str]:
+def missing_runs(sheets: Sequence[Sheet]) -> list[str]:
     """How many runs of these sheets of one setup are missing, with the command that trains these
-    alone: the order's own, without what names fewer or more runs."""
+    alone."""
     missing = {}
     for of_study in sheets:
         runs = {run.run_id for run in of_study.result.runs if run.status == "missing"}
@@ -180,24 +166,17 @@ def missing_runs(order: AnyStudyOrder, sheets: Sequence[Sheet]) -> list[str]:
     if not missing:
         return []
     setup = sheets[0].result.setup
-    data = options_for(setup.scale, setup.sources, order.data)
-    train = TrainOrder(
-        scope=Scope(
-            studies=order.scope.studies or tuple(missing),
-            scale=setup.scale.name,
-            profile=None if setup.profile == PROFILES[0] else setup.profile,
-            results_dir=order.scope.results_dir,
-        ),
-        data=data,
-        changes=order.changes if isinstance(order, TableOrder) else Changes(),
-        machine=order.machine if isinstance(order, TrainOrder | ResolveOrder) else Workers(),
-        use_published=True,
+    published = any(
+        run.source == "published"
+        for of_study in sheets
+        if of_study.study.name in missing
+        for run in of_study.result.runs
     )
-    command = shlex.join([program(), *words(train)])
+    command = setup.command(*missing, use_published=published)
     line = f"{are(len(set().union(*missing.values())), 'run')} missing; train by `{command}`"
-    if data.data_dir != order.data.data_dir:
+    if " DATA" in command:
         line += f"; DATA holds {setup.sources.corpus_name} and SentEval's data"
-    if data.encoders != order.data.encoders:
+    if "=ENCODER" in command:
         line += f"; ENCODER holds {setup.sources.encoder.name}"
     return [f"{line}."]
 

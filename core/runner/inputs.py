@@ -3,10 +3,12 @@ name them; and what is said of the data."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from core.config.methods import PROFILES
 from core.config.scale import PAPER, SCALES, Scale, Sources
 from core.config.section import frozen
 from core.data import encoders
@@ -14,6 +16,7 @@ from core.data.own_data import DEV, read_pairs, with_own_pairs
 from core.data.sources import (
     CORPUS_NAMES,
     ENCODER,
+    options_for,
     other_data,
     own_data,
     recorded_sources,
@@ -22,15 +25,21 @@ from core.data.sources import (
 from core.errors import UserError
 from core.formatting import counted, say
 from core.runner import devices
+from core.runner.cli import words
 from core.runner.devices import cache_folder
 from core.runner.estimate import Expectation, expectation
+from core.runner.options import program
 from core.runner.orders import (
     AnyStudyOrder,
     Changes,
     Machine,
     PlannedMachine,
-    ResolveOrder,
+    Scope,
+    SettleOrder,
+    TableOrder,
+    TrainOrder,
     VerifyOrder,
+    Workers,
 )
 from core.store.store import Store
 from core.study.resolution import ResolvedStudy, check_distinct, resolve
@@ -76,14 +85,34 @@ def data_of(
 ) -> tuple[Scale, Sources, Sequence[Study]]:
     """The sources of an order; scale and studies as these data make and name them. Says what was
     read. Raises UserError."""
-    need = "plan" if isinstance(order, ResolveOrder) and order.plan else order.need
+    need = "plan" if isinstance(order, SettleOrder) and order.plan else order.need
     others = [] if order.data.own_encoder or scale.name != PAPER.name else others_of(studies)
     sources = sources_of(order.data, scale, need, others, store, cache_folder())
     announce(sources, scale)
     if isinstance(order, VerifyOrder):
         return scale, sources, studies
-    one_page = order.scope.all or isinstance(order, ResolveOrder)
+    one_page = order.scope.all or isinstance(order, SettleOrder)
     return on_data(order.data.encoders, scale, studies, sources, store.root, one_page)
+
+
+def setup_of(order: AnyStudyOrder, scale: Scale, sources: Sources) -> Setup:
+    """The setup of an order's runs, with the options that train these."""
+    changes = order.changes if isinstance(order, TableOrder) else Changes()
+    train = TrainOrder(
+        scope=Scope(results_dir=order.scope.results_dir),
+        data=options_for(scale, sources, order.data),
+        changes=Changes(seeds=changes.seeds),
+        machine=order.machine if isinstance(order, TrainOrder | SettleOrder) else Workers(),
+    )
+    return Setup(
+        profile=order.scope.profile or PROFILES[0],
+        scale=scale,
+        sources=sources,
+        seeds=changes.seeds or scale.seeds,
+        program=program(),
+        options=shlex.join(words(train)),
+        changes=shlex.join(words(TrainOrder(changes=replace(changes, seeds=None)))),
+    )
 
 
 def scale_of(name: str | None, machine: Machine) -> Scale:

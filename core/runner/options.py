@@ -51,19 +51,31 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text[:80]!r} is no time, such as 2h, 90m or 1h30m")
 
 
+def typed_time(seconds: float) -> str:
+    """A time as `duration` reads it, such as `1h30m`."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = zip((hours, minutes, rest), "hms", strict=True)
+    return "".join(f"{number:g}{unit}" for number, unit in parts if number)
+
+
 def named_encoder(text: str) -> tuple[str, Path]:
     """Which of the papers' encoders a folder stands for, and the folder; its name may have an
     equals sign."""
     name, _, folder = text.partition("=")
     if name in ENCODERS and folder:
-        return name, path_here(folder)
-    return ENCODERS[0], path_here(text)
+        return name, typed_path(folder)
+    return ENCODERS[0], typed_path(text)
+
+
+def typed_path(text: str) -> Path:
+    """A path as it was typed, which a printed command repeats."""
+    return Path(os.path.expanduser(text))
 
 
 def path_here(text: str) -> Path:
-    """A folder by a name that does not depend on the current folder, since children work
-    elsewhere."""
-    return Path(os.path.abspath(os.path.expanduser(text)))
+    """A path whose last part is a name, even of `.`."""
+    return Path(os.path.abspath(typed_path(text)))
 
 
 class Option(NamedTuple):
@@ -126,10 +138,13 @@ STUDY_OPTIONS: Groups = {
         "seeds": Option(
             "runs of each cell (default: the scale's; a study may need more)", "N", count
         ),
-        "resolve": Option(
-            "train undecided claims on to their next checks, quickest first (--plan: name these)"
+        "until_settled": Option(
+            "train undecided claims on to their next checks, quickest first, until none is left "
+            "(--plan: name these)"
         ),
-        "budget": Option("how long --resolve may take: 2h, 90m, 30s or 1h30m", "TIME", duration),
+        "budget": Option(
+            "how long --until-settled may take: 2h, 90m, 30s or 1h30m", "TIME", duration
+        ),
     },
     "where, and how many at once": {
         "jobs": Option(
@@ -153,7 +168,7 @@ STUDY_OPTIONS: Groups = {
             "stands in parentheses",
             "FIELD=a,b,c",
         ),
-        "data_dir": Option("SentEval's data and the training text", "DIR", path_here),
+        "data_dir": Option("SentEval's data and the training text", "DIR", typed_path),
         "encoders": Option(
             f"the pretrained encoder; with NAME= it stands for another of {', '.join(ENCODERS)}",
             "[NAME=]DIR",
@@ -172,7 +187,7 @@ STUDY_OPTIONS: Groups = {
         ),
     },
     "output": {
-        "results_dir": Option("where results go (default: results)", "DIR", path_here),
+        "results_dir": Option("where results go (default: results)", "DIR", typed_path),
         "keep_models": Option(
             "leave each run's selected checkpoint in results/models, as transformers and "
             "sentence-transformers load it"
@@ -180,7 +195,7 @@ STUDY_OPTIONS: Groups = {
         "tensorboard": Option(
             "write loss, development score, learning rate and speed for TensorBoard",
             "DIR",
-            path_here,
+            typed_path,
         ),
     },
 }

@@ -160,10 +160,11 @@ class ShowOrder(RedrawOrder):
 
 
 @frozen
-class ResolveOrder(StudyOrder):
-    """Train the runs that settle most claims within a budget of seconds, or name them (`plan`)."""
+class SettleOrder(StudyOrder):
+    """Train until every claim is settled that can be, or a budget of seconds is spent, or name the
+    next checks (`plan`)."""
 
-    flag: ClassVar[str] = "resolve"
+    flag: ClassVar[str] = "until_settled"
     does: ClassVar[str] = "chooses runs and their number"
     need: ClassVar[Need] = "train"
     machine: Workers = Workers()
@@ -226,7 +227,7 @@ class JudgeOrder:
     results_dir: Path | None = None
 
 
-AnyStudyOrder = TrainOrder | ListOrder | RedrawOrder | ResolveOrder | VerifyOrder
+AnyStudyOrder = TrainOrder | ListOrder | RedrawOrder | SettleOrder | VerifyOrder
 AnyOrder = AnyStudyOrder | FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder
 
 

@@ -38,16 +38,17 @@ class PlannedRun:
 
 
 class Plan:
-    """`runs` are distinct runs in table order, `missing` those of them to train, longest first."""
+    """`runs` are distinct runs in table order, `missing` those of them to train: seed by seed, so
+    that verdicts come early, and of a seed the longest first."""
 
     def __init__(self, runs: Sequence[PlannedRun], missing: Sequence[PlannedRun], sources: Sources):
         self.runs = tuple(runs)
 
-        def work(run: PlannedRun) -> float:
-            return cost(run.config) * size(run.config, sources)
+        def turn(run: PlannedRun) -> tuple[int, float]:
+            return run.seed, -cost(run.config) * size(run.config, sources)
 
         # equal costs keep their order
-        self.missing = sorted(missing, key=work, reverse=True)
+        self.missing = sorted(missing, key=turn)
 
     def line(self) -> str:
         """How many runs there are, are done and are to train."""

@@ -7,8 +7,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from core.config.run import RunConfig
 from core.formatting import counted, printable, spoken
@@ -16,6 +16,12 @@ from core.runner.estimate import training_share
 from core.runner.launch import Ending
 from core.runner.plan import PlannedRun
 from core.runner.worker import Message
+from core.store.store import Store
+from core.study.resolution import ResolvedStudy
+
+if TYPE_CHECKING:  # the report takes a second to import
+    from core.report.results import Loaded
+    from core.report.verdicts import JudgedStudy, Verdict
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
 
@@ -35,16 +41,78 @@ def position(message: Message, bar: bool) -> str:
     return words
 
 
+class Answers:
+    """The verdicts of these studies whenever the `missing` runs complete a check."""
+
+    def __init__(
+        self, studies: Sequence[ResolvedStudy], store: Store, missing: Sequence[PlannedRun]
+    ):
+        self.store = store
+        self.bar = ""  # in a line, where every claim stands
+        self._sentences: dict[tuple[str, str], str] = {}
+        self._left = {run.run_id for run in missing}
+        self._due: list[tuple[ResolvedStudy, int, set[str]]] = []  # with the runs that seeds lack
+        for study in studies if self._left else ():
+            for seeds in range(1, study.seeds + 1):
+                runs = {run for cell in study.available for run in cell.run_ids[:seeds]}
+                self._due.append((study, seeds, runs & self._left))
+
+    def after(self, run: str) -> list[str]:
+        """The sentences on claims that a stored run changes; none after the last run, since tables
+        follow."""
+        self._left.discard(run)
+        complete = []
+        for study, seeds, runs in self._due:
+            if runs == {run}:
+                complete.append((study, seeds))
+            runs.discard(run)
+        if not complete or not self._left:
+            return []
+        from core.report.statistics import LOOKS
+        from core.report.verdicts import study_result
+
+        loaded: Loaded = {}
+        checked = [study for study, seeds in complete if seeds in LOOKS]
+        return self.changed(study_result(study, self.store, loaded) for study in checked)
+
+    def changed(self, results: Iterable[JudgedStudy]) -> list[str]:
+        """The sentences on claims that are new or have changed."""
+        sentences = {}
+        for result in results:
+            for verdict in result.verdicts:
+                if sentence := answer(verdict):
+                    sentences[result.study.name, verdict.claim.key] = sentence
+        new = dict(sentences.items() - self._sentences.items())
+        self._sentences |= sentences
+        self.bar = "; ".join(self._sentences.values())
+        return [f"{study} {sentence}" for (study, _), sentence in sorted(new.items())]
+
+
+def answer(verdict: Verdict) -> str:
+    """Where a claim stands, such as `E7.1: for, 5 of 8 seeds` or `E7.1: supported at 5 seeds`;
+    empty before its first check, and without a verdict."""
+    from core.report.statistics import LOOKS, SETTLED_OUTCOMES
+
+    key = verdict.claim.key
+    if verdict.outcome in SETTLED_OUTCOMES:
+        return f"{key}: {verdict.outcome} at {verdict.tested.n} seeds"
+    later = [seeds for seeds in LOOKS if seeds > verdict.seeds >= LOOKS[0]]
+    if verdict.outcome != "undecided" or not later:
+        return ""
+    return f"{key}: {verdict.direction or 'undecided'}, {verdict.seeds} of {later[0]} seeds"
+
+
 class Display:
     """One line for each run that ends; on a terminal live lines for running runs, elsewhere a
-    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once. `hear` and
-    `note` are called from several threads."""
+    heartbeat while long runs go. `seconds` estimates a run; `jobs` runs go at once, and
+    `answers` say where claims stand. `hear` and `note` are called from several threads."""
 
     def __init__(
         self,
         runs: Sequence[PlannedRun],
         seconds: Callable[[RunConfig], float],
         jobs: int,
+        answers: Answers,
         out: TextIO | None = None,
         heartbeat: float = HEARTBEAT,
     ):
@@ -56,6 +124,7 @@ class Display:
         self._open = set(self._runs)  # runs that this command still has to train
         self._going: dict[str, Message] = {}  # all that running runs have reported
         self._jobs = jobs
+        self._answers = answers
         self._ended = 0
         self._waited = False
         self._trained: list[tuple[float, float]] = []  # estimated and real seconds of finished runs
@@ -122,6 +191,8 @@ class Display:
         lines = [
             f"{self._ended} of {counted(len(self._runs), 'run')}, about {spoken(self.left())} left"
         ]
+        if self._answers.bar:
+            lines.append(printable(self._answers.bar))
         for run, message in list(self._going.items()):
             where = position(message, self._console.is_terminal)
             lines.append(printable(f"{self._runs[run].label}: {where}"))

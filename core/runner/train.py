@@ -27,7 +27,7 @@ from core.runner.launch import STOP_POLL, Ending, Launcher, State, Stop, diagnos
 from core.runner.options import INSTALLED, program
 from core.runner.orders import Outputs, Workers
 from core.runner.plan import Plan, PlannedRun
-from core.runner.progress import Display
+from core.runner.progress import Answers, Display
 from core.runner.worker import RunOrder, use_gpu
 from core.store.store import Store
 from core.study.catalogue import Catalogue
@@ -65,6 +65,7 @@ class RunTrainer:
     around: Surroundings
     again: Sequence[str]
     outputs: Outputs
+    answers: Answers
     force: bool = False
 
     @property
@@ -102,11 +103,12 @@ class RunTrainer:
         """What all runs of this command have in common. Device and threads are added where they are
         executed."""
         setup = self.context.setup
+        tensorboard = self.outputs.tensorboard
         execution = Execution(
             results_dir=str(self.store.root),
             cache_dir=str(cache_folder()),
             sources=setup.sources,
-            tensorboard=self.outputs.tensorboard,
+            tensorboard=tensorboard and Path(os.path.abspath(tensorboard)),
             keep_models=self.outputs.keep_models,
             checkpoint_minutes=None if setup.scale.generated else CHECKPOINT_MINUTES,
         )
@@ -133,7 +135,7 @@ class RunTrainer:
             scheduler = self.cluster or self.launcher
             self.store.sweep_checkpoints()
             seconds = self.context.expected().seconds
-            shown = Display(plan.missing, seconds, scheduler.jobs)
+            shown = Display(plan.missing, seconds, scheduler.jobs, self.answers)
             with shown.live:
                 endings = self.train_runs(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
@@ -161,6 +163,9 @@ class RunTrainer:
                     shown.ended(ending)
                     if ending.state != "elsewhere":
                         endings[ending.run] = ending
+                    if ending.state in ("done", "found"):
+                        for line in self.answers.after(ending.run):
+                            shown.note(line)
             left = [run for run in left if run.run_id not in endings]
             if left and first and not (stop.asked or scheduler.lost):
                 shown.note(

@@ -16,6 +16,7 @@ from core.runner import plan as planning
 from core.runner.inputs import Context
 from core.runner.orders import Outputs
 from core.runner.plan import Plan
+from core.runner.progress import Answers
 from core.runner.train import RunTrainer, Surroundings
 from core.store.store import Store
 from core.study.resolution import resolve
@@ -67,7 +68,8 @@ def verify(context: Context, around: Surroundings, again: Sequence[str], number:
         f"{are(len(chosen), 'published run')} trained again in {scratch}, which goes if none fails."
     )
     store = Store(scratch, None)
-    training = RunTrainer(replace(context, store=store), around, again, Outputs())
+    answers = Answers((), store, ())
+    training = RunTrainer(replace(context, store=store), around, again, Outputs(), answers)
     with contextlib.closing(training):
         status = training.train(Plan(chosen, chosen, setup.sources))
     worst = compare(packs, store, [run.run_id for run in chosen])

@@ -10,20 +10,27 @@ from core.config.section import frozen
 class Setup:
     """A profile at a scale, on these sources, under seeds 0 … seeds-1 of each cell or more.
 
-    `data_options` are the command's own options that name data and encoders, as they are typed.
+    `options` are those of a command line that trains its runs, as they are typed, and `changes`
+    those of a study under `--set` and `--vary`.
     """
 
     profile: str
     scale: Scale
     sources: Sources
     seeds: int
-    data_options: str = ""
+    program: str = "run_study.py"
+    options: str = ""
+    changes: str = ""
 
-    def command(self, *studies: str) -> str:
-        """The command that trains these studies under this setup."""
-        words = ["run_study.py", *studies, "--scale", self.scale.name]
+    def command(self, *studies: str, use_published: bool = False) -> str:
+        """The command that trains what is missing of these studies under this setup."""
+        names = dict.fromkeys(name.partition("@")[0] for name in studies)
+        words = [self.program, *names, "--scale", self.scale.name]
         if self.profile != "paper":
             words += ["--profile", self.profile]
-        if self.data_options:
-            words.append(self.data_options)
-        return " ".join(words)
+        words.append(self.options)
+        if any("@" in name for name in studies):
+            words.append(self.changes)
+        if use_published:
+            words.append("--use-published")
+        return " ".join(filter(None, words))

@@ -63,7 +63,7 @@ def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
         "table3 --pairs a.tsv --pairs b/a.tsv",
         "table3 --pairs a.tsv --pairs b/A.tsv",
         "--all --pairs a.tsv",
-        "table3 --resolve --budget 1h --text a",
+        "table3 --until-settled --budget 1h --text a",
         *(f"table3 --pairs {name}" for name in taken),
     ):
         with pytest.raises(UserError):

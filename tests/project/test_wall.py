@@ -68,7 +68,7 @@ def modules(folder):
 
 
 # of core/runner: the report takes a second to import, and nothing but a cluster needs dask
-LATE = ("core.report", "core.runner.cluster", "core.runner.evaluate", "core.runner.resolve")
+LATE = ("core.report", "core.runner.cluster", "core.runner.evaluate", "core.runner.settle")
 
 
 @functools.cache
@@ -118,7 +118,7 @@ def test_a_floor_imports_those_below_it_and_no_torch_where_plans_and_drawings_ar
                 assert tops(path) <= STANDARD | {"core"} | READING, path
             if folder != "core/training" and name != "core/runner/cluster.py":
                 assert not tops(path) & {"dask", "distributed"}, path
-            if folder == "core/runner" and name != "core/runner/resolve.py":  # which is late itself
+            if folder == "core/runner" and name != "core/runner/settle.py":  # which is late itself
                 late = {
                     module for module in imported(path, at_once=True) if module.startswith(LATE)
                 }

@@ -81,6 +81,28 @@ def read(text, folder):
     return read_scores(file)
 
 
+def test_an_undecided_claim_says_how_many_seeds_are_likely_to_settle_it():
+    """Against draws of one pair at a time, judged by scipy."""
+    stored = np.array([1.4, 0.0, 1.1, 1.9, 0.6])
+    random = np.random.default_rng(1)
+    settled = dict.fromkeys(LOOKS[2:], 0)
+    for _ in range(400):
+        sd = stored.std(ddof=1) * np.sqrt(4 / random.chisquare(4))
+        mean = random.normal(stored.mean(), sd / np.sqrt(5))
+        values = np.concatenate([stored, random.normal(mean, sd, LOOKS[-1] - 5)])
+        done = False
+        for n in settled:
+            p = stats.ttest_1samp(values[:n], 0).pvalue / 2
+            done |= p <= ALPHA * SHARES[n]
+            settled[n] += done
+    likely = next(n for n, count in settled.items() if count >= 320)
+    base = np.arange(5.0)
+    judged = judge(frame(b=base, a=base + stored), "a > b")
+    assert judged.sheet.claims["reason"][0] == f"{likely} seeds are likely to settle it"
+    judged = judge(frame(b=base, a=base + stored - 0.9), "a > b")
+    assert judged.sheet.claims["reason"][0] == "more seeds are unlikely to settle it"
+
+
 def test_files_and_frames_are_read_alike_with_seeds_by_number_then_by_name(tmp_path):
     text = "seed,row,score\nx,b,5\nx,a,2\n\n10,a,4\n10,b,6\n7,a,1\n7,b,3\n"
     for scores in (read(text, tmp_path), read_scores(pd.read_csv(tmp_path / "scores.csv"))):

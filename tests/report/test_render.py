@@ -16,7 +16,8 @@ from core.report.verdicts import study_result
 from core.report.words import title
 from core.runner import cli
 from core.runner.draw import missing_runs, published_runs
-from core.runner.orders import RedrawOrder, Scope, TrainOrder
+from core.runner.inputs import setup_of
+from core.runner.orders import TrainOrder
 from core.study.check import TAKEN_COLUMNS, check_study
 from core.study.resolution import resolve
 from core.study.study import Axis, Cell
@@ -43,12 +44,9 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
     lines, drawn = draw([TABLE3, TABLE6B], store, tmp_path)
     assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
-    order = TrainOrder(scope=Scope(studies=("table3",)), cells=("0.85",), force=True)
-    (missing,) = missing_runs(order, drawn)
-    command = "run_study.py table3 --scale demo --use-published"
+    (missing,) = missing_runs(drawn)
+    command = "run_study.py mocose-table3 mocose-table6b --scale demo --use-published"
     assert missing == f"1 run is missing; train by `{command}`."
-    order = RedrawOrder(scope=Scope(all=True))
-    assert "`run_study.py mocose-table3 mocose-table6b --scale" in missing_runs(order, drawn)[0]
     (published,) = published_runs(drawn)
     assert published == "4 runs are from the published results, not from this machine."
     tables = (".csv", "_runs.csv", ".md", ".tex")
@@ -65,20 +63,27 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
 def test_missing_runs_are_trained_by_the_order_s_words_on_the_data_of_the_stored_ones():
     """What is not here and not on the hub has a name to fill in; what names fewer runs goes."""
     run = SimpleNamespace(run_id="a", status="missing", source="")
-    result = SimpleNamespace(setup=made_setup(scale=MINI), runs=[run, run])
-    sheet = SimpleNamespace(result=result, study=SimpleNamespace(name="mocose-table3"))
     typed = "table3 --cell 0.9 --set loss.temperature=0.1 --seeds 4 --force --jobs 2 --keep-models"
-    (line,) = missing_runs(cli.parse(typed.split()), [sheet])
+
+    def hint(line: str) -> str:
+        made = made_setup(scale=MINI)
+        setup = setup_of(cli.parse(line.split()), made.scale, made.sources)
+        result = SimpleNamespace(setup=setup, runs=[run, run])
+        study = SimpleNamespace(name="mocose-table3@loss.temperature=0.1")
+        (sentence,) = missing_runs([SimpleNamespace(result=result, study=study)])
+        return sentence
+
+    line = hint(typed)
     command = line.split("`")[1].removeprefix("run_study.py ")
-    left = "--set loss.temperature=0.1 --seeds 4 --jobs 2 --use-published"
+    left = "--seeds 4 --jobs 2 --set loss.temperature=0.1"
     data = f"--data-dir DATA --encoder bert-base=ENCODER {left}"
-    assert command == f"table3 --scale mini {data}"
+    assert command == f"mocose-table3 --scale mini {data}"
     assert isinstance(cli.parse(command.split()), TrainOrder)
     assert line.endswith(
         "; DATA holds demo text and SentEval's data; ENCODER holds demo_bert 2x128."
     )
-    (line,) = missing_runs(cli.parse([*typed.split(), "--data-dir", "/x"]), [sheet])
-    assert "--data-dir /x " in line and "DATA" not in line
+    line = hint(f"{typed} --data-dir x/y")
+    assert "--data-dir x/y " in line and "DATA" not in line
 
 
 def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_go(tmp_path):

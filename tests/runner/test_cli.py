@@ -32,7 +32,7 @@ def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand
     assert isinstance(order, TrainOrder) and order.scope.studies == ("table3", "table7")
     assert (order.changes.seeds, order.machine.jobs) == (2, 3)
     assert order.changes.settings == ("loss.temperature=0.1",)
-    assert cli.parse(["--all", "--resolve", "--budget", "1h30m"]).budget == 5400.0
+    assert cli.parse(["--all", "--until-settled", "--budget", "1h30m"]).budget == 5400.0
     own = tmp_path / "own"
     large = tmp_path / "large"
     given = cli.parse(["table3", "--encoder", str(own), "--encoder", f"bert-large={large}"])
@@ -40,8 +40,8 @@ def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand
 
 
 OPTIONS = """all budget cells cluster data_dir device encoders force gpus jobs keep_models list number
-pairs plan profile regenerate_figures resolve results_dir scale section seeds settings studies
-tensorboard text use_published vary version"""
+pairs plan profile regenerate_figures results_dir scale section seeds settings studies tensorboard
+text until_settled use_published vary version"""
 OF_EVALUATE = "allow_pickle csv data_dir device model pairs pooling scale"
 OF_JUDGE = "claims margin reference results_dir scores"
 
@@ -70,8 +70,8 @@ def test_whoever_adds_an_option_strikes_one():
         "show table3 --profile released --seeds 3",
         "--all --regenerate-figures --results-dir x",
         "--list --data-dir y --encoder bert-large=z",
-        "--all --resolve --budget 1000h",
-        "table7 --resolve --plan",
+        "--all --until-settled --budget 1000h",
+        "table7 --until-settled --plan",
         "table7 --verify-published 3",
     ],
 )
@@ -79,6 +79,13 @@ def test_an_order_is_typed_again_by_its_own_words(line, monkeypatch):
     monkeypatch.setattr(cli, "PACKAGES", {})  # which may not be installed here
     order = cli.parse(line.split())
     assert cli.parse(cli.words(order)) == order
+
+
+def test_paths_and_times_are_typed_again_as_they_were():
+    line = "table7 --results-dir x --data-dir ../y --until-settled --budget 1h30m"
+    words = cli.words(cli.parse(line.split()))
+    assert {"x", "../y", "1h30m"} < set(words)
+    assert cli.words(cli.parse(["--all", "--until-settled", "--budget", "2h"]))[-1] == "2h"
 
 
 def test_two_words_of_one_name_are_seen(capsys):

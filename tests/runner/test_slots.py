@@ -169,7 +169,7 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
 
 def test_a_gpu_that_torch_cannot_use_or_that_hangs_is_one_sentence():
     """What its child says of the GPU comes from a launcher of the test."""
-    training = RunTrainer(None, None, (), None)
+    training = RunTrainer(None, None, (), None, None)
     for report, words in (
         (Message(ended=1, cause="RuntimeError: driver too old"), "RuntimeError: driver too old"),
         (Message(pid=1), "no answer within 120 s"),

@@ -16,7 +16,7 @@ from small_runs import planned, run, shared_cache
 from small_runs import small as small_run
 
 from core.runner.launch import Ending
-from core.runner.progress import HEARTBEAT, Display, spoken
+from core.runner.progress import HEARTBEAT, Answers, Display, spoken
 from core.runner.worker import Message
 from core.training.execution import Execution
 
@@ -45,7 +45,7 @@ def test_lines_tell_count_score_and_time_left(monkeypatch):
     first, second, third = (planned(steps) for steps in (160, 161, 162))  # all cost the same
     out = io.StringIO()
     monkeypatch.setattr("core.runner.progress.time", clock := SimpleNamespace(monotonic=float))
-    shown = Display([first, second, third], lambda config: 40.0, 1, out)
+    shown = Display([first, second, third], lambda config: 40.0, 1, Answers((), None, ()), out)
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
     shown.hear(first.run_id, Message(started=True))
     shown.hear(first.run_id, Message(phase="train", step=40, total=160, rate=4.0, dev=61.0))
@@ -72,12 +72,15 @@ def test_lines_tell_count_score_and_time_left(monkeypatch):
 
 SHOWING = """
 from core.config.methods import base
+from core.runner.progress import Answers
 from core.runner.launch import Ending
 from core.runner.plan import PlannedRun
 from core.runner.progress import Display
 from core.runner.worker import Message
 run = PlannedRun(run_id="0" * 16, config=base("mocose", "paper"), cells=("made-up a",), seed=0)
-shown = Display([run], lambda config: 40.0, 1)
+answers = Answers((), None, ())
+answers.bar = "E7.1: for, 5 of 8 seeds"
+shown = Display([run], lambda config: 40.0, 1, answers)
 with shown.live:
     shown.hear(run.run_id, Message(started=True))
     at = {"step": 5, "total": 20, "rate": 2.5, "dev": 61.0}
@@ -107,5 +110,10 @@ def test_a_terminal_shows_every_running_run_and_a_dumb_one_a_line_for_each(termi
             while part := os.read(master, 65_536):
                 text += part
     assert b"60.00, 1.0 s" in text, text
-    for words in (b"##........ 5/20, 2.5 steps/s, dev 61.00", b"0 of 1 run", b"\x1b"):
+    for words in (
+        b"##........ 5/20, 2.5 steps/s, dev 61.00",
+        b"0 of 1 run",
+        b"E7.1: for, 5 of 8 seeds",
+        b"\x1b",
+    ):
         assert (words in text) == (terminal == "xterm"), text

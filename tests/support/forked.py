@@ -103,7 +103,7 @@ def serve() -> None:
     # what a command imports on its way
     # ruff: noqa: F401
     import core.report.render
-    import core.runner.resolve
+    import core.runner.settle
     import core.runner.verify
     import tests.support.known_jobs
 

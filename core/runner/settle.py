@@ -1,4 +1,4 @@
-"""`--resolve`: train each undecided claim on to its next check, the quickest first, until the
+"""`--until-settled`: train each undecided claim on to its next check, the quickest first, until the
 budget is spent. Checks lie ever further apart, so claims take turns. Verdicts are computed anew
 from the stored runs before each choice. Nothing else is kept, so a killed command loses the runs in
 training, and two commands at once share the work."""
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from core.formatting import are, counted, spoken
+from core.formatting import are, counted, say, spoken
 from core.report.statistics import CODED, LOOKS
 from core.report.verdicts import JudgedStudy, Verdict, study_result
 from core.runner.inputs import Context
@@ -41,8 +41,8 @@ class Check(NamedTuple):
         return f"{size}: {self.claim} at {self.seeds} seeds."
 
 
-class Resolving:
-    """One command with --resolve, on these studies."""
+class Settling:
+    """One command with --until-settled, on these studies."""
 
     def __init__(self, context: Context, use_published: bool, budget: float | None):
         self.context = context
@@ -60,6 +60,8 @@ class Resolving:
         """Train one check after another until none fits into the time left; the exit status."""
         status = 0
         outcomes = self.judge()
+        answers = training.answers
+        answers.changed(self.judged)
         for result in self.judged:
             for run in result.runs:
                 if run.trouble:
@@ -76,6 +78,8 @@ class Resolving:
             ids = {run.run_id for run in checks[0].runs}
             self.failed |= {run for run in ids if not self.store.has(run, use_published=True)}
             outcomes = self.judge()
+            for line in answers.changed(self.judged):
+                say(line)
         settled = sum(outcome in CODED[1:] for outcome in outcomes)
         print(f"{settled} of {counted(len(outcomes), 'claim')} settled.")
         return status
