@@ -22,6 +22,7 @@ from core.config.result import Measurement, PairBlock, Result
 from core.config.scale import MINI, EncoderSource
 from core.config.vary import vary
 from core.data import sources
+from core.data.encoders import PLAIN
 from core.errors import UserError
 from core.store import files, locks
 from core.store.records import RUN_SCHEMA, CorruptRun, OtherVersion, read_file, seal, to_bytes
@@ -81,7 +82,7 @@ def test_plain_names_are_not_those_of_runs_that_stand_in_tables_named_after_thei
         saved_with(store, config, in_names=True, **{part: "another"})
     assert sources.recorded_sources(MINI, store) is None
     mine = saved_with(store, vary(CONFIG, {"seed.data": 2}))
-    assert sources.recorded_sources(MINI, store) == mine
+    assert sources.recorded_sources(MINI, store) == mine.with_encoders(PLAIN)
     other = saved_with(store, another[0], in_names=True, **{part: "another"})
     assert not sources.other_data(mine, mine) and "~another" in sources.other_data(other, mine)
 
