@@ -6,11 +6,19 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from core.config.quantities import in_points
 from core.config.scale import OWN_SCORES, SCALES
 from core.report.drawing import as_numbers
 from core.report.verdicts import base_pattern
 from core.report.words import with_encoder
 from core.study.study import Axis, Study
+
+MOST_NAMED = 6  # rows without a run
+SETS = {
+    "avg": "mean of the test sets",
+    "dev": "development set",
+    "avg_transfer": "mean of transfer",
+}
 
 
 def mostly_run(rows: pd.DataFrame) -> bool:
@@ -22,8 +30,8 @@ def by_place(lists: pd.Series) -> pd.DataFrame:
     return lists.apply(pd.Series, dtype=float)
 
 
-def runs_shown(study: Study, rows: pd.DataFrame) -> str:
-    """Table, scale, encoder, profile and seeds."""
+def runs_shown(study: Study, rows: pd.DataFrame, names: Mapping[str, str]) -> str:
+    """Table, scale, encoder, profile and seeds; then the rows of which there is no run."""
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
     scale, profile = rows.iloc[0][["scale", "profile"]]
@@ -33,7 +41,22 @@ def runs_shown(study: Study, rows: pd.DataFrame) -> str:
         scale = f"{scale}, a made-up language"
     encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
     where = f"scale {scale} ({encoders}) · profile {profile}"
-    return f"{study.heading} · {where} · {counts} seeds"
+    words = f"{study.heading} · {where} · {counts} seeds"
+    axes = [axis.name for axis in study.axes if axis.name != "task"]
+    absent = rows.loc[rows["n"] == 0, axes].replace(names).drop_duplicates()
+    lacking = ["/".join(labels) for labels in absent.itertuples(index=False)]
+    if lacking:
+        more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+        words += f" · without a run: {', '.join(lacking[:MOST_NAMED])}{more}"
+    return words
+
+
+def read_on(rows: pd.DataFrame) -> str:
+    """The set that scores are of, where it is one, behind a comma; empty for other numbers."""
+    tasks = set(rows["metric"].str.split(":").str[1])
+    if len(tasks) != 1 or not all(map(in_points, rows["unit"])):
+        return ""
+    return f", {SETS.get(*tasks, *tasks)}"
 
 
 def titled(axis: Axis, label: str) -> str:

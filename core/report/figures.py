@@ -25,6 +25,7 @@ from core.report.figure_words import (
     by_place,
     mostly_run,
     names_of,
+    read_on,
     runs_shown,
     titled,
 )
@@ -54,16 +55,21 @@ def study_figures(
     rows = by_cell_name(study, cells)
     if study.tasks and "task" not in (spec.x, spec.series) and (rows["task"] == "avg").any():
         rows = rows[rows["task"] == "avg"]
-    rows = rows[~rows["status"].isin(("copied", "unavailable"))]
+    rows = rows[rows["status"] != "copied"]
     names = names_of(study, cells)
+    setting = runs_shown(study, rows, names)
+    rows = rows[rows["status"] != "unavailable"]
     if spec.kind != "cells":
         if not mostly_run(rows):
             return {}
         if spec.kind == "along":
-            return {study.name: _along(study, rows, curves, title, names)}
-        return {study.name: _curves(study, spec, rows, curves, title, names)}
+            return {study.name: _along(study, rows, curves, title, names, setting)}
+        return {study.name: _curves(spec, curves, title, names, setting)}
     rows = rows.assign(**rows[axes].replace(names))
-    drawn = [_levels(study, spec, rows, title), by_row(study, spec, rows, title, names)]
+    drawn = [
+        _levels(study, spec, rows, title, setting),
+        by_row(study, spec, rows, title, names, setting),
+    ]
     files = (study.name, f"{study.name}-differences")
     return dict(zip(files, filter(None, drawn), strict=False))
 
@@ -71,7 +77,9 @@ def study_figures(
 # As the paper draws it: absolute scores along a numeric axis
 
 
-def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
+def _levels(
+    study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str, setting: str
+) -> Figure | None:
     """Score along the paper's axis: ours with intervals over seeds, the paper's points beside it,
     on the same axis if they share numbers, else on one of the same length; a panel for each unit.
     None without an axis whose labels are numbers, all but two at most."""
@@ -108,7 +116,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         shown = of_unit[of_unit["x"].notna() & ((of_unit["n"] > 0) | of_unit["printed"].notna())]
         labels = list(dict.fromkeys(shown[axis.name]))
         number_axis(ours, labels, axis.title)
-        ours.set_ylabel(unit)
+        ours.set_ylabel(f"{unit}{read_on(of_unit)}")
         if not others:
             continue
         number_axis(paper, labels, axis.title)
@@ -124,7 +132,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
         for side in (ours, paper):
             middle = sum(side.get_ylim()) / 2
             side.set_ylim(middle - span / 2, middle + span / 2)
-    legend(figure, panels, f"{runs_shown(study, rows)} · bars: 95 % intervals, dots: seeds")
+    legend(figure, panels, f"{setting} · bars: 95 % intervals, dots: seeds")
     return figure
 
 
@@ -170,12 +178,7 @@ def _draw_line(
 
 
 def _curves(
-    study: Study,
-    spec: FigureSpec,
-    rows: pd.DataFrame,
-    curves: pd.DataFrame,
-    title: str,
-    names: Mapping[str, str],
+    spec: FigureSpec, curves: pd.DataFrame, title: str, names: Mapping[str, str], setting: str
 ) -> Figure:
     """Means with bands of the seeds; the paper's curve dashed, by share of the run or of the
     width, which a second axis counts as the paper does."""
@@ -223,9 +226,7 @@ def _curves(
         panel.set_xlabel("optimiser step")
         panel.set_ylabel(y_title)
     panel.grid(axis="y")
-    legend(
-        figure, [panel], f"{runs_shown(study, rows)} · bands: range and middle half of the seeds"
-    )
+    legend(figure, [panel], f"{setting} · bands: range and middle half of the seeds")
     return figure
 
 
@@ -241,6 +242,7 @@ def _along(
     curves: pd.DataFrame,
     title: str,
     names: Mapping[str, str],
+    setting: str,
 ) -> Figure:
     """Differences to the reference by step with 95 % bands, each with the printed one as a line;
     above the panel, passes over the text."""
@@ -260,5 +262,5 @@ def _along(
     _second_axis(panel, each, "passes over the text")
     panel.margins(x=0)
     panel.grid(axis="y")
-    legend(figure, [panel], f"{runs_shown(study, rows)} · bands: 95 % intervals over seeds")
+    legend(figure, [panel], f"{setting} · bands: 95 % intervals over seeds")
     return figure

@@ -12,12 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from core.config.quantities import in_points
+from core.config.scale import OWN_SCORES
 from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, blank_figure, legend
 from core.report.figure_words import (
     base_of,
     by_place,
     mostly_run,
-    runs_shown,
+    read_on,
     titled,
 )
 from core.report.numbers import number
@@ -45,13 +46,19 @@ STYLES = {  # by a row's column `different`
 
 
 def by_row(
-    study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str, names: Mapping[str, str]
+    study: Study,
+    spec: FigureSpec,
+    rows: pd.DataFrame,
+    title: str,
+    names: Mapping[str, str],
+    setting: str,
 ) -> Figure | None:
     """One row a cell, a panel for each of `series`: differences to the reference, or levels without
-    one."""
+    one. None for a single number of ours, unless a user brings it."""
     paired = bool((rows["reference"] != "").any())
     rows = _shown_rows(spec, rows, paired)
-    if not len(rows):
+    dots = (rows["ours"].notna() & ~rows["is_base"]).sum()
+    if dots < 2 and not (dots and rows["scale"].iloc[0] == OWN_SCORES.name):
         return None
     axes = [axis.name for axis in study.axes if axis.name != spec.series]
     if len(axes) > 1 and "task" in axes and set(rows["task"]) == {"avg"}:
@@ -80,8 +87,9 @@ def by_row(
     if paired:
         unit = "points" if in_points(x_title) else x_title
         x_title = f"{unit} above {base_of(study, names)}".strip()
+    x_title += read_on(rows)
     drawn[-1].set_xlabel(textwrap.fill(x_title, letters), loc="left")
-    legend(figure, drawn, runs_shown(study, rows))
+    legend(figure, drawn, setting)
     return figure
 
 
@@ -102,20 +110,24 @@ def _shown_rows(spec: FigureSpec, rows: pd.DataFrame, paired: bool) -> pd.DataFr
         low=rows[f"{kind}ci95_low"],
         high=rows[f"{kind}ci95_high"],
         count=rows[f"{kind}n"],
+        is_tested=paired & rows["different"].isin(("yes", "no")),
     )
     rows = rows[(rows["n"] > 0) | rows["paper"].notna()]
     if not mostly_run(rows):
         return rows[:0]
     ours = rows[rows["ours"].notna() & ~rows["is_base"]]
     rows = rows[rows["panel"].isin(ours["panel"])]
-    ends = rows[["low", "high", "ours"]]
+    bounds = rows[["tested_low", "tested_high"]].where(rows["is_tested"])
+    rows = rows.assign(**bounds)
+    ends = rows[["low", "high", "ours", *bounds]]
     least, most = ends.min(axis=None), ends.max(axis=None)
     room = MOST_ROOM * (most - least)
     return rows.assign(paper_at=rows["paper"].clip(least - room, most + room))
 
 
 def _row_panel(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
-    """Rows of a panel: every seed, ours with its interval, and the paper's number below."""
+    """Rows of a panel: every seed, ours with its interval and, thin, the one that its colour is
+    by, and the paper's number below."""
     panel.grid(axis="x")
     if paired:
         panel.axvline(0, color="black", lw=0.8)
@@ -130,7 +142,11 @@ def _row_panel(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
         if errors.notna().any(axis=None):
             label += ", 95 % interval"
         look: dict[str, Any] = {"fmt": style.marker, "color": style.colour, "label": label}
-        panel.errorbar(group["ours"], y[group.index], xerr=errors, **look)
+        panel.errorbar(group["ours"], y[group.index], xerr=errors, elinewidth=2.6, **look)
+    tested = rows[rows["is_tested"]]
+    if len(tested):
+        look = {"color": "black", "lw": 0.8, "label": "tested interval"}
+        panel.hlines(y[tested.index], tested["tested_low"], tested["tested_high"], **look)
     paper = rows[rows["paper"].notna()]
     if len(paper):
         look = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}

@@ -89,7 +89,13 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_co
     assert points(axes, "D") == pytest.approx([10.0])
     assert points(axes, "o") == pytest.approx([0.05, 5.0, 1.0], abs=1e-3)  # ours, paper's
     ours = {"ours, significant, 95 % interval", "ours, not significant, 95 % interval"}
+    ours.add("tested interval")
     assert labels_of(axes) == {"one seed", "paper", *ours}  # nothing of d, which has no run
+    (thin,) = [line for line in axes.collections if line.get_label() == "tested interval"]
+    row = cell_frame(one).iloc[2]
+    assert thin.get_segments()[1][:, 0] == pytest.approx([row["tested_low"], row["tested_high"]])
+    assert row["tested_low"] < row["paired_ci95_low"]
+    assert "without a run: d" in figure.legends[0].get_title().get_text()
     assert len(points(axes, "|")) == 10
     marked = [line for line in axes.get_lines() if line.get_marker() == "D"]
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}
@@ -120,7 +126,8 @@ def test_curves_have_a_line_and_the_bands_of_its_seeds_for_each_cell_and_the_pap
 def test_a_figure_of_which_most_rows_have_no_run_is_left_out():
     study = claim_study()
     assert not drawn(judged(study, a=around(50, 3), b=[], c=[], d=[]))
-    assert drawn(judged(study, a=around(50, 3), b=around(51, 3), c=[], d=[]))
+    assert not drawn(judged(study, a=around(50, 3), b=around(51, 3), c=[], d=[]))  # one dot
+    assert drawn(judged(study, a=around(50, 3), b=around(51, 3), c=around(52, 3), d=[]))
     curves = find("collapse")
     skip = {(cell.labels, seed) for cell in curves.cells[1:] for seed in range(3)}
     assert not drawn(result(curves, filled(curves, skip=skip)))
