@@ -43,7 +43,7 @@ def test_a_published_difference_is_what_scipy_makes_of_the_curves_of_the_runs():
             interval = test.confidence_interval(0.95)
             assert row["difference"] == pytest.approx(paired.mean(), abs=1e-4)
             assert row["half_width"] == pytest.approx((interval.high - interval.low) / 2, abs=1e-4)
-            assert row["passes"] == pytest.approx(step * 64 / 48_118, rel=1e-5)
+            assert row["passes"] == pytest.approx(step * 64 / 397_492, rel=1e-5)
 
 
 def judged(early, predicate):
