@@ -1,7 +1,7 @@
 """Methods, found by their folders under core/methods, and profiles.
 
 A method's `settings.py` states METHOD, without torch; its `model.py` trains. Profile `paper` is the
-paper to the letter, `repaired` the code's design without its slips, `released` what the code did,
+paper as we read it, `repaired` the code's design without its slips, `released` what the code did,
 slips included.
 """
 

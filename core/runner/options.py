@@ -109,7 +109,7 @@ STUDY_OPTIONS: Groups = {
             "how big runs are (default: paper with a GPU, else demo)", choices=tuple(SCALES)
         ),
         "profile": Option(
-            "the paper to the letter (the default), its code without slips (repaired), or with "
+            "the paper as we read it (the default), its code without slips (repaired), or with "
             "(released)",
             choices=PROFILES,
         ),
