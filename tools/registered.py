@@ -23,7 +23,7 @@ from core.study.claim import Claim, Contrast, Predicate
 from core.study.registered import REGISTERED, registered
 from studies import CATALOGUE
 
-SHIPPED = ("mocose", "esimcse", "simcse")
+SHIPPED = ("mocose", "esimcse", "simcse", "own")
 COLUMNS = ("claim", "rule", "date", "after_runs", "first_form", "first_run")
 COMMIT = "commit "  # begins the line of a commit
 LOG = ("log", "--reverse", "--no-merges", f"--format={COMMIT}%H %at")

@@ -10,6 +10,8 @@ from core.config.identity import run_id
 from core.config.methods import PROFILES, base, deviating
 from core.config.scale import DEMO, MINI, PAPER, STS_TESTS
 from core.config.vary import paths, value_at, vary
+from core.data.encoders import PLAIN
+from core.data.sources import unfetched_sources
 from core.study.axes import OF_METRIC
 from core.study.resolution import resolve
 from core.study.setup import Setup
@@ -49,6 +51,23 @@ def test_every_cell_is_a_run_and_shares_it_with_equal_changes(profile, scale, so
             )
         assert all(len(ids) == 1 for ids in runs.values()), study.name
         assert len({run for ids in runs.values() for run in ids}) == len(runs), study.name
+
+
+def test_a_row_on_the_plain_encoder_is_the_run_that_another_table_has_with_it():
+    """`start` shares its runs with those that `--encoder` trained from the plain encoder's folder,
+    and with Table 7's on the scale's own."""
+
+    def runs(name, sources, column):
+        setup = Setup(profile="paper", scale=MINI, sources=sources, seeds=2)
+        cells = resolve(find(name), setup).cells
+        return {run for cell in cells if column in cell.cell.labels for run in cell.run_ids}
+
+    sources = unfetched_sources(())
+    given = sources.with_encoders(PLAIN._replace(stands_for="bert-base"))
+    plain = runs("start", sources, "plain encoder")
+    assert len(plain) == 12
+    assert plain > runs("esimcse-table7", given, "avg") | runs("mocose-table3", given, "0.85")
+    assert runs("start", sources, "scale's encoder") > runs("esimcse-table7", sources, "avg")
 
 
 def test_the_distance_in_a_label_is_that_of_its_setting():
