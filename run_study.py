@@ -87,7 +87,7 @@ def refuse_variable(error: ValueError) -> int:
 
 try:
     from core.runner import cli, command
-    from core.runner.orders import AnyStudyOrder
+    from core.runner.orders import AnyStudyOrder, RunsOrder
     from core.runner.train import Surroundings
     from core.store import files
 except ModuleNotFoundError as error:
@@ -110,7 +110,7 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
                 # a terminal's alphabet may lack what a name holds; a pipe shows each line at once
                 stream.reconfigure(errors="backslashreplace", line_buffering=True)
         order = cli.parse(argv)
-        if not isinstance(order, AnyStudyOrder):
+        if not isinstance(order, AnyStudyOrder | RunsOrder):
             return command.do_alone(order)
         from studies import CATALOGUE  # reads every study
 

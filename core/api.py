@@ -16,7 +16,6 @@ Nothing is trained or written, and torch is not loaded.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow.compute as pc
 
 import studies
 from core.config.methods import PROFILES
@@ -234,17 +232,13 @@ def _run_row(run: StoredRun) -> dict[str, Any]:
             for name, value in values.items():
                 if name not in ("kind", "section"):
                     flat[f"{section}.{name}"] = value
-    wanted = ("selected", "avg", f"spearman_{run.aggregate}")
-    # by arrays: an expression takes a millisecond
-    columns = zip(("checkpoint", "task", "metric"), wanted, strict=True)
-    chosen = functools.reduce(pc.and_, [pc.equal(run.table[name], word) for name, word in columns])
     return {
         "run": run.run_id,
         "scale": fields["scale"],
         "method": fields["method"],
         "status": run.status,
         "source": run.source,
-        "score": next(iter(run.table["value"].filter(chosen).to_pylist()), None),
+        "score": run.score,
         "seconds": frames.seconds(run.provenance),
         "host": run.provenance.get("host"),
         "encoder": run.provenance.get("encoder"),

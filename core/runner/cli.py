@@ -12,6 +12,7 @@ from core.formatting import nearest
 from core.runner.options import (
     EVALUATE_OPTIONS,
     JUDGE_OPTIONS,
+    RUNS_OPTIONS,
     STUDY_OPTIONS,
     Parser,
     program,
@@ -28,6 +29,7 @@ from core.runner.orders import (
     ListOrder,
     PlanOrder,
     RedrawOrder,
+    RunsOrder,
     SettleOrder,
     ShowOrder,
     StudyOrder,
@@ -63,6 +65,8 @@ def parse(argv: Sequence[str]) -> AnyOrder:
             return _made(EvaluateOrder, vars(evaluate_parser().parse_args(argv[1:])))
         case ["judge"]:
             return _made(JudgeOrder, vars(judge_parser().parse_args(argv[1:])))
+        case ["runs"]:
+            return _made(RunsOrder, vars(runs_parser().parse_intermixed_args(argv[1:])))
         case ["show"]:
             typed = _typed(argv[1:])
             kind: type[ChosenOrder] = ShowOrder
@@ -90,7 +94,8 @@ def study_parser() -> Parser:
         "figures.",
         epilog=f"`{name} show STUDY` draws what is stored, in English where it can, and trains "
         f"nothing. `{name} evaluate MODEL ...` scores any checkpoint, and `{name} judge SCORES "
-        "...` judges scores of your own; `evaluate` and `judge` have a --help of their own.",
+        "...` judges scores of your own, `{name} runs` lists stored runs; each has a --help of its "
+        "own.",
     )
 
 
@@ -116,6 +121,13 @@ def judge_parser() -> Parser:
         epilog="SCORES is a CSV file with the columns row, seed and score, "
         "and set for several test sets. The claims of one command share 5 % "
         "of error, so state all of them at once, and before you see the scores.",
+    )
+
+
+def runs_parser() -> Parser:
+    """The parser of `runs`."""
+    return Parser(
+        RUNS_OPTIONS, RunsOrder, prog=f"{program()} runs", description="List the stored runs."
     )
 
 

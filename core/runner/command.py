@@ -35,6 +35,7 @@ from core.runner.orders import (
     Machine,
     PlanOrder,
     RedrawOrder,
+    RunsOrder,
     Scope,
     SettleOrder,
     ShowOrder,
@@ -75,9 +76,13 @@ def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> 
     return 0
 
 
-def do(order: AnyStudyOrder, around: Surroundings) -> int:
+def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
     """Do what a command line orders; the exit status. Raises UserError for a folder that cannot be
     meant, among others."""
+    if isinstance(order, RunsOrder):
+        from core.runner.runs import list_runs
+
+        return list_runs(order, around)
     gc.set_threshold(COLLECT_EVERY)
 
     # The user's results beside the published ones, and the studies

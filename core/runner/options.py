@@ -100,6 +100,7 @@ TYPED_NAMES = {
     "model": "MODEL",
     "scores": "SCORES",
     "show": "show",
+    "names": "NAME",
 }
 STUDY_OPTIONS: Groups = {
     "what to run": {
@@ -231,6 +232,16 @@ JUDGE_OPTIONS: Groups = {
         ),
         "margin": Option("a claim that misses what it says by less is equivalent", "NUMBER", float),
         "results_dir": Option("write table, CSV files and figure", "DIR", path_here),
+    }
+}
+RUNS_OPTIONS: Groups = {
+    "which runs": {
+        "names": Option(
+            "studies; or a run for its fields, or two for what differs", "STUDY or RUN"
+        ),
+        "where": Option("only runs with this value of a field, such as method", "FIELD=VALUE"),
+        "use_published": Option("published runs, too"),
+        "results_dir": Option("where the runs are (default: results)", "DIR", path_here),
     }
 }
 

@@ -227,8 +227,18 @@ class JudgeOrder:
     results_dir: Path | None = None
 
 
+@frozen
+class RunsOrder:
+    """List stored runs, of studies or with values of fields, or show one or two of them."""
+
+    names: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    use_published: bool = False
+    results_dir: Path | None = None
+
+
 AnyStudyOrder = TrainOrder | ListOrder | RedrawOrder | SettleOrder | VerifyOrder
-AnyOrder = AnyStudyOrder | FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder
+AnyOrder = AnyStudyOrder | RunsOrder | FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder
 
 
 def option_defaults(kind: type) -> dict[str, Any]:

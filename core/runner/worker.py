@@ -216,19 +216,25 @@ def train_run(
     result: Result = named_function(order.job)(config, execution, progress)
     report(Message(phase="save", step=config.train.steps, score=score(config, result)))
     store.check_there()
-    provenance = {**order.provenance, **result.provenance}
+    provenance = {**order.provenance, **result.provenance, "score": average(config, result)}
     store.save(config, replace(result, provenance=provenance))
     report(Message(state="done"))
 
 
-def score(config: RunConfig, result: Result) -> str:
-    """A result in a few words: its test average, or its status."""
+def average(config: RunConfig, result: Result) -> float | None:
+    """A result's test average; None without one."""
     wanted = "selected", "avg", f"spearman_{config.sts.aggregate}"
     rows = (row for row in result.rows if (row.checkpoint, row.task, row.metric) == wanted)
-    words = [f"test average {row.value:.2f}" for row in rows if not math.isnan(row.value)]
-    if result.status != "ok":
-        words.append(result.status)
-    return " ".join(words) or "no test average"
+    return next((row.value for row in rows if not math.isnan(row.value)), None)
+
+
+def score(config: RunConfig, result: Result) -> str:
+    """A result in a few words: its test average, or its status."""
+    number = average(config, result)
+    words = "no test average" if number is None else f"test average {number:.2f}"
+    if result.status == "ok":
+        return words
+    return result.status if number is None else f"{words} {result.status}"
 
 
 def take_slot(slots: Iterable[str], folder: Path, report: Report) -> str:

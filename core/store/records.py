@@ -12,12 +12,14 @@ import functools
 import hashlib
 import io
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.config.identity import NUMERICS, from_canonical_json, text_id
@@ -87,6 +89,17 @@ class StoredRun:
     def config(self) -> RunConfig:
         """The run's configuration, read at the first use: a report needs none."""
         return from_canonical_json(self.footer["config"])[0]
+
+    @property
+    def score(self) -> float | None:
+        """The average test score that counts, x 100; None without one."""
+        wanted = ("selected", "avg", f"spearman_{self.aggregate}")
+        # by arrays: an expression takes a millisecond
+        columns = zip(("checkpoint", "task", "metric"), wanted, strict=True)
+        chosen = functools.reduce(
+            pc.and_, [pc.equal(self.table[name], word) for name, word in columns]
+        )
+        return next(iter(self.table["value"].filter(chosen).to_pylist()), None)
 
     @functools.cached_property
     def rows(self) -> DataFrame:
@@ -192,6 +205,16 @@ def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], 
         if footer["run_id"] != path.stem:
             raise ValueError(f"it holds run {footer['run_id']}")
     return table, footer, hashlib.sha256(content).hexdigest()
+
+
+def read_footer(path: Path) -> dict[str, str]:
+    """The footer of a run's file, of its last bytes (0.13 ms), without a look at its seal."""
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - length, os.SEEK_END)
+        metadata = pq.read_metadata(pa.BufferReader(b"PAR1" + file.read())).metadata
+    return {key.decode(): value.decode() for key, value in metadata.items()}
 
 
 def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:

@@ -12,11 +12,12 @@ from core.config.methods import base
 from core.config.result import Measurement, Result
 from core.runner import cli
 from core.runner.inputs import scale_of
-from core.runner.options import EVALUATE_OPTIONS, JUDGE_OPTIONS, STUDY_OPTIONS
+from core.runner.options import EVALUATE_OPTIONS, JUDGE_OPTIONS, RUNS_OPTIONS, STUDY_OPTIONS
 from core.runner.orders import (
     EvaluateOrder,
     JudgeOrder,
     Machine,
+    RunsOrder,
     ShowOrder,
     TrainOrder,
     option_defaults,
@@ -44,6 +45,7 @@ pairs plan profile regenerate_figures results_dir scale section seeds settings s
 text until_settled use_published vary version"""
 OF_EVALUATE = "allow_pickle csv data_dir device model pairs pooling scale"
 OF_JUDGE = "claims margin reference results_dir scores"
+OF_RUNS = "names results_dir use_published where"
 
 
 def test_whoever_adds_an_option_strikes_one():
@@ -52,6 +54,7 @@ def test_whoever_adds_an_option_strikes_one():
         (STUDY_OPTIONS, OPTIONS),
         (EVALUATE_OPTIONS, OF_EVALUATE),
         (JUDGE_OPTIONS, OF_JUDGE),
+        (RUNS_OPTIONS, OF_RUNS),
     ):
         assert sorted(name for group in groups.values() for name in group) == names.split()
     kinds = (TrainOrder, ShowOrder, *cli.CHOSEN)
@@ -59,6 +62,7 @@ def test_whoever_adds_an_option_strikes_one():
     assert sorted(fields) == OPTIONS.split()
     assert sorted(option_defaults(EvaluateOrder)) == OF_EVALUATE.split()
     assert sorted(option_defaults(JudgeOrder)) == OF_JUDGE.split()
+    assert sorted(option_defaults(RunsOrder)) == OF_RUNS.split()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,7 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     assert sorted(rates) == [1e-5, 1e-5, 3e-5, 3e-5, 9e-5, 9e-5]
     name = "mocose-table3@by-train.learning_rate=1e-5,3e-5,9e-5"
     made = {p.name.removeprefix(name) for p in (desk.folder / "home").rglob(f"{name}*")}
-    assert made == {".csv", ".md", ".tex", ".png", ".pdf"}
+    assert made == {".csv", ".md", ".tex", ".png", ".pdf", "_runs.csv"}
 
 
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):

@@ -1,0 +1,67 @@
+"""`runs` lists what is stored, by the ends of files."""
+
+import pytest
+
+import run_study
+from core.config.identity import run_id
+from core.config.methods import base
+from core.config.result import Measurement, Result
+from core.config.vary import vary
+from core.store.store import Store
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Three runs of SimCSE: one with its score in the footer, one of older code, one that is cut
+    off."""
+    store = Store(tmp_path, None)
+    store.prepare()
+    runs = []
+    for seed, temperature in enumerate((0.05, 0.1, 0.1)):
+        changes = {"seed.model": seed, "loss.temperature": temperature}
+        config = vary(base("simcse", "paper"), changes)
+        rows = (Measurement("selected", "avg", f"spearman_{config.sts.aggregate}", 3, 60.0 + seed),)
+        about = {"commit": "abc", "host": "here"} | ({"score": 60.0} if seed == 0 else {})
+        store.save(config, Result(status="ok", rows=rows, provenance=about))
+        runs.append(run_id(config))
+    damaged = store.path("runs", runs[2])
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    drawn = tmp_path / "demo" / "paper"
+    drawn.mkdir(parents=True)
+    (drawn / "mocose-table7_runs.csv").write_text(
+        f"run_id,study,cell\n{runs[0]},mocose-table7,a/b\n"
+    )
+    return tmp_path, runs
+
+
+def listed(capsys, folder, *words: str) -> str:
+    assert run_study.main(["runs", *words, "--results-dir", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+def test_stored_runs_are_listed_shown_and_compared(stored, capsys):
+    folder, (first, second, damaged) = stored
+    out = listed(capsys, folder)
+    (line,) = (line for line in out.splitlines() if line.startswith(first))
+    assert line.split()[:5] == [first, "mocose-table7", "a/b", "0", "60.00"]
+    assert line.split()[-2:] == ["here", "abc"] and " 61.00 " in out and out.endswith("2 runs.\n")
+    assert f"{damaged}.parquet is damaged" in out
+    out = listed(capsys, folder, "--where", "loss.temperature=0.1")
+    assert second in out and first not in out
+    assert second not in listed(capsys, folder, "table7")
+    assert "loss.temperature: 0.1 (default 0.05)\n" in listed(capsys, folder, second[:8])
+    out = listed(capsys, folder, first, second)
+    assert "loss.temperature: 0.05 | 0.1\n" in out and "loss.eps" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--where", "loss.temp=1"], "No run has loss.temp; did you mean loss.temperature?"),
+        (["0000"], "0 stored runs begin with 0000"),
+        (["tabel7"], "did you mean"),
+    ],
+)
+def test_a_mistake_gets_a_sentence(stored, capsys, words, sentence):
+    assert run_study.main(["runs", *words, "--results-dir", str(stored[0])]) == 2
+    assert sentence in capsys.readouterr().err
