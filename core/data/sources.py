@@ -311,7 +311,8 @@ def recorded(store: Store, scales: Collection[str] = tuple(SCALES)) -> dict[str,
                 encoders=NOT_FETCHED.with_encoders(encoder, *others, PLAIN).encoders,
                 **{name: about[name] for name in RECORDED},
             )
-            if scale in left and not about.get("own_data"):
+            plain = encoder.digest == PLAIN.digest  # it lies beside the scale's own
+            if scale in left and not plain and not about.get("own_data"):
                 by_scale[scale] = sources
     return by_scale
 

@@ -87,6 +87,11 @@ def test_plain_names_are_not_those_of_runs_that_stand_in_tables_named_after_thei
     assert not sources.other_data(mine, mine) and "~another" in sources.other_data(other, mine)
 
 
+def test_a_run_from_the_plain_encoder_does_not_say_what_the_scale_s_own_is(store):
+    saved_with(store, CONFIG, encoder_digest=PLAIN.digest)
+    assert sources.recorded_sources(MINI, store) is None
+
+
 def test_what_a_link_names_is_written_and_the_link_stays(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "there" / "file")
