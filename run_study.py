@@ -1,6 +1,6 @@
 """Reproduce a paper's ablation: plan, train what is missing, render. `python run_study.py --help`
 lists the options. `import run_study` has what `core.api` has: `run_study.load()`,
-`run_study.judge(…)`."""
+`run_study.judge(…)`, `run_study.train(…)`."""
 
 from __future__ import annotations
 
@@ -148,6 +148,10 @@ def __getattr__(name: str) -> object:
     from core import api
 
     return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), "judge", "load", "train"]
 
 
 def _let_go() -> None:

@@ -10,7 +10,10 @@
     # verdicts on scores of your own, paired by seed: columns row, seed, score
     run_study.judge(pandas.read_csv("scores.csv"), "Mine > SimCSE")
 
-Nothing is trained or written, and torch is not loaded.
+    # a run, trained if it is not stored
+    run_study.train("simcse", {"loss.temperature": 0.1}, seed=0, scale="mini").scores["avg"]
+
+All but `train` writes nothing, and does not load torch.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -45,6 +48,19 @@ from core.study.variants import varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class TrainedRun(NamedTuple):
+    """A run: its scores (Spearman x 100 of the selected checkpoint) by test set, with `dev` and the
+    average `avg`; its curve as `Results.curves` has it; the folder of its model, with keep_models;
+    and all that is stored."""
+
+    id: str
+    status: str
+    scores: dict[str, float]
+    curve: pd.DataFrame
+    model: Path | None
+    stored: StoredRun
 
 
 def load(results_dir: str | Path | None = None, published: bool = True) -> Results:
@@ -73,6 +89,38 @@ def judge(
         scores = Path(os.path.expanduser(scores))
         name = scores.name
     return judge_scores(read_scores(scores), claims, reference, margin, name)
+
+
+def train(
+    method: str,
+    settings: Mapping[str, object] | None = None,
+    *,
+    seed: int | Sequence[int] = 0,
+    **options: Any,
+) -> Any:
+    """The stored run of a method, which is trained if it is not stored: a `TrainedRun`, or of
+    several seeds a list. `settings` has fields by path, as --set. `options` are those of the
+    command: scale (default demo), data_dir, encoder, text, pairs, profile, results_dir, device,
+    jobs, keep_models, force, …; one that is given several times takes a list.
+
+    Raises UserError for what the command would refuse and for a run that fails."""
+    from core.runner import single_runs
+
+    around = single_runs.Surroundings(catalogue=studies.CATALOGUE, home=HOME, own=HOME)
+    seeds = [seed] if isinstance(seed, int) else [*seed]
+    store, ids = single_runs.train_runs(method, settings or {}, seeds, around, options)
+    runs = []
+    for run in map(store.load, ids):
+        of = (
+            run.rows["checkpoint"] == "selected",
+            run.rows["metric"] == f"spearman_{run.aggregate}",
+        )
+        chosen = run.rows[of[0] & of[1]]
+        scores = dict(zip(chosen["task"], chosen["value"], strict=True))
+        folder = store.path("models", run.run_id)
+        model = folder if folder.is_dir() else None
+        runs.append(TrainedRun(run.run_id, run.status, scores, _curve(run), model, run))
+    return runs[0] if isinstance(seed, int) else runs
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def written(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        number = Decimal(repr(value + 0.0)).normalize()  # without a minus before 0
+        number = Decimal(repr(float(value) + 0.0)).normalize()  # without a minus before 0
         return min(f"{number:f}", f"{number:e}".replace("e+", "e"), key=len)
     return str(value)
 

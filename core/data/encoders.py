@@ -149,7 +149,7 @@ def configuration(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(
             f"{folder} holds no config.json; give a folder with it, model.safetensors and a "
-            "tokenizer."
+            "tokenizer, or hf:NAME@REVISION for an encoder on the hub."
         )
     return json_object(path)
 

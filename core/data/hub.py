@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -28,9 +29,13 @@ from core.data.text import file_digest
 from core.errors import UserError, refusing
 from core.formatting import say
 from core.store import locks
+from core.store.cache import cached
 from core.store.files import sweep, whole
 
+FETCH_FIRST = "only a command that trains fetches, so train with a network first or give a folder"
 WITHOUT = "give --data-dir and --encoder, or take --scale demo, which needs none"
+ENCODER_PLACE = re.compile("hf:([^@]+)@([0-9a-f]{40})")
+TENSORS = re.compile(r"[^/]*[.](json|safetensors|txt|model)|[0-9]_[^/]*/[^/]*[.](json|safetensors)")
 # digits
 SHA1 = 40
 SHA256 = 64
@@ -161,6 +166,38 @@ def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = Fal
     return files[-1].parent
 
 
+def encoder_folder(place: Path, cache_dir: Path, *, offline: bool = False) -> Path:
+    """The folder of an encoder; of hf:NAME@REVISION, what transformers and sentence-transformers
+    read of it, with weights as tensors alone. Raises UserError."""
+    if not str(place).startswith("hf:"):
+        return Path(os.path.abspath(place))  # children work elsewhere
+    named = ENCODER_PLACE.fullmatch(str(place))
+    if named is None:
+        raise UserError(
+            f"{place} names no encoder; write hf:NAME@REVISION with the commit's 40 digits."
+        )
+    name, revision = named.groups()
+
+    def listed() -> list[str]:
+        if offline:
+            raise UserError(f"{place} is not in {cache_dir}; {FETCH_FIRST}.")
+        from huggingface_hub import HfApi
+
+        check_hub()
+        with refusing(
+            f"{place} cannot be fetched", f"check its name and the network, or {WITHOUT}"
+        ):
+            api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, token=False)
+            return sorted(filter(TENSORS.fullmatch, api.list_repo_files(name, revision=revision)))
+
+    files = cached(cache_dir / "encoders", ["hub", name, revision], listed)
+    # a file in no folder comes last
+    files.sort(key=lambda file: "/" not in file)
+    return fetch_folder(
+        Repository(name, revision, dict.fromkeys(files)), cache_dir, offline=offline
+    )
+
+
 def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool = False) -> Path:
     """One file's path below `cache_dir`/hub. A missing or damaged file is downloaded, unless
     `offline`.
@@ -203,10 +240,7 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
 
     where = f"{name} of {repository.name}"
     if offline:
-        raise UserError(
-            f"{cache_dir} does not hold {where}, which only a command that trains fetches; train "
-            "with a network first, or give a folder."
-        )
+        raise UserError(f"{cache_dir} does not hold {where}; {FETCH_FIRST}.")
     check_hub()
     logging.set_verbosity_error()  # it warns at each of its attempts
     say(f"Fetching {where}.")

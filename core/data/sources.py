@@ -122,7 +122,7 @@ def sources_of(
                 "--data-dir, --encoder, --text and --pairs, or take --scale mini instead."
             )
         return demo_sources()
-    folders = {name: _absolute(folder) for name, folder in options.encoders}
+    folders = dict(options.encoders)
     data_dir = options.data_dir and _absolute(options.data_dir)
     if scale.name in SHIPPED_ENCODERS:
         folders.setdefault(ENCODER, SHIPPED_ENCODERS[scale.name])
@@ -140,6 +140,8 @@ def sources_of(
 
     # What lies on this machine, and what the hub has
     fetch = need == "train"
+    for name, place in folders.items():
+        folders[name] = hub.encoder_folder(place, cache, offline=not fetch)
     text = None
     if options.text is not None:
         text = data_file(options.text, "text", cache, fetch=fetch)

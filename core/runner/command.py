@@ -32,7 +32,6 @@ from core.runner.orders import (
     FieldsOrder,
     JudgeOrder,
     ListOrder,
-    Machine,
     PlanOrder,
     RedrawOrder,
     RunsOrder,
@@ -66,9 +65,9 @@ def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> 
         case VersionOrder():
             print(version())
         case EvaluateOrder():
-            from core.runner.evaluate import score_encoder
+            from core.runner.evaluate import score_encoders
 
-            score_encoder(order)
+            score_encoders(order)
         case JudgeOrder():
             from core.runner.judge import judge_file
 
@@ -110,13 +109,9 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
         order = replace(order, scope=replace(scope, scale=best))
 
     # The data
+    context = inputs.context_of(order, studies, store)
+    setup = context.setup
     changes = order.changes if isinstance(order, TableOrder) else Changes()
-    machine = Machine() if isinstance(order, RedrawOrder) else order.machine
-    scale, sources, studies = inputs.data_of(
-        order, inputs.scale_of(order.scope.scale, machine), studies, store
-    )
-    setup = inputs.setup_of(order, scale, sources)
-    context = Context(store=store, setup=setup, studies=studies, machine=machine)
     if isinstance(order, ListOrder) and lists:
         return menu(context, around.catalogue, order.use_published)
 

@@ -1,62 +1,115 @@
-"""`run_study.py evaluate MODEL`: score any encoder on disk with the evaluator that scores the
-runs."""
+"""`run_study.py evaluate MODEL ...`: score any encoders on disk with the evaluator that scores the
+runs, and compare them pair by pair."""
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.config.scale import DEMO, SCALES, STS_TESTS
-from core.data.encoders import unfollowed
+from core.data.encoders import json_object, unfollowed
+from core.data.hub import ENCODER_PLACE, encoder_folder
 from core.data.own_data import DEV, check_name, data_file, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
+from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.errors import UserError, refusing
 from core.formatting import counted, no_formula, say
 from core.runner import devices
 from core.runner.cli import check_names
 from core.runner.orders import EvaluateOrder
-from core.store.files import write_whole
+from core.store.files import regular, write_whole
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from core.evaluation.scoring import EvaluationResult
 
 SHOWN_AGGREGATES = ("all", "mean", "wmean")
-SCORED_COLUMNS = ("model", "pooling", "task", "metric", "value", "pairs")  # of the CSV file
+SOURCE = ["path", "pooling", "sets", "less"]  # of the CSV file: what a row is of
+COLUMNS = [*SOURCE, "task", "metric", "value", "pairs"]
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
+SPEARMAN = "spearman_all"
+ACCURACY = "accuracy_test"
+MTEB = {"STS-B": "STSBenchmark", SPEARMAN: "cosine_spearman", ACCURACY: "accuracy"}
+INTERVAL = (
+    "In brackets: 95 % by the percentile bootstrap over each set's pairs, 2,000 draws, seed 0."
+)
+Values = dict[tuple[str, str], float]  # by set or task, and metric
 
 
-def score_encoder(order: EvaluateOrder) -> None:
-    """Print a line for each set, the average, alignment and uniformity."""
-    began = time.monotonic()
-    csv = order.csv
-    model = no_formula(order.model.name)
-    if csv and csv.exists():
-        quoted = model.replace('"', '""')  # as a name with a comma or a quote is written
-        header = f"{','.join(SCORED_COLUMNS)}\n".encode()
-        mine = (header + f"{model},".encode(), header + f'"{quoted}",'.encode())
-        if not csv.is_file() or not csv.read_bytes().startswith(mine):
-            raise UserError(f"{csv} holds no scores of {model}; give another --csv.")
-    sets, tests, geometry_of = _task(order)
+class Task(NamedTuple):
+    """Sets by name, which of them are tests (the others are development sets), those that give
+    alignment and uniformity, transfer tasks, and where all come from."""
+
+    sets: dict[str, StsSet]
+    tests: list[str]
+    geometry_of: list[StsSet]
+    transfer: list[TransferTask]
+    source: str
+
+
+def score_encoders(order: EvaluateOrder) -> None:
+    """Print the scores of each encoder, and of further ones what they are beside the first's."""
+    if not order.models:
+        raise UserError("MODEL is missing; give the folder of an encoder.")
+    if order.csv:
+        _read_table(order.csv)
+    task = _task(order)
     devices.resources(order.scale, order.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
 
-    from core.evaluation import scoring
+    from core.evaluation import scoring, transfer
 
     with refusing(devices.NO_GPU, devices.MEND_GPU):
         torch.zeros(1, device=order.device)
-    encode, pooling = _encode_and_pooling(order)
+    rows: list[tuple] = []
+    first: tuple[EvaluationResult, Values] | None = None
+    for place in order.models:
+        began = time.monotonic()
+        encode, pooling = _encode_and_pooling(order, encoder_folder(place, devices.cache_folder()))
+        evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
+        values = _score_values(task, evaluation)
+        if task.transfer:
+            for name, accuracy in transfer.transfer_accuracies(task.transfer, encode).items():
+                say(f"{name}: accuracy {accuracy.test:.2f}")
+                values[name, ACCURACY] = accuracy.test
+        seconds = time.monotonic() - began
+        say(f"{seconds:.1f} s, pooling {pooling}")
+        tables = [("", values)]
+        if first is None:
+            first = evaluation, values
+        else:
+            say(f"A is {order.models[0]}, B is {place}.")
+            tables.append((str(order.models[0]), _less(task, *first, evaluation, values)))
+        for less, table in tables:
+            for (name, metric), value in table.items():
+                graded = metric.startswith("spearman") and name in task.sets
+                pairs = len(task.sets[name]) if graded else ""
+                source = (no_formula(str(place)), pooling, task.source, less)
+                rows.append((*source, name, metric, value, pairs))
+        if order.json:
+            _write_json(order.json, place, pooling, task, values, seconds)
+    if order.csv:
+        _add_rows(order.csv, rows)
+
+
+def _score_values(task: Task, evaluation: EvaluationResult) -> Values:
+    """Print a line for each set, the average, alignment and uniformity."""
+    sets, tests = task.sets, task.tests
     development = " and ".join(name for name in sets if name not in tests)
     read = f"{counted(len(tests), 'test set')} and {development or 'no development set'}"
     say(f"Read {read}, {sum(map(len, sets.values()))} pairs.")
-    evaluation = scoring.evaluate(sets, encode, geometry_of)
-
-    # What is printed, and lines of the CSV file
     scores = dict(evaluation.scores)
     if tests:
         scores["avg"] = {name: evaluation.average(tests, name) for name in SHOWN_AGGREGATES}
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
-    lines: list[tuple[str, str, float, object]] = []  # set, metric, value, pairs
+    values: Values = {}
     for name, score in scores.items():
         pairs: object = ""
         note = ""
@@ -71,27 +124,116 @@ def score_encoder(order: EvaluateOrder) -> None:
         numbers = " ".join(f"{score[aggregate]:>7.2f}" for aggregate in SHOWN_AGGREGATES)
         say(f"{'average' if name == 'avg' else name:<10} {pairs:>6} {numbers}{note}")
         for aggregate in SHOWN_AGGREGATES:
-            lines.append((name, f"spearman_{aggregate}", score[aggregate], pairs))
+            values[name, f"spearman_{aggregate}"] = score[aggregate]
     for metric, value in evaluation.geometry.items():
         if not math.isnan(value):  # a set may be smaller than a batch
             say(f"{metric.replace('_', ', ')}: {value:.4f}")
-        lines.append((geometry_of[-1].name, metric, value, ""))
-    say(f"{time.monotonic() - began:.1f} s, pooling {pooling}")
-    if csv:
-        import pandas
-
-        rows = [(model, pooling, *line) for line in lines]
-        table = pandas.DataFrame(rows, columns=SCORED_COLUMNS)
-        write_whole(csv, table.to_csv(index=False, na_rep="nan").encode())
+        values[task.geometry_of[-1].name, metric] = value
+    return values
 
 
-def _encode_and_pooling(order: EvaluateOrder) -> tuple[Callable[[Sequence[str]], Any], str]:
+def _less(
+    task: Task,
+    first: EvaluationResult,
+    of_first: Values,
+    second: EvaluationResult,
+    of_second: Values,
+) -> Values:
+    """Print the scores of two encoders side by side, and their differences over the same pairs."""
+    import numpy as np
+
+    from core.report.statistics import paired_bootstrap
+
+    draws = {}
+    for seed, name in enumerate(task.sets):
+        cosines = []
+        for encoder in (second, first):
+            blocks = [block for block in encoder.pairs if block.task == name]
+            cosines.append(np.concatenate([block.cosine for block in blocks]))
+        gold = np.concatenate([block.gold for block in blocks])
+        draws[name] = paired_bootstrap(gold, *cosines, seed=seed)
+    if task.tests:
+        draws["avg"] = np.mean([draws[name] for name in task.tests], axis=0)
+    say(f"{'':<12} {'A':>7} {'B':>7} {'B - A':>7}")
+    values: Values = {}
+    for (name, metric), a in of_first.items():
+        if metric in (SPEARMAN, ACCURACY):
+            b = of_second[name, metric]
+            values[name, metric] = b - a
+            line = f"{name:<12} {a:>7.2f} {b:>7.2f} {b - a:>+7.2f}"
+            if metric == SPEARMAN:
+                low, high = np.quantile(draws[name], (0.025, 0.975)).tolist()
+                values |= {(name, f"{metric}_low"): low, (name, f"{metric}_high"): high}
+                line += f" [{low:+.2f}, {high:+.2f}]"
+            say(line)
+    say(INTERVAL)
+    return values
+
+
+def _read_table(path: Path) -> DataFrame:
+    """The rows of an earlier CSV file, as texts; none without it. Raises UserError for a file of
+    other columns."""
+    import pandas as pd
+
+    table = pd.DataFrame(columns=COLUMNS)
+    with refusing(f"{path} cannot be read", "give another --csv"):
+        if path.exists():
+            table = pd.read_csv(regular(path), dtype=str, keep_default_na=False)
+    if list(table) != COLUMNS:
+        raise UserError(f"{path} holds no scores; give another --csv.")
+    return table
+
+
+def _add_rows(path: Path, rows: Sequence[tuple]) -> None:
+    """Add rows to a CSV file, in the place of those that are of the same."""
+    import pandas as pd
+
+    new = pd.DataFrame(rows, columns=COLUMNS)
+    old = _read_table(path)
+    again = pd.MultiIndex.from_frame(old[SOURCE]).isin(pd.MultiIndex.from_frame(new[SOURCE]))
+    table = pd.concat([old[~again], new])
+    write_whole(path, table.to_csv(index=False, na_rep="nan").encode())
+
+
+def _write_json(
+    folder: Path, place: Path, pooling: str, task: Task, values: Values, seconds: float
+) -> None:
+    """Write tests and transfer tasks as MTEB lays its results out, in fractions. Raises UserError
+    for a file of other sets or another pooling."""
+    hub = ENCODER_PLACE.fullmatch(str(place))
+    name, revision = hub.groups() if hub else (str(place)[1:], "no_revision_available")
+    folder = folder / name.replace("/", "__") / revision
+    meta = {"name": name, "revision": revision}
+    write_whole(folder / "model_meta.json", json.dumps(meta).encode())
+    titles = {(name, SPEARMAN): MTEB.get(name, name) for name in task.tests}
+    titles |= {(task.name, ACCURACY): f"{task.name}Classification" for task in task.transfer}
+    for (name, metric), title in titles.items():
+        value = values[name, metric]
+        score = None if math.isnan(value) else value / 100
+        entry = {MTEB[metric]: score, "main_score": score, "hf_subset": "default", "languages": []}
+        source = {"dataset_revision": task.source, "pooling": pooling}
+        file = {
+            "task_name": title,
+            "mteb_version": None,
+            "scores": {"test": [entry]},
+            "evaluation_time": seconds,
+            "kg_co2_emissions": None,
+        }
+        path = folder / f"{title}.json"
+        before = source | json_object(path)
+        if source != {key: before[key] for key in source}:
+            raise UserError(f"{path} is of other sets or another pooling; give another --json.")
+        write_whole(path, json.dumps(source | file, indent=2).encode())
+
+
+def _encode_and_pooling(
+    order: EvaluateOrder, folder: Path
+) -> tuple[Callable[[Sequence[str]], Any], str]:
     """The function from sentences to vectors, and its pooling in words: those that the encoder's
     folder states, or without them, those that the user names, that a kept model states, or [CLS].
     Says what was read."""
     from core.evaluation import encoding
 
-    folder = order.model
     here: dict[str, Any] = {"device": order.device, "allow_pickle": order.allow_pickle}
     # the folder that states modules, pooling and prompts
     places = (folder, folder.parent)
@@ -144,15 +286,14 @@ def _encode_and_pooling(order: EvaluateOrder) -> tuple[Callable[[Sequence[str]],
     return encode, pooling
 
 
-def _task(order: EvaluateOrder) -> tuple[dict[str, StsSet], list[str], list[StsSet]]:
-    """The sets that the order names, which of them are tests (the others are development sets),
-    and those that give alignment and uniformity. Raises UserError if they name none."""
+def _task(order: EvaluateOrder) -> Task:
+    """What the order names. Raises UserError if it names nothing."""
     cache = devices.cache_folder()
     check_names("--pairs", order.pairs)
-    own = own_sets([(name, data_file(place, "pairs", cache)) for name, place in order.pairs])
-    sets: dict[str, StsSet] = {}
+    files = [(name, data_file(place, "pairs", cache)) for name, place in order.pairs]
+    own = own_sets(files)
+    source = [f"{name}={file}" for name, file in files]
     tests = [name for name in own if name != DEV]
-    geometry_of = list(own.values())
     if SCALES[order.scale].generated:
         if order.data_dir is not None:
             raise UserError(
@@ -162,17 +303,21 @@ def _task(order: EvaluateOrder) -> tuple[dict[str, StsSet], list[str], list[StsS
         for name in own:
             check_name(name, {other.lower() for other in sets})
         tests = [*DEMO.tests, *tests]
+        tasks = load_probes() if order.transfer else []
         geometry_of = [sets[DEMO.dev]]
+        source = [order.scale, *source]
     elif order.data_dir is not None:
         sets = load_sts(order.data_dir)
         tests = [*STS_TESTS, *tests]
-        geometry_of = [
-            load_stsb(order.data_dir, "train"),
-            sets["STS-B dev"],
-            sets["STS-B"],
-        ]
-    elif not own:
+        tasks = load_transfer(order.data_dir) if order.transfer else []
+        geometry_of = [load_stsb(order.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
+        source = [str(order.data_dir), *source]
+    elif not own or order.transfer:
         raise UserError(
             "Give --data-dir with SentEval's data, --pairs with pairs of your own, or --scale demo."
         )
-    return sets | own, tests, geometry_of
+    else:
+        sets, tasks, geometry_of = {}, [], list(own.values())
+    if tasks:
+        source.append("transfer")
+    return Task(sets | own, tests, geometry_of, tasks, " ".join(source))

@@ -34,6 +34,7 @@ from core.runner.orders import (
     Changes,
     Machine,
     PlannedMachine,
+    RedrawOrder,
     Scope,
     SettleOrder,
     TableOrder,
@@ -78,6 +79,15 @@ class Context:
     def expected(self) -> Expectation:
         """What runs are expected to take, as runs of this machine that are stored by now took."""
         return expectation(self.machine, self.setup.scale, self.setup.sources, self.store)
+
+
+def context_of(order: AnyStudyOrder, studies: Sequence[Study], store: Store) -> Context:
+    """What an order on these studies works on. Says which data was read. Raises UserError."""
+    machine = Machine() if isinstance(order, RedrawOrder) else order.machine
+    scale = scale_of(order.scope.scale, machine)
+    scale, sources, studies = data_of(order, scale, studies, store)
+    setup = setup_of(order, scale, sources)
+    return Context(store=store, setup=setup, studies=studies, machine=machine)
 
 
 def data_of(

@@ -73,6 +73,11 @@ def typed_path(text: str) -> Path:
     return Path(os.path.expanduser(text))
 
 
+def encoder_place(text: str) -> Path:
+    """An encoder's folder, or its name on the hub."""
+    return Path(text) if text.startswith("hf:") else path_here(text)
+
+
 def path_here(text: str) -> Path:
     """A path whose last part is a name, even of `.`."""
     return Path(os.path.abspath(typed_path(text)))
@@ -97,7 +102,7 @@ TYPED_NAMES = {
     "number": "--verify-published",
     "claims": "--claim",
     "studies": "STUDY",
-    "model": "MODEL",
+    "models": "MODEL",
     "scores": "SCORES",
     "show": "show",
     "names": "NAME",
@@ -171,7 +176,8 @@ STUDY_OPTIONS: Groups = {
         ),
         "data_dir": Option("SentEval's data and the training text", "DIR", typed_path),
         "encoders": Option(
-            f"the pretrained encoder; with NAME= it stands for another of {', '.join(ENCODERS)}",
+            "the pretrained encoder, or hf:NAME@REVISION; with NAME= it stands for another of "
+            f"{', '.join(ENCODERS)}",
             "[NAME=]DIR",
             named_encoder,
         ),
@@ -202,7 +208,12 @@ STUDY_OPTIONS: Groups = {
 }
 EVALUATE_OPTIONS: Groups = {
     "what to score": {
-        "model": Option("folder with config.json, weights and a tokenizer", "MODEL", path_here),
+        "models": Option(
+            "folders with config.json, weights and a tokenizer, or hf:NAME@REVISION; further ones are "
+            "compared with the first",
+            "MODEL",
+            encoder_place,
+        ),
         "pooling": Option(
             "how tokens become a vector (default: the folder's, or cls)",
             choices=("cls", "pooler", "mean", "first_last_avg"),
@@ -215,7 +226,9 @@ EVALUATE_OPTIONS: Groups = {
         ),
         "scale": Option("demo scores on the generated pairs", choices=tuple(SCALES)),
         "device": Option("cpu (the default) or cuda", choices=("cpu", "cuda")),
-        "csv": Option("write every number to this file, too", "FILE", path_here),
+        "transfer": Option("score SentEval's transfer tasks, too"),
+        "csv": Option("add every number to this file, too", "FILE", path_here),
+        "json": Option("write results as MTEB lays them out", "DIR", path_here),
         "allow_pickle": Option("load pickled weights, if you trust where they came from"),
     }
 }

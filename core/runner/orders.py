@@ -204,15 +204,17 @@ class VersionOrder(ChosenOrder):
 
 @frozen
 class EvaluateOrder:
-    """Score the encoder in a folder. Without a pooling it is the folder's own."""
+    """Score encoders, and compare them with the first. Without a pooling it is the folder's own."""
 
-    model: Path
+    models: tuple[Path, ...] = ()
     pooling: str | None = None
     data_dir: Path | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     scale: str = "paper"
     device: str = "cpu"
+    transfer: bool = False
     csv: Path | None = None
+    json: Path | None = None
     allow_pickle: bool = False
 
 

@@ -84,8 +84,8 @@ def plan(
         for cell in resolved.available:
             if labels and not set(labels) & set(_cell_names(cell)):
                 continue
-            for seed, config in enumerate(cell.configs):
-                run = PlannedRun(run_id=cell.run_ids[seed], config=config, seed=seed)
+            for run_id, config in zip(cell.run_ids, cell.configs, strict=True):
+                run = PlannedRun(run_id=run_id, config=config, seed=config.seed.model)
                 runs.setdefault(run.run_id, run).cells.append(f"{resolved.study.name} {cell.name}")
 
     # Those that are done

@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -223,6 +224,8 @@ class RunTrainer:
         begun = sum(self.store.path("checkpoints", run.run_id).exists() for run in left)
         if begun:
             still += f", {begun} of them from a checkpoint"
+        if not words:
+            return [*lines, "", f"{still}; the same call goes on."]
         return [*lines, "", f"{still}. Go on with:", f"  {shlex.join([*typed_command(), *words])}"]
 
     def check_gpu(self, stop: Stop) -> None:
@@ -269,6 +272,8 @@ def stopping(stop: Stop) -> Iterator[None]:
         handler = signal.getsignal(number)
         if handler is not signal.SIG_IGN:
             heeded[number] = handler
+    if threading.current_thread() is not threading.main_thread():
+        heeded = {}  # which alone may take signals
     for number in heeded:
         signal.signal(number, ask)
     try:

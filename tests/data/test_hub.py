@@ -4,6 +4,7 @@ whatever goes wrong."""
 import dataclasses
 import hashlib
 import io
+import json
 import socket
 import tarfile
 import threading
@@ -16,14 +17,17 @@ import senteval_folder
 import tiny_checkpoint
 
 from core.config.methods import base
-from core.config.scale import EncoderSource
+from core.config.scale import MINI, EncoderSource
 from core.config.vary import vary
 from core.data import hub, own_data
 from core.data.hub import CORPUS_FILE, DATA, EVALUATION_FILE, Repository
-from core.data.sources import NOT_FETCHED
+from core.data.sources import NOT_FETCHED, sources_of
 from core.data.sts import load_sts
 from core.errors import UserError
+from core.evaluation.encoding import load_checkpoint
 from core.methods.mocose.sections import TextView
+from core.runner import cli
+from core.store.store import Store
 
 COMMIT = "c" * 40
 LFS = {CORPUS_FILE, EVALUATION_FILE, "model.safetensors"}
@@ -71,6 +75,13 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/cdn/"):
             owner, repository, name = self.path.removeprefix("/cdn/").split("/", 2)
             return self.content(hub.files[f"{owner}/{repository}", name], {})
+        if self.path.startswith("/api/models/"):
+            repository = self.path.removeprefix("/api/models/").partition("/tree/")[0]
+            names = [name for place, name in hub.files if place == repository]
+            listed = [{"type": "file", "path": name, "size": 1, "oid": "0"} for name in names]
+            if not listed:
+                return self.reply(404, {"X-Error-Code": "RepoNotFound"})
+            return self.reply(200, {}, json.dumps(listed).encode())
         place, _, tail = self.path.removeprefix("/datasets").lstrip("/").partition("/resolve/")
         revision, _, name = tail.partition("/")
         if (place, name) not in hub.files or revision not in ("main", hub.commit):
@@ -99,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, status: int, headers: dict[str, str] | None = None, body: bytes = b""):
         self.send_response(status)
-        for name, value in ({"Content-Length": "0"} | (headers or {})).items():
+        for name, value in ({"Content-Length": str(len(body))} | (headers or {})).items():
             self.send_header(name, value)
         self.end_headers()
         if self.command == "GET":
@@ -210,6 +221,33 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
     places = hub.fetch_parts(at_hand, tmp_path, ["bert-large", "roberta-base"])
     folders = {encoder.stands_for: encoder.folder.name for encoder in places.encoders}
     assert folders == {"bert-base": "e", "roberta-base": "r", "bert-large": COMMIT}
+
+
+def test_an_encoder_at_a_commit_is_fetched_once_as_tensors_and_then_needs_no_hub(served, tmp_path):
+    others = ("pytorch_model.bin", "run.py", "onnx/model.safetensors", "sub/dir/config.json")
+    for name in (*others, "modules.json", "1_Pooling/config.json"):
+        served.files["tiny/bert", name] = b"{}"
+    place = Path(f"hf:tiny/bert@{COMMIT}")
+    with pytest.raises(UserError, match="only a command that trains fetches"):
+        hub.encoder_folder(place, tmp_path, offline=True)
+    folder = hub.encoder_folder(place, tmp_path)
+    assert folder == tmp_path / "hub" / "models--tiny--bert" / "snapshots" / COMMIT
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {*TINY.files, "modules.json", "1_Pooling/config.json"}
+    load_checkpoint(folder)
+    assert hub.encoder_folder(tmp_path, tmp_path) == tmp_path
+    for name, fault in ((f"tiny/other@{COMMIT}", "cannot be fetched"), ("tiny/bert", "40 digits")):
+        with pytest.raises(UserError, match=fault):
+            hub.encoder_folder(Path(f"hf:{name}"), tmp_path)
+    served.stop()
+    assert hub.encoder_folder(place, tmp_path, offline=True) == folder
+
+
+def test_a_command_on_studies_takes_an_encoder_of_the_hub(served, tiny_default, tmp_path):
+    order = cli.parse(["table3", "--scale", "mini", "--encoder", f"hf:tiny/bert@{COMMIT}"])
+    assert cli.parse(cli.words(order)) == order
+    sources = sources_of(order.data, MINI, "train", (), Store(tmp_path, None), tmp_path)
+    assert sources.encoder.name == "bert" and sources.encoder.folder.name == COMMIT
 
 
 def test_models_that_rewrite_text_are_fetched_once_and_if_needed(served, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand
 OPTIONS = """all budget cells cluster data_dir device encoders force gpus jobs keep_models list number
 pairs plan profile regenerate_figures results_dir scale section seeds settings studies tensorboard
 text until_settled use_published vary version"""
-OF_EVALUATE = "allow_pickle csv data_dir device model pairs pooling scale"
+OF_EVALUATE = "allow_pickle csv data_dir device json models pairs pooling scale transfer"
 OF_JUDGE = "claims margin reference results_dir scores"
 OF_RUNS = "names results_dir use_published where"
 

@@ -3,6 +3,7 @@ or refused; lines and CSV."""
 
 import csv
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,15 +12,19 @@ import tiny_checkpoint
 import torch
 from extras import needs
 from safetensors.torch import load_file, save_file
+from scipy import stats
 from tiny_checkpoint import with_json
 
 import run_study
 from core.config.scale import DEMO, STS_TESTS, EncoderSource
 from core.data.encoders import unused
+from core.data.own_data import own_sets
 from core.data.sts import StsSet
+from core.data.transfer import load_probes
 from core.encoder.tokens import tokenise, unknown_tokens
 from core.errors import UserError
-from core.evaluation.encoding import load_checkpoint
+from core.evaluation.encoding import load_checkpoint, sentence_vectors
+from core.evaluation.scoring import evaluate
 from core.runner import cli
 from core.runner import evaluate as command
 from core.runner.orders import EvaluateOrder
@@ -56,7 +61,9 @@ def evaluated(capsys, monkeypatch):
         small = {name: StsSet(name, (name,) * 6, a, b, np.arange(6.0)) for name in names}
         monkeypatch.setattr(command, "load_demo", lambda: small)
         try:
-            command.score_encoder(cli.parse(["evaluate", str(folder), "--scale", "demo", *options]))
+            command.score_encoders(
+                cli.parse(["evaluate", str(folder), "--scale", "demo", *options])
+            )
             status = 0
             told = ""
         except UserError as error:
@@ -104,7 +111,7 @@ def test_sentence_transformers_reads_its_own_folders(tmp_path, capsys):
     model = SentenceTransformer(modules=modules, device="cpu")
     sentences = ["w1 w2 w3", "w4"]
     model.save(str(tmp_path / "whole"))
-    encode, pooling = command._encode_and_pooling(EvaluateOrder(model=tmp_path / "whole"))
+    encode, pooling = command._encode_and_pooling(EvaluateOrder(), tmp_path / "whole")
     np.testing.assert_allclose(encode(sentences), model.encode(sentences), atol=1e-6)
     assert encode(sentences).shape == (2, 4) and pooling == "pooling, dense, normalize"
     assert "Pooling pooling, dense, normalize, by sentence-transformers." in capsys.readouterr().out
@@ -201,15 +208,14 @@ def scored(capsys, table, model, *words) -> tuple[list[str], dict]:
     """The lines that were printed, and the rows of the table."""
     assert run_study.main(["evaluate", str(model), *map(str, words), "--csv", str(table)]) == 0
     with open(table, newline="") as file:
-        rows = {(row["task"], row["metric"]): row for row in csv.DictReader(file)}
+        table = [row for row in csv.DictReader(file) if not row["less"]]
+    rows = {(row["task"], row["metric"]): row for row in table}
     return capsys.readouterr().out.splitlines(), rows
 
 
 def test_all_sets_average_geometry_and_csv(model, tmp_path, capsys):
     senteval_folder.build(tmp_path / "senteval")
     table = tmp_path / "scores.csv"
-    # the model's own is replaced
-    table.write_text(f"model,pooling,task,metric,value,pairs\n{model.name},")
     lines, rows = scored(capsys, table, model, "--pooling", "mean", "--data-dir", tmp_path)
     assert lines[0].startswith(f"Read {model}: bert, 2 layers x 16")
     assert lines[0].endswith("cut at 20 tokens.")
@@ -243,11 +249,102 @@ def test_pairs_of_your_own_are_scored_alone_or_beside_the_sets(model, tmp_path, 
     lines, rows = scored(capsys, tmp_path / "dev.csv", model, "--pooling", "mean", *pairs[2:])
     # it is no test
     assert {task for task, _ in rows} == {"dev"} and "average" not in "".join(lines)
-    formula = tmp_path / '=HYPERLINK("x")'
-    formula.symlink_to(model)
-    for _ in range(2):  # the second time over its own table
-        _, rows = scored(capsys, tmp_path / "formula.csv", formula, "--pooling", "mean", *pairs)
-    assert {row["model"] for row in rows.values()} == {'\'=HYPERLINK("x")'}
+
+
+def own_pairs(folder, name="mine"):
+    """A file of 30 pairs, some with one score."""
+    file = folder / f"{name}.tsv"
+    lines = (f"w{i} w{i + 1}\tw{2 * i % 40} w3\t{i * 7 % 5}\n" for i in range(30))
+    file.write_text("".join(lines))
+    return file
+
+
+def test_a_table_keeps_the_rows_of_other_encoders_poolings_and_pairs(model, tmp_path, capsys):
+    """Two encoders whose folders have one name, as two runs' `best`, of which one is scored again
+    by another pooling and on other pairs; a user's own table stays."""
+    best = [tmp_path / name / "best" for name in ("run A", "run B")]
+    for folder in best:
+        folder.parent.mkdir()
+        folder.symlink_to(model)
+    mine, other = (f"mine={own_pairs(tmp_path, name)}" for name in ("mine", "other"))
+    file = tmp_path / "scores.csv"
+    sources = set()
+    for folder, pooling, pairs in (
+        (best[0], "mean", mine),
+        (best[1], "mean", mine),
+        (best[0], "cls", mine),
+        (best[0], "mean", other),
+        (best[0], "mean", mine),
+    ):
+        scored(capsys, file, folder, "--pooling", pooling, "--pairs", pairs)
+        sources.add((str(folder), pooling, pairs))
+        with open(file, newline="") as table:
+            rows = list(csv.DictReader(table))
+        assert {(row["path"], row["pooling"], row["sets"]) for row in rows} == sources
+        assert len(rows) == len(sources) * (6 + 6)
+
+
+def test_two_encoders_are_compared_over_the_same_pairs_as_scipy_does(model, tmp_path, capsys):
+    second = tiny_checkpoint.roberta(tmp_path / "second")
+    file = own_pairs(tmp_path)
+    words = (second, "--pooling", "mean", "--pairs", file, "--json", tmp_path / "json")
+    lines, _ = scored(capsys, tmp_path / "scores.csv", model, *words)
+    sets = own_sets([("mine", file)])
+    cosines = []
+    for folder in (model, second):
+        checkpoint = load_checkpoint(folder, pooling="mean", trains=False)
+        encode = partial(sentence_vectors, checkpoint, pooling="mean")
+        cosines.append(evaluate(sets, encode).pairs[0].cosine)
+    gold = sets["mine"].gold
+
+    def difference(gold, a, b):
+        return 100 * (stats.spearmanr(b, gold).statistic - stats.spearmanr(a, gold).statistic)
+
+    bounds = stats.bootstrap(
+        (gold, *cosines),
+        difference,
+        paired=True,
+        vectorized=False,
+        n_resamples=2000,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    with open(tmp_path / "scores.csv", newline="") as table:
+        rows = [row for row in csv.DictReader(table) if row["less"] == str(model)]
+    values = {(row["task"], row["metric"]): float(row["value"]) for row in rows}
+    for name in ("mine", "avg"):
+        of = [values[name, f"spearman_all{end}"] for end in ("", "_low", "_high")]
+        assert of == pytest.approx([difference(gold, *cosines), *bounds], abs=1e-9)
+    (line,) = (line for line in lines if line.startswith("mine") and "[" in line)
+    assert line.split()[3:] == [f"{of[0]:+.2f}", f"[{of[1]:+.2f},", f"{of[2]:+.2f}]"]
+    # MTEB's layout: DIR/MODEL/REVISION/TASK.json
+    results = sorted((tmp_path / "json").glob("*/no_revision_available/mine.json"))
+    assert [path.parts[-3] for path in results] == [
+        str(folder)[1:].replace("/", "__") for folder in sorted((model, second))
+    ]
+    result = json.loads(results[-1].read_text())
+    (entry,) = result["scores"]["test"]
+    assert result["task_name"] == "mine" and entry["main_score"] == entry["cosine_spearman"]
+    pairs = ("--pairs", f"mine={own_pairs(tmp_path, 'other')}", *words[1:3], *words[5:])
+    before = {path: path.read_bytes() for path in results}
+    assert run_study.main(["evaluate", str(model), *map(str, pairs)]) == 2
+    assert "is of other sets" in capsys.readouterr().err
+    assert before == {path: path.read_bytes() for path in results}
+
+
+def test_transfer_tasks_are_scored_and_compared(model, tmp_path, capsys, monkeypatch):
+    some = load_probes()[:1]
+    monkeypatch.setattr(command, "load_probes", lambda: some)
+    words = (model, "--pooling", "mean", "--scale", "demo", "--transfer", "--json", tmp_path)
+    lines, rows = scored(capsys, tmp_path / "scores.csv", model, *words)
+    accuracy = float(rows[some[0].name, "accuracy_test"]["value"])
+    assert 0 <= accuracy <= 100 and accuracy == float(
+        rows["avg_transfer", "accuracy_test"]["value"]
+    )
+    compared = [line.split() for line in lines if line.startswith(some[0].name)][-1]
+    assert compared == [some[0].name, *[f"{accuracy:.2f}"] * 2, "+0.00"]
+    (result,) = tmp_path.glob(f"*/*/{some[0].name}Classification.json")
+    assert json.loads(result.read_text())["scores"]["test"][0]["accuracy"] == accuracy / 100
 
 
 def test_a_mistake_is_one_sentence_before_any_score(model, tmp_path, capsys, monkeypatch):
@@ -257,7 +354,9 @@ def test_a_mistake_is_one_sentence_before_any_score(model, tmp_path, capsys, mon
     places["mine"].write_text("my own table\n")
     places["empty"].mkdir()
     for arguments, sentence in (
-        ("", "required: MODEL"),
+        ("", "MODEL is missing"),
+        ("org/name --scale demo", "or hf:NAME@REVISION for an encoder on the hub"),
+        ("hf:org/name --scale demo", "write hf:NAME@REVISION with the commit's 40 digits"),
         ("{model}", "Give --data-dir with SentEval's data"),
         ("{model} --data-dir {empty}", "0 folders of SentEval data"),
         ("{empty} --scale demo", "no config.json"),
@@ -265,7 +364,7 @@ def test_a_mistake_is_one_sentence_before_any_score(model, tmp_path, capsys, mon
         ("{model} --pooling max", "invalid choice"),
         ("{model} --scale demo --device cuda", "No GPU is visible"),
         *(
-            (f"{{model}} --scale demo --csv {place}", "holds no scores of")
+            (f"{{model}} --scale demo --csv {place}", "give another --csv")
             for place in ("{empty}", "{mine}", "/dev/null")
         ),
         *(
@@ -293,5 +392,5 @@ def test_a_dot_has_its_folder_s_name_and_a_tilde_is_the_home(model, tmp_path, ca
     words = ["evaluate", ".", "--pairs", "mine=~/mine.tsv", "--csv=~/scores.csv"]
     assert run_study.main(words) == 0
     with open(tmp_path / "scores.csv", newline="") as file:
-        assert {row["model"] for row in csv.DictReader(file)} == {model.name}
+        assert {row["path"] for row in csv.DictReader(file)} == {str(model)}
     assert capsys.readouterr().out.startswith(f"Read {model}: bert")

@@ -1,0 +1,92 @@
+"""Runs of one method, trained as a command trains them: what `run_study.train` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.config.scale import DEMO
+from core.config.vary import written
+from core.errors import UserError
+from core.runner import cli, inputs
+from core.runner import plan as planning
+from core.runner.launch import Launcher
+from core.runner.orders import TrainOrder
+from core.runner.progress import Answers
+from core.runner.train import RunTrainer, Surroundings
+from core.store import files
+from core.store.store import Store
+from core.study.axes import Axis
+from core.study.resolution import ResolvedStudy, resolved_cell
+from core.study.study import study
+
+# The latest launcher by what it trains with: a warm process takes seconds to start.
+LAUNCHERS: dict[str, Launcher] = {}
+
+
+def train_runs(
+    method: str,
+    settings: Mapping[str, object],
+    seeds: Sequence[int],
+    around: Surroundings,
+    options: Mapping[str, Any],
+) -> tuple[Store, list[str]]:
+    """The store and the ids of a method's runs, of which what is missing was trained. Raises
+    UserError for a run that failed, and KeyboardInterrupt if training was stopped."""
+    line = [method]
+    for name, value in ({"scale": DEMO.name} | {**options}).items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            line.append(option)
+        elif value is not None and value is not False:
+            values = value if isinstance(value, list | tuple) else [value]
+            line += [f"{option}={word}" for word in values]
+    line += [f"--set={path}={written(value)}" for path, value in settings.items()]
+    order = cli.parse(line)
+    if not isinstance(order, TrainOrder) or order.changes.seeds:
+        raise UserError(
+            "train takes seed=, and options of a command that trains; leave others out."
+        )
+
+    # The runs
+    results = order.scope.results_dir or around.own / "results"
+    published = around.home / "results" / "published"
+    files.check_results_dir(results, published)
+    store = Store(results, published)
+    rows = Axis("method", "Method", (method,))
+    table = study(name=method, title=method, caption=method, method=method, rows=rows)
+    context = inputs.context_of(order, [table], store).changed(order.changes)
+    (table,) = context.studies
+    cell = resolved_cell(table, table.cells[0], context.setup, seeds)
+    if cell.unavailable is not None:
+        raise UserError(f"{method} has no run here: {cell.unavailable.words}; change that.")
+    plan = planning.plan(
+        [ResolvedStudy(study=table, setup=context.setup, cells=(cell,))],
+        store,
+        use_published=order.use_published,
+        force=order.force,
+        keep_models=order.outputs.keep_models,
+    )
+    if not plan.missing:
+        return store, [*cell.run_ids]
+
+    # Training
+    answers = Answers((), store, ())
+    training = RunTrainer(context, around, (), order.outputs, answers, order.force)
+    key = repr((training.order(), order.machine))
+    if key in LAUNCHERS:
+        vars(training)["launcher"] = LAUNCHERS[key]
+    try:
+        status = training.train(plan)
+    finally:
+        launcher = vars(training).pop("launcher", None)
+        training.close()
+        if launcher is not None:
+            LAUNCHERS.clear()
+            LAUNCHERS[key] = launcher
+    if status > 128:
+        raise KeyboardInterrupt
+    for run in plan.missing:
+        if status and (cause := store.failure(run.run_id)):
+            raise UserError(f"Run {run.run_id} of {run.label} failed ({cause}); see its log.")
+    return store, [*cell.run_ids]
