@@ -111,12 +111,8 @@ def train(
     store, ids = single_runs.train_runs(method, settings or {}, seeds, around, options)
     runs = []
     for run in map(store.load, ids):
-        of = (
-            run.rows["checkpoint"] == "selected",
-            run.rows["metric"] == f"spearman_{run.aggregate}",
-        )
-        chosen = run.rows[of[0] & of[1]]
-        scores = dict(zip(chosen["task"], chosen["value"], strict=True))
+        wanted = f"checkpoint == 'selected' and metric == 'spearman_{run.aggregate}'"
+        scores = run.rows.query(wanted).set_index("task")["value"].to_dict()
         folder = store.path("models", run.run_id)
         model = folder if folder.is_dir() else None
         runs.append(TrainedRun(run.run_id, run.status, scores, _curve(run), model, run))

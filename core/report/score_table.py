@@ -147,9 +147,8 @@ def _refusal(frame: pd.DataFrame, place: str) -> str:
     change = ""
     if seeds and texts:
         change = f"[[ROW, {seeds[0]!r}, SCORE]]"
-    elif len(texts + seeds) == 1 < len(names):
-        change = f".melt({(texts + seeds)[0]!r})"
+    elif not seeds and len(texts) == 1 < len(names):
+        change = f".melt({texts[0]!r})"
     if change:
-        order = ["seed", "row", "score"] if not texts else [*COLUMNS]
-        change = f", such as by pandas.read_csv(FILE){change}.set_axis({order}, axis=1)"
+        change = f", such as by pandas.read_csv(FILE){change}.set_axis({[*COLUMNS]}, axis=1)"
     return f"{place} has the columns {shown(','.join(names))!r}; {LAYOUT}{change}."

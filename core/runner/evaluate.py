@@ -26,8 +26,6 @@ from core.runner.orders import EvaluateOrder
 from core.store.files import regular, write_whole
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from core.evaluation.scoring import EvaluationResult
 
 SHOWN_AGGREGATES = ("all", "mean", "wmean")
@@ -54,12 +52,19 @@ class Task(NamedTuple):
     source: str
 
 
+class Scored(NamedTuple):
+    """What an encoder scores, and all of its numbers."""
+
+    evaluation: EvaluationResult
+    values: Values
+
+
 def score_encoders(order: EvaluateOrder) -> None:
     """Print the scores of each encoder, and of further ones what they are beside the first's."""
     if not order.models:
         raise UserError("MODEL is missing; give the folder of an encoder.")
     if order.csv:
-        _read_table(order.csv)
+        _add_rows(order.csv)
     task = _task(order)
     devices.resources(order.scale, order.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
@@ -69,7 +74,7 @@ def score_encoders(order: EvaluateOrder) -> None:
     with refusing(devices.NO_GPU, devices.MEND_GPU):
         torch.zeros(1, device=order.device)
     rows: list[tuple] = []
-    first: tuple[EvaluationResult, Values] | None = None
+    first: Scored | None = None
     for place in order.models:
         began = time.monotonic()
         encode, pooling = _encode_and_pooling(order, encoder_folder(place, devices.cache_folder()))
@@ -82,11 +87,12 @@ def score_encoders(order: EvaluateOrder) -> None:
         seconds = time.monotonic() - began
         say(f"{seconds:.1f} s, pooling {pooling}")
         tables = [("", values)]
+        scored = Scored(evaluation, values)
         if first is None:
-            first = evaluation, values
+            first = scored
         else:
             say(f"A is {order.models[0]}, B is {place}.")
-            tables.append((str(order.models[0]), _less(task, *first, evaluation, values)))
+            tables.append((str(order.models[0]), _less(task, first, scored)))
         for less, table in tables:
             for (name, metric), value in table.items():
                 graded = metric.startswith("spearman") and name in task.sets
@@ -132,13 +138,7 @@ def _score_values(task: Task, evaluation: EvaluationResult) -> Values:
     return values
 
 
-def _less(
-    task: Task,
-    first: EvaluationResult,
-    of_first: Values,
-    second: EvaluationResult,
-    of_second: Values,
-) -> Values:
+def _less(task: Task, first: Scored, second: Scored) -> Values:
     """Print the scores of two encoders side by side, and their differences over the same pairs."""
     import numpy as np
 
@@ -146,21 +146,21 @@ def _less(
 
     draws = {}
     for seed, name in enumerate(task.sets):
-        cosines = []
-        for encoder in (second, first):
-            blocks = [block for block in encoder.pairs if block.task == name]
-            cosines.append(np.concatenate([block.cosine for block in blocks]))
-        gold = np.concatenate([block.gold for block in blocks])
-        draws[name] = paired_bootstrap(gold, *cosines, seed=seed)
+        pairs = []
+        for encoder in (first, second):
+            blocks = [block for block in encoder.evaluation.pairs if block.task == name]
+            pairs.append(np.concatenate([(block.gold, block.cosine) for block in blocks], axis=1))
+        (gold, a), (_, b) = pairs
+        draws[name] = paired_bootstrap(gold, b, a, seed=seed)
     if task.tests:
         draws["avg"] = np.mean([draws[name] for name in task.tests], axis=0)
     say(f"{'':<12} {'A':>7} {'B':>7} {'B - A':>7}")
     values: Values = {}
-    for (name, metric), a in of_first.items():
+    for (name, metric), score in first.values.items():
         if metric in (SPEARMAN, ACCURACY):
-            b = of_second[name, metric]
-            values[name, metric] = b - a
-            line = f"{name:<12} {a:>7.2f} {b:>7.2f} {b - a:>+7.2f}"
+            other = second.values[name, metric]
+            values[name, metric] = other - score
+            line = f"{name:<12} {score:>7.2f} {other:>7.2f} {other - score:>+7.2f}"
             if metric == SPEARMAN:
                 low, high = np.quantile(draws[name], (0.025, 0.975)).tolist()
                 values |= {(name, f"{metric}_low"): low, (name, f"{metric}_high"): high}
@@ -170,29 +170,22 @@ def _less(
     return values
 
 
-def _read_table(path: Path) -> DataFrame:
-    """The rows of an earlier CSV file, as texts; none without it. Raises UserError for a file of
-    other columns."""
+def _add_rows(path: Path, rows: Sequence[tuple] = ()) -> None:
+    """Add rows to a CSV file, in the place of those that are of the same. Raises UserError, also
+    without rows, for a file of other columns."""
     import pandas as pd
 
-    table = pd.DataFrame(columns=COLUMNS)
+    old = pd.DataFrame(columns=COLUMNS)
     with refusing(f"{path} cannot be read", "give another --csv"):
         if path.exists():
-            table = pd.read_csv(regular(path), dtype=str, keep_default_na=False)
-    if list(table) != COLUMNS:
+            old = pd.read_csv(regular(path), dtype=str, keep_default_na=False)
+    if list(old) != COLUMNS:
         raise UserError(f"{path} holds no scores; give another --csv.")
-    return table
-
-
-def _add_rows(path: Path, rows: Sequence[tuple]) -> None:
-    """Add rows to a CSV file, in the place of those that are of the same."""
-    import pandas as pd
-
-    new = pd.DataFrame(rows, columns=COLUMNS)
-    old = _read_table(path)
-    again = pd.MultiIndex.from_frame(old[SOURCE]).isin(pd.MultiIndex.from_frame(new[SOURCE]))
-    table = pd.concat([old[~again], new])
-    write_whole(path, table.to_csv(index=False, na_rep="nan").encode())
+    if rows:
+        new = pd.DataFrame(rows, columns=COLUMNS)
+        again = pd.MultiIndex.from_frame(old[SOURCE]).isin(pd.MultiIndex.from_frame(new[SOURCE]))
+        table = pd.concat([old[~again], new])
+        write_whole(path, table.to_csv(index=False, na_rep="nan").encode())
 
 
 def _write_json(
@@ -210,7 +203,8 @@ def _write_json(
     for (name, metric), title in titles.items():
         value = values[name, metric]
         score = None if math.isnan(value) else value / 100
-        entry = {MTEB[metric]: score, "main_score": score, "hf_subset": "default", "languages": []}
+        entry: dict[str, Any] = {MTEB[metric]: score, "main_score": score}
+        entry |= {"hf_subset": "default", "languages": []}
         source = {"dataset_revision": task.source, "pooling": pooling}
         file = {
             "task_name": title,

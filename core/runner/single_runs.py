@@ -36,11 +36,9 @@ def train_runs(
     line = [method]
     for name, value in ({"scale": DEMO.name} | {**options}).items():
         option = f"--{name.replace('_', '-')}"
-        if value is True:
-            line.append(option)
-        elif value is not None and value is not False:
-            values = value if isinstance(value, list | tuple) else [value]
-            line += [f"{option}={word}" for word in values]
+        for word in value if isinstance(value, list | tuple) else [value]:
+            if word not in (None, False):
+                line.append(option if word is True else f"{option}={word}")
     line += [f"--set={path}={written(value)}" for path, value in settings.items()]
     order = cli.parse(line)
     if not isinstance(order, TrainOrder) or order.changes.seeds:

@@ -258,7 +258,6 @@ def test_a_folder_that_cannot_be_meant_is_refused_before_the_verdict(tmp_path, c
             pd.DataFrame({"method": ["a", "b"], "seed_0": [1, 3], "seed_1": [2, 5]}),
             ".melt('method')",
         ),
-        (pd.DataFrame({"Seed": [0, 1], "a": [1, 2], "b": [3, 5]}), ".melt('Seed')"),
     ),
 )
 def test_the_sentence_on_other_columns_brings_them_into_the_layout(table, change, tmp_path):
