@@ -39,14 +39,18 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
         if not listed:
             continue
         for comparison in of_claim[:MOST_LINES]:
-            parts = [*estimate_words(comparison), *filter(None, [comparison.points])]
-            parts[0] += significance(comparison.different, comparison.tested_low)
-            text = f"{comparison_words(comparison)}: {', '.join(parts)}."
-            sentences.append(Sentence(text, depth=1))
+            sentences.append(Sentence(f"{comparison_line(comparison)}.", depth=1))
         if len(of_claim) > MOST_LINES:
             more = f"{len(of_claim) - MOST_LINES} more comparisons stand in comparisons.csv."
             sentences.append(Sentence(more, depth=1))
     return sentences
+
+
+def comparison_line(comparison) -> str:
+    """A comparison with its estimate, and where it points."""
+    parts = [*estimate_words(comparison), *filter(None, [comparison.points])]
+    parts[0] += significance(comparison.different, comparison.tested_low)
+    return f"{comparison_words(comparison)}: {', '.join(parts)}"
 
 
 def lists(comparisons: Sequence) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,11 +12,12 @@ from urllib.parse import quote
 
 import jinja2
 import pandas as pd
+from markupsafe import Markup, escape
 
 from core.config.fields import explained
 from core.errors import HOME
 from core.formatting import counted, shown
-from core.report.claims import comparison_words, estimate_words, flags
+from core.report.claims import comparison_line, comparison_words, estimate_words, flags, lists
 from core.report.frames import check_frame, csv_text
 from core.report.sheet import Sheet, statements
 from core.report.statistics import SETTLED_OUTCOMES
@@ -42,6 +44,13 @@ ENDINGS = {
 }
 IN_ENGLISH = ("mini", DEFAULT)
 PRINTED = ("paper", DEFAULT)  # where the page shows what the paper prints
+# README's sentences, as far as the picture below them
+README_HEAD = re.compile(
+    r'# .*?\n\n(.*?)\n\n<img src="figures/published/(\S*?)"[^>]* alt="(.*?)"', re.DOTALL
+)
+README_LINK = re.compile(r"\[(.*?)\]\((.*?)\)")
+README_BOLD = re.compile(r"\*\*(.*?)\*\*")
+LISTED = 3  # comparisons of a claim that stand beside it
 ByScale = Mapping[tuple[str, str], Sequence[Sheet]]  # by scale and profile
 Drawn = dict[tuple[str, str], Sheet]
 
@@ -55,6 +64,37 @@ def by_kind(rows: Iterable[Any]) -> list[tuple[str, str, list[Any]]]:
         if same:
             kinds.append((mark, outcome_words(*of_kind), same))
     return kinds
+
+
+def readme_head(
+    english: Iterable[Sheet], folder: Path, figures: Path
+) -> dict[str, list[Markup] | str]:
+    """README's first sentences and their picture, where the page has this picture, of published
+    runs alone; else nothing."""
+    readme = HOME / "README.md"
+    head = README_HEAD.match(readme.read_text(encoding="utf-8")) if readme.is_file() else None
+    if head is None:
+        return {}
+    words, picture, alt = head.groups()
+    sources = set()
+    for of_study in english:
+        if of_study.study.name == Path(picture).stem and of_study.result.begun:
+            sources |= set(of_study.cells["source"]) - {""}
+    link = _links({"picture": figures / picture}, folder)
+    if sources != {"published"} or not link:
+        return {}
+
+    def link_of(mark: re.Match) -> str:
+        text, target = mark.groups()
+        if ":" not in target:
+            target = quote(os.path.relpath(HOME / target, folder.resolve()))
+        return f'<a href="{target}">{text}</a>'
+
+    texts = []
+    for text in re.split(r"\n\n|\n(?=- )", words):
+        html = README_LINK.sub(link_of, str(escape(text.removeprefix("- "))))
+        texts.append(Markup(README_BOLD.sub(r"<b>\1</b>", html)))
+    return {"texts": texts, "picture": link["picture"], "alt": alt}
 
 
 def page_files(
@@ -77,6 +117,19 @@ def page_files(
         if PRINTED in every:
             texts |= printed_files(every[PRINTED])
     english = sheets.get(IN_ENGLISH, ())
+    of_claims: dict[tuple[str, str, str], list[Any]] = {}
+    for row in frames["comparisons.csv"].itertuples():
+        of_claims.setdefault((row.scale, row.profile, row.claim), []).append(row)
+
+    def numbers(row: Any) -> list[str]:
+        """A claim's comparisons with their estimates: each of several, or the one that it has."""
+        of_claim = of_claims[row.scale, row.profile, row.claim]
+        if not lists(of_claim):
+            return [f"{comparison_words(row)}: {', '.join(estimate_words(row))}"]
+        more = len(of_claim) - LISTED
+        lines = list(map(comparison_line, of_claim[:LISTED]))
+        return [*lines, f"{more} more in comparisons.csv"] if more > 0 else lines
+
     claims: list[Any] = []
     for of_study in english:
         claims += of_study.claims.itertuples()
@@ -85,6 +138,10 @@ def page_files(
     for name, heading, verdicts in ANSWERS:
         answers.append((name, heading, [row for row in claims if row.verdict in verdicts]))
     begun = [of_study for of_study in english if of_study.result.begun]
+    papers = {study.name: study.paper for study in studies}
+    of_paper: dict[str, list[Any]] = {}
+    for row in claims:
+        of_paper.setdefault(papers[row.study], []).append(row)
     context: dict[str, object] = {
         "TITLE": TITLE,
         "papers": {study.paper: study.source for study in studies},
@@ -94,6 +151,9 @@ def page_files(
         "sections": sections,
         "answers": answers,
         "unsettled": unsettled,
+        "head": readme_head(english, folder, figures),
+        "tested": {paper: by_reason(rows) for paper, rows in of_paper.items()},
+        "numbers": numbers,
         "unsettled_kinds": by_kind(unsettled),
         "links": _links({name: HOME / name for name in DOCS}, folder),
         "csv_files": list(frames),
@@ -149,8 +209,6 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Callable[..., object]] = {
-        "comparison": comparison_words,
-        "estimate": estimate_words,
         "flags": flags,
         "mark": lambda row: MARKS[row.verdict, row.points],
         "markdown": lambda text: md(str(text)),
@@ -160,6 +218,17 @@ def _templates() -> jinja2.Environment:
     }
     templates.filters.update(filters)
     return templates
+
+
+def by_reason(rows: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """A paper's claims: those that were tested; by reason, those without a verdict; those that
+    were not run."""
+    groups: dict[tuple[int, str], list[Any]] = {}
+    for row in rows:
+        place = {"no verdict": 1, "not run": 2}.get(row.verdict, 0)
+        words = f"{row.verdict.capitalize()}: {row.reason or 'no runs yet'}" if place else "Tested"
+        groups.setdefault((place, words), []).append(row)
+    return [(words, of_group) for (_, words), of_group in sorted(groups.items())]
 
 
 def _section(study: Study, every: Drawn, folder: Path, figures: Path) -> dict[str, Any]:

@@ -18,12 +18,14 @@ from small_study import result, small
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, MINI, PAPER
 from core.formatting import shown
-from core.report.page import page_files
+from core.report.page import page_files, readme_head
 from core.report.pictures import drawing_once
 from core.report.render import render, render_index
 from core.report.sheet import make_sheet
 from core.report.tables import markdown, md, tex
 from core.report.verdicts import study_result
+from core.runner.best_scale import begun_at
+from core.store.store import Store
 from core.study.claim import Claim, best, greater
 from core.study.resolution import resolve
 from studies import find
@@ -207,3 +209,37 @@ def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
     assert all(
         f" {value:.2f} " in files["printed/mocose-table7.md"] for value in written["printed"]
     )
+
+
+def test_the_page_says_why_a_claim_has_no_verdict_and_names_each_comparison(folder, seen):
+    """As text, and not where only a mouse leads; of a claim of several comparisons, each."""
+    text = " ".join(seen.text.split())
+    claims = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    for reason in {*claims["reason"]} - {""}:
+        assert " ".join(reason.split()) in text
+    several = claims.query("claim == 'X.2 (all)' and profile == 'paper' and scale == 'demo'").iloc[
+        0
+    ]
+    comparisons = pd.read_csv(folder / "comparisons.csv", keep_default_na=False)
+    of_claim = comparisons.query("claim == 'X.2 (all)' and profile == 'paper' and scale == 'demo'")
+    assert several["n"] and len(of_claim) == 5
+    assert all(f"0.85 minus {row.right}" in text for row in of_claim.iloc[:3].itertuples())
+
+
+def test_the_published_page_begins_with_the_readmes_sentences_and_picture(tmp_path):
+    """Of other runs than the published ones it does not speak."""
+    published = ROOT / "results" / "published"
+    store = Store("none", published)
+    along = find("along")
+    of_study = make_sheet(study_result(begun_at(MINI, along, store, "paper"), store))
+    assert not readme_head([of_study], published, tmp_path)
+    (tmp_path / "mini" / "paper").mkdir(parents=True)
+    (tmp_path / "mini" / "paper" / "along.png").touch()
+    head = readme_head([of_study], published, tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n")
+    first = Reader(" ".join(head["texts"])).text
+    assert first.split()[:5] == readme[1].split()[:5] and head["picture"].endswith("along.png")
+    assert not set("[]*") & set(first)
+    for source in ("own", "own+published"):
+        other = replace(of_study, cells=of_study.cells.assign(source=source))
+        assert not readme_head([other], published, tmp_path)

@@ -3,10 +3,13 @@
   const claims = [...document.querySelectorAll(".claims [data-words]")], studies = [...document.querySelectorAll("details.study")];
   const whole = text => text.toLowerCase().replace(/(not) (run)|(no) (verdict)/g, (all, a, b, c, d) => `${a || c}\u00a0${b || d}`);
   const texts = new Map([...claims, ...studies].map(part => [part, part.dataset.words.toLowerCase()]));
+  const common = new Set("a an and any are at be better by can did do does for from good has have help helpful helps hold holds how in is it make makes matter matters much my of on one or that the there they this to too use was what when where which who why will with work works".split(" "));
   document.querySelector(".tools").hidden = false;
   const filter = () => {
-    const words = whole(search.value).split(/[ \t]+/).filter(Boolean);
     const has = (text, word) => /\d/.test(word) ? text.split(/[^\p{L}\d.]+/u).includes(word) : text.includes(word);
+    const asked = whole(search.value).split(/[ \t?,;!]+/).filter(word => word && !common.has(word));
+    const known = asked.filter(word => /\d/.test(word) || [...texts.values()].some(text => has(text, word)));
+    const words = known.length ? known : asked;
     const found = part => words.every(word => has(texts.get(part), word));
     for (const claim of claims) claim.hidden = !found(claim);
     for (const study of studies) {
@@ -18,7 +21,7 @@
     for (const part of document.querySelectorAll(".whole")) part.hidden = words.length > 0;
     const count = list => list.filter(part => !part.hidden).length;
     if (!words.length) { shown.textContent = ""; for (const study of studies) study.open = false; }
-    else if (studies.every(study => study.hidden)) shown.textContent = "Nothing found. Search a paper with its table or figure (MoCoSE Table 7), a claim (E7.1), or words of a claim (queue, not run).";
+    else if (studies.every(study => study.hidden)) shown.textContent = "Nothing found. Search a paper with its table or figure (MoCoSE Table 7), a claim (E7.1), or words of a question (does repetition help).";
     else shown.textContent = `${count(studies)} of ${studies.length} tables and figures, ${count(claims)} of ${claims.length} claims`;
   };
   search.addEventListener("input", filter);
