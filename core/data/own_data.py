@@ -142,7 +142,9 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
                 f"{title} begins with {names[0][:80]!r}; write FILE?columns=NAME for a column, or "
                 "rename a text by line to .txt."
             )
-    columns = columns or TABLE_COLUMNS[kind]
+    if not columns:
+        written = {"".join(name.split()).lower(): name for name in names}
+        columns = tuple(written.get(name, name) for name in TABLE_COLUMNS[kind])
     missing = [column for column in columns if column not in names]
     if missing:
         raise UserError(

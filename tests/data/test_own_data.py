@@ -86,6 +86,8 @@ def test_tables_of_this_machine_are_read_as_they_stand(tmp_path, capsys):
     written(csv, "A,B,relatedness\nNA,b,1\nc,d,2\n")
     named = f"{csv}?columns=A,B,relatedness"
     assert pairs_of(named, tmp_path) == [("NA", "b", 1.0), ("c", "d", 2.0)]
+    written(csv, "Sentence 1, Sentence2 ,SCORE\na,b,1\nc,d,2\n")
+    assert pairs_of(csv, tmp_path) == [("a", "b", 1.0), ("c", "d", 2.0)]
     tsv = written(tmp_path / "b.tsv", 'sentence1\tsentence2\tscore\n"open\tb\t1\nc"\td\t2\n')
     assert [a for a, _, _ in pairs_of(tsv, tmp_path)] == ['"open', 'c"']
     quoted = written(tmp_path / "c.tsv", '"he ""said"" so"\tb\t1\nc\td\t2\n')

@@ -119,3 +119,10 @@ def test_a_build_that_was_broken_off_goes_on_with_what_is_there(origin, sources,
 
 def test_the_command_ends_with_status_2_without_a_source(tmp_path):
     assert main([str(tmp_path), "--from", f"file://{tmp_path}/nowhere"]) == 2
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "OUT").write_text("a file")
+    assert main([str(tmp_path / "OUT")]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and "OUT" in told and "Not a directory" in told

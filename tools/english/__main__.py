@@ -18,7 +18,7 @@ from pathlib import Path
 
 from core.errors import UserError
 from core.formatting import say
-from core.store.files import write_whole
+from core.store.files import trouble, write_whole
 from tools.english.sources import Source, fetched, listed, sentences
 
 DIGEST = "37f8d3a9324c481d32d4c6a0d79d00c9b28e7b452d435729a9c786089d96b153"
@@ -84,6 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         digest = build(options.out, listed(), options.origin.rstrip("/"))
     except UserError as error:
         say(str(error), out=sys.stderr)
+        return 2
+    except OSError as error:
+        say(trouble(error.filename or options.out, error), out=sys.stderr)
         return 2
     if digest != DIGEST:
         say(f"The text has the digest {digest}, not {DIGEST}; report this.", out=sys.stderr)
