@@ -20,10 +20,10 @@ from core.report.along import differences, differs_along_training
 from core.report.comparisons import Record, comparison_rows, needed, weakest_row
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
-from core.report.rule_age import written_after_runs
+from core.report.rule_age import rule_age
 from core.report.statistics import SETTLED_OUTCOMES, over_seeds
 from core.report.verdicts import Difference, JudgedStudy, alike, base_labels
-from core.report.words import FLAGS, trained_rates
+from core.report.words import trained_rates
 from core.study.study import Metric, Study
 
 SETTING = ("scale", "profile", "encoder")
@@ -262,7 +262,7 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
             turns = verdict.outcome in SETTLED_OUTCOMES and differs_along_training(
                 verdict, result.aggregate
             )
-            flags = {"⚑": written_after_runs(key, verdict.commits), "↯": turns}
+            flags = rule_age(key, verdict.compared_cells) + "↯" * turns
             about = {
                 "study": result.study.name,
                 "claim": key,
@@ -270,7 +270,7 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
                 "verdict": verdict.outcome,
                 "points": verdict.direction,
                 "within_margin": "yes" if verdict.within_margin else "",
-                "flags": "".join(flag for flag in FLAGS if flags[flag]),
+                "flags": flags,
                 "reason": verdict.reason,
             }
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})

@@ -1,39 +1,48 @@
-"""Whether the rule of a claim is older than the runs that it judges: by the commits that trained
-them."""
+"""Whether the rule of a claim is older than the runs that it judges, and than the first runs on
+their text."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Collection
+from collections.abc import Iterable
 from functools import cache
 
 from core.errors import HOME, UserError
+from core.report.results import CellResult
 from core.store import code
-from core.study.registered import REGISTERED, registered, seen_before_rule
+from core.study.registered import commit_dates, first_runs, minute, registered
 
 COMMIT = re.compile("[0-9a-f]{7,40}")  # as runs name it; `+` behind it says that files differed
+YOUNGER = "⚑"  # flags of `core.report.words`
+SEEN = "⚑⚐"
 
 
-def written_after_runs(key: str, commits: Collection[str]) -> bool:
-    """Whether a claim's rule was written after runs were seen, and so judges these runs by what was
-    seen: not all of their commits hold it."""
-    if not seen_before_rule(key):
-        return False
-    rule = key, registered()[key][-1]["rule"]
-    return not all(rule in rules_at(commit) for commit in commits)
+def rule_age(key: str, cells: Iterable[CellResult]) -> str:
+    """The flags of a claim that the 5 % do not cover on the runs of these cells; empty where its
+    rule is older than these runs, and than the first published run on their texts, whose numbers
+    an earlier form of a cell may have shown. Runs of an unknown commit count by their text."""
+    if key not in registered():
+        return ""
+    rule = registered()[key][-1]["date"]
+    begun = [cell for cell in cells if cell.begun]
+    texts = {cell.resolved.config(0).data.digest for cell in begun}
+    runs = [run for cell in begun for run in cell.runs if run.rows is not None]
+    dates = {date_of(str(run.provenance.get("commit"))) for run in runs}
+    if any("" < date < rule for date in dates):
+        return YOUNGER
+    if any(first_runs().get(text, rule) < rule for text in texts):
+        return SEEN if all(dates) else YOUNGER
+    return ""
 
 
 @cache
-def rules_at(commit: str) -> frozenset[tuple[str, str]]:
-    """Claim and digest of every rule that is registered at a commit of this repository; none where
-    the commit is not here."""
+def date_of(commit: str) -> str:
+    """When a commit of this repository was made, as it is stored or as git has it; empty where that
+    is not known."""
     commit = commit.rstrip("+")
-    if not COMMIT.fullmatch(commit):
-        return frozenset()
+    if commit in commit_dates() or not COMMIT.fullmatch(commit):
+        return commit_dates().get(commit, "")
     try:
-        text = code.git(HOME, "show", f"{commit}:{REGISTERED.relative_to(HOME)}")
+        return minute(code.git(HOME, "show", "--no-patch", "--format=%ct", commit))
     except UserError:
-        return frozenset()
-    return frozenset((row["claim"], row["rule"]) for row in csv.DictReader(io.StringIO(text)))
+        return ""

@@ -15,7 +15,7 @@ from core.formatting import printable
 from core.report.frames import by_cell_name
 from core.report.numbers import LAST_BIT, number, places, significance
 from core.report.sheet import Sheet
-from core.report.words import verdict_note, with_encoder
+from core.report.words import FLAGS, verdict_note, with_encoder
 from core.study.axes import Labels
 from core.study.study import Study
 
@@ -284,7 +284,7 @@ def _latex_notes(sheet: Sheet, table: TextTable) -> list[str]:
         notes.append("The encoder is not the paper's.")
     late = [row.claim for row in sheet.claims.itertuples() if row.n and "⚑" in row.flags]
     if late:
-        notes.append(f"⚑: rule written after runs were seen, {', '.join(late)}.")
+        notes.append(f"⚑: {FLAGS['⚑']}, {', '.join(late)}.")
     return notes
 
 

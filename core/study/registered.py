@@ -1,32 +1,50 @@
-"""The rules of claims as they were registered: a row for each rule, and a new row for each change.
-`tools/registered.py` writes them."""
+"""The rules of claims as they were registered, and when runs on each text were first seen.
+`tools/registered.py` writes both."""
 
 from __future__ import annotations
 
 import csv
+from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 
 from core.errors import HOME
 
 REGISTERED = HOME / "studies" / "reference" / "registered.csv"
+FIRST_RUNS = HOME / "results" / "published" / "first_runs.csv"
+COMMITS = HOME / "results" / "published" / "commits.csv"
 
 
 @cache
 def registered() -> dict[str, list[dict[str, str]]]:
-    """Every registered rule by claim, in the order of the file: `rule` is its digest, `date` the
-    day of its registration, `after_runs` whether runs of the claim had been seen by then under
-    another rule. `first_form` and `first_run` are the claim's: when it was first written, and when
-    a run of its study was first published (empty: never)."""
+    """Every registered rule by claim, in the order of the file, a row for each change. `rule` is
+    the digest of everything that decides but the arithmetic (empty where a row is older than such
+    digests), `form` that of predicate, margin and gate; `date` is since when the history has the
+    rule."""
     rules: dict[str, list[dict[str, str]]] = {}
-    with REGISTERED.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            rules.setdefault(row["claim"], []).append(row)
+    for row in rows_of(REGISTERED):
+        rules.setdefault(row["claim"], []).append(row)
     return rules
 
 
-def seen_before_rule(key: str) -> bool:
-    """Whether runs of a claim had been seen when its rule, or the first form of it, was written."""
-    return any(
-        row["after_runs"] == "yes" or "" < row["first_run"] < row["first_form"]
-        for row in registered().get(key, ())
-    )
+@cache
+def first_runs() -> dict[str, str]:
+    """When a run on a text was first published, by the text's digest."""
+    return {row["text"]: row["date"] for row in rows_of(FIRST_RUNS)}
+
+
+@cache
+def commit_dates() -> dict[str, str]:
+    """The dates of the commits that trained published runs, for copies without the history."""
+    return {row["commit"]: row["date"] for row in rows_of(COMMITS)}
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def minute(seconds: str | float) -> str:
+    """Seconds since 1970 as a date and time, such as 2026-11-21 14:27."""
+    return datetime.fromtimestamp(float(seconds), UTC).strftime("%Y-%m-%d %H:%M")
