@@ -8,8 +8,10 @@ provisional. Estimates are shown all the same.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -19,6 +21,7 @@ from scipy.special import stdtrit
 from core.config import methods
 from core.config.run import RunConfig
 from core.config.scale import OWN_SCORES
+from core.errors import HOME
 from core.report.contrasts import MeasuredContrast, measured_contrasts
 from core.report.numbers import number
 from core.report.quantities import ALL, imputed, worst_of
@@ -38,6 +41,8 @@ from core.study.claim import ROUNDING, Claim, Contrast, truth
 from core.study.reason import Reason
 from core.study.study import SIMCSE, Metric, Study
 
+KNOWN_DATA = HOME / "results" / "published" / "known_data.csv"
+START = "the start differs from the papers': this encoder had been trained contrastively before"
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_PASSES = 1.0  # over these
 SCORE_METRIC = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere
@@ -139,6 +144,25 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
     if all(contrast.of == "share" for contrast in untrained):
         words = "the untrained encoder's vectors count as collapsed, too"
     return Reason("untrained shows it", words)
+
+
+@cache
+def known_data() -> list[dict[str, str]]:
+    """What is known of encoders, texts and test pairs, by their digests."""
+    with KNOWN_DATA.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def other_start(cells: Iterable[CellResult]) -> str:
+    """What stands beside a verdict on a queue or a slow branch where the encoder had been trained
+    contrastively before, unlike the papers': a queue's sign can depend on it. Else empty."""
+    contrastive = [row["encoder"] for row in known_data() if row["start"] == "contrastive"]
+    for cell in cells:
+        if cell.begun and cell.resolved.trains:
+            run = cell.resolved.config(0)
+            if run.memory and run.encoder.digest in contrastive:
+                return START
+    return ""
 
 
 class Limit(NamedTuple):

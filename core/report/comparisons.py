@@ -3,16 +3,24 @@ what a claim requires stands beside them."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from core.config.quantities import in_points
+from core.errors import UserError
 from core.report.contrasts import direction, of_sum
+from core.report.results import CellResult
+from core.report.statistics import paired_bootstrap
 from core.report.verdicts import JudgedStudy, Verdict
 from core.study.claim import Contrast, Joined, Predicate, Term
 from core.study.study import Study
 
+AVERAGE = "avg spearman"
+SELECTED = (AVERAGE, "selected")
+RESAMPLES = 200  # of test pairs: 0.2 s a row with the seven STS sets
 MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 Record = dict[str, object]
 
@@ -135,3 +143,39 @@ def needed(predicate: Predicate) -> str:
         return "one"
     of_groups = f" of {len(predicate.parts)} groups" if len(groups) > 1 else ""
     return f"{predicate.needed}{of_groups}"
+
+
+def over_pairs(result: JudgedStudy) -> list[float]:
+    """By how much other test pairs would move each row's difference of averages to its base: half
+    of the 95 % interval over resampled pairs, under seed 0. None where pairs are not stored."""
+    cells = {cell.cell.labels: cell for cell in result.cells}
+    sizes = []
+    for labels, cell in cells.items():
+        base = cells.get(result.differences[labels].base, cell)
+        if base is cell or result.aggregate != "all":
+            continue
+        row_pairs = _pairs(cell)
+        base_pairs = _pairs(base)
+        by_set = []
+        for place, name in enumerate(result.setup.scale.tests):
+            a, b = row_pairs.get(name), base_pairs.get(name)
+            if a is None or b is None or len(a) != len(b):
+                break
+            columns = a["gold"].to_numpy(), a["cosine"].to_numpy(), b["cosine"].to_numpy()
+            by_set.append(paired_bootstrap(*columns, RESAMPLES, seed=place))
+        else:
+            low, high = np.quantile(np.mean(by_set, axis=0), [0.025, 0.975])
+            sizes.append(float(high - low) / 2)
+    return [size for size in sizes if np.isfinite(size)]
+
+
+def _pairs(cell: CellResult) -> dict[str, pd.DataFrame]:
+    """The pairs of a cell's run under seed 0 by set, of a cell that shows the selected average."""
+    metric = cell.metric
+    shown = f"{metric.task} {metric.quantity}", metric.checkpoint
+    first = next((run for run in cell.runs if run.seed == 0), None)
+    pairs = None
+    if first is not None and first.pairs is not None and shown == SELECTED:
+        with contextlib.suppress(UserError):  # damaged: the run's numbers are shown all the same
+            pairs = first.pairs()
+    return {} if pairs is None else dict(iter(pairs.groupby("task")))

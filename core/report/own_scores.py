@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 TEXTS = ("row", "reference", "left", "right", "claim", "text")  # columns with a user's words
 WHEN = (
-    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the seeds' numbers "
-    f"or names. At most {ALPHA:.0%} of such tables have a wrong verdict, however often they are "
-    "checked, if seeds that are added come last."
+    f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the seeds' "
+    f"numbers or names. By the chance of seeds at most {ALPHA:.0%} of such tables have a wrong "
+    "verdict, however often they are checked, if seeds that are added come last."
 )
 SETUP = Setup(  # under which nothing is resolved
     profile="",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Literal
+
+import pandas as pd
 
 from core.config.scale import Scale
 from core.config.section import frozen
@@ -28,8 +31,9 @@ class RunResult:
 
     `missing` has no run yet. `no number`: the run is stored, but its rows have no number for the
     cell. A failed run counts as `core.report.quantities.imputed` says. `rows` is everything that
-    was stored; None if missing. `source` is own, published or empty. `trouble` says why a stored
-    run cannot be read; such a run counts as missing.
+    was stored, and `pairs` gives its test pairs, if they are stored; None if missing. `source` is
+    own, published or empty. `trouble` says why a stored run cannot be read; such a run counts as
+    missing.
     """
 
     seed: int
@@ -39,6 +43,7 @@ class RunResult:
     value: float | None = None
     source: str = ""
     rows: Rows | None = None
+    pairs: Callable[[], pd.DataFrame | None] | None = None
     trouble: str = ""
 
     def read(self, metric: Metric, aggregate: str, scale: Scale) -> float | None:
@@ -269,7 +274,11 @@ def load_run(store, identity: str, seed: int) -> RunResult:
         run = store.load(identity)
     except UserError as error:  # a damaged file: the other runs can still be shown
         return replace(missing, trouble=str(error))
-    rows = Rows(run.table, run.provenance)
     return replace(
-        missing, status=run.status, source=run.source, provenance=run.provenance, rows=rows
+        missing,
+        status=run.status,
+        source=run.source,
+        provenance=run.provenance,
+        rows=Rows(run.table, run.provenance),
+        pairs=partial(store.load_pairs, identity),
     )

@@ -24,6 +24,7 @@ from core.report.comparability import (
     configurations,
     gate,
     learning,
+    other_start,
     task_of,
     trained,
 )
@@ -78,8 +79,8 @@ class Verdict:
     @property
     def reason(self) -> str:
         """In words, why there is no verdict, why it is provisional, how many rows have no run where
-        others have one, or that the paper prints no difference above an equivalent claim's margin;
-        empty for every other."""
+        others have one, that the paper prints no difference above an equivalent claim's margin, or
+        that the start is not the papers'; empty for every other."""
         sentences = []
         if self.barred:
             sentences.append(in_words(self.barred))
@@ -99,6 +100,8 @@ class Verdict:
             absent = begun.count(False)
             if 0 < absent < len(begun):
                 sentences.append(f"{absent} of {len(begun)} rows have no run")
+        if self.outcome not in ("not run", "no verdict"):
+            sentences += filter(None, [other_start(self.compared_cells)])
         return "; ".join(sentences)
 
     @property
@@ -106,12 +109,6 @@ class Verdict:
         """The cells that the claim compares."""
         cells = chain.from_iterable(measured.cells for measured in self.contrasts.values())
         return list({cell.name: cell for cell in cells}.values())
-
-    @property
-    def commits(self) -> set[str]:
-        """The commits whose code trained the claim's runs."""
-        runs = chain.from_iterable(cell.runs for cell in self.compared_cells)
-        return {str(run.provenance.get("commit")) for run in runs if run.rows is not None}
 
     @property
     def within_margin(self) -> bool:

@@ -3,7 +3,6 @@ words."""
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -15,9 +14,11 @@ from core.config.fields import explained
 from core.config.quantities import SCORE
 from core.config.result import unit
 from core.config.section import decimal
-from core.errors import HOME
 from core.formatting import counted, shown
+from core.report.comparability import known_data
+from core.report.comparisons import AVERAGE, over_pairs
 from core.report.contrasts import Direction
+from core.report.numbers import number
 from core.report.results import StudyResult
 from core.report.verdicts import JudgedStudy, Outcome, why_unmarked
 from core.study.axes import Labels
@@ -36,7 +37,11 @@ MARKS: dict[tuple[Outcome, Direction], str] = {
     ("not run", ""): "–",
     ("no verdict", ""): "∅",
 }
-FLAGS = {"⚑": "rule written after runs were seen", "↯": "differs along training"}  # of a claim
+FLAGS = {  # of a claim
+    "⚑": "rule younger than the first runs on this text",
+    "⚐": "these runs are younger than the rule",
+    "↯": "differs along training",
+}
 VERDICT_NOTE = (
     "Brackets have 95 % intervals. An undecided claim points for (?✔) or against (?✘) by them, "
     "which is no verdict. Verdicts come at 3, 5, 8, 12, 18, 27, 40 and 60 seeds alone, however "
@@ -44,11 +49,12 @@ VERDICT_NOTE = (
     "exceeds it, by less than the margin."
 )
 ERROR_NOTE = (
-    "At most one study in twenty has a wrong verdict on claims whose rule is older than the runs."
+    "At most one study in twenty has a wrong verdict by the chance of seeds. Other test pairs, "
+    "texts and encoders are not covered."
 )
+UNCOVERED = " Verdicts with ⚑ are not covered."
+UNJUDGED = ("not run", "no verdict")
 LEARNING_RATE = "train.learning_rate"
-# what is known of encoders, texts, and differences between runs on both, by content
-KNOWN_DATA = HOME / "results" / "published" / "known_data.csv"
 LIKE = 0.05  # passes over the text: less is no difference
 # A different value of these can move a number without being part of the run's identity.
 ENVIRONMENT = (
@@ -163,15 +169,18 @@ def _checkpoint(result: StudyResult) -> Iterator[str]:
 
 def _known(result: StudyResult, scores: Collection[str] = ("",)) -> list[str]:
     """What is known of the encoder and the text of these runs; of scores, such as "avg spearman",
-    what is known of their differences."""
+    what is known of their differences between test pairs."""
     sources = result.setup.sources
-    digests = {"encoder": sources.encoder.digest, "text": sources.corpus_digest}
+    digests = {
+        "encoder": sources.encoder.digest,
+        "text": sources.corpus_digest,
+        "pairs": sources.evaluation_digest,
+    }
     sentences = []
-    with KNOWN_DATA.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            same = all(row[name] in ("", digest) for name, digest in digests.items())
-            if same and row["score"] in scores:
-                sentences.append(row["sentence"])
+    for row in known_data():
+        same = all(row[name] in ("", digest) for name, digest in digests.items())
+        if same and row["score"] in scores:
+            sentences.append(row["sentence"])
     return sentences
 
 
@@ -182,19 +191,29 @@ def seed_counts(result: StudyResult) -> str:
     return f"{first}{counted(counts[-1], 'seed')} a cell"
 
 
-def number_note(result: StudyResult) -> str:
+def number_note(result: JudgedStudy) -> str:
     """What a number in the table is, over how many seeds, and how far other test pairs would move a
-    difference."""
-    words = f"{_number_words(result)}; {seed_counts(result)}."
+    difference, where that was measured or the pairs of two rows are stored."""
+    sentences = [f"{_number_words(result)}; {seed_counts(result)}."]
     scores = {f"{cell.metric.task} {cell.metric.quantity}" for cell in result.cells}
-    return " ".join([words, *_known(result, scores)])
+    known = _known(result, scores)
+    sizes = [] if known or AVERAGE not in scores else over_pairs(result)
+    if sizes:
+        least, most = (number(size) for size in (min(sizes), max(sizes)))
+        span = f"{least} to {most}" if least < most else most
+        moves = "Other test pairs would move a difference of averages by about"
+        known.append(f"{moves} ± {span} points.")
+    return " ".join(sentences + known)
 
 
 def verdict_note(claims: pd.DataFrame) -> str:
     """What verdicts on these claims mean; how often they are wrong is known where a rule is older
     than the runs."""
-    older = claims[(claims["n"] > 0) & ~claims["flags"].str.contains("⚑")]
-    return f"{VERDICT_NOTE} {ERROR_NOTE}" if len(older) else VERDICT_NOTE
+    judged = claims[~claims["verdict"].isin(UNJUDGED)]
+    younger = judged["flags"].str.contains("⚑")
+    if younger.all():
+        return VERDICT_NOTE
+    return f"{VERDICT_NOTE} {ERROR_NOTE}{UNCOVERED * bool(younger.any())}"
 
 
 def _number_words(result: StudyResult) -> str:

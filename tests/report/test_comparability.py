@@ -1,7 +1,6 @@
 """What each claim requires, by hand: queue, slow branch, lag, length, updates, and a method that
 learns."""
 
-import csv
 import dataclasses
 import math
 from types import SimpleNamespace
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_store import SOURCES, FakeStore, add_simcse, as_table, made_setup, reworded
-from places import ROOT
 from resolved import config_at
 from scipy import stats
 
@@ -19,7 +17,16 @@ from core.config.scale import DEMO, MINI, PAPER, at_scale
 from core.config.vary import vary
 from core.data.encoders import MINI_ENCODER_DIGEST
 from core.errors import UserError
-from core.report.comparability import against_bar, gain, learning, task_of, trained
+from core.report.comparability import (
+    START,
+    against_bar,
+    gain,
+    known_data,
+    learning,
+    other_start,
+    task_of,
+    trained,
+)
 from core.report.frames import cell_frame, check_frame, claim_frame
 from core.report.quantities import Rows
 from core.report.run_lengths import initial_share, lag, length, too_few_steps, turnover
@@ -57,17 +64,19 @@ def study(rows=ROWS, **fields):
     return make(rows=Axis("size", "Cell", rows), **stated | fields)
 
 
-def filled(one, scale=MINI, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), cosine=0.8, **scores):
-    """A study's result: an untrained encoder scores 50, SimCSE 60, and cells these numbers by
-    seed."""
+def filled(
+    one, simcse=(59.0, 60.0, 61.0), before=(50.0, 50.0), cosine=0.8, sources=SOURCES, **scores
+):
+    """A study's result at scale mini: an untrained encoder scores 50, SimCSE 60, and cells these
+    numbers by seed."""
     store = FakeStore()
-    at = made_setup(3, scale=scale)
+    at = made_setup(3, scale=MINI, sources=sources)
     add_simcse(store, at, *simcse, untrained=before[1])
     for cell in one.cells:
         for seed, score in enumerate(scores.get(cell.labels[0], ())):
             score, status = score if isinstance(score, tuple) else (score, "ok")
             config = config_at(at, one, cell, seed)
-            run = store.add(config, score, scale=scale, status=status, untrained=before[0])
+            run = store.add(config, score, scale=MINI, status=status, untrained=before[0])
             run.rows.loc[len(run.rows)] = ("last", "dev", "mean_cosine", 300, 0.3)
             run.rows.loc[len(run.rows)] = ("untrained", "dev", "mean_cosine", 0, cosine)
     return study_result(resolve(one, at), store)
@@ -142,21 +151,32 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
 
 
 def test_the_error_of_test_pairs_stands_where_it_was_measured_alone():
-    """Of averages, on one text with one encoder: known_data.csv has their digests."""
-    with (ROOT / "results" / "published" / "known_data.csv").open(newline="") as file:
-        (row,) = (row for row in csv.DictReader(file) if row["score"] == "avg spearman")
+    """Of averages, on one text and these pairs with one encoder: known_data.csv has their
+    digests."""
+    (row,) = (row for row in known_data() if row["score"] == "avg spearman")
     encoder = SOURCES.encoder._replace(digest=row["encoder"])
-    here = dataclasses.replace(SOURCES, encoders=(encoder,), corpus_digest=row["text"])
-    other_text = dataclasses.replace(here, corpus_digest="another")
+    here = {"corpus_digest": row["text"], "evaluation_digest": row["pairs"]}
+    here = dataclasses.replace(SOURCES, encoders=(encoder,), **here)
     gap = dataclasses.replace(study(), metric=Metric(task="avg", title="", quantity="length_gap"))
     for one, sources, stands in (
         (study(), here, True),
-        (study(), other_text, False),
+        (study(), dataclasses.replace(here, corpus_digest="another"), False),
+        (study(), dataclasses.replace(here, evaluation_digest="another"), False),
         (study(), SOURCES, False),
         (gap, here, False),
     ):
         at = made_setup(1, scale=MINI, sources=sources)
         assert (row["sentence"] in number_note(study_result(resolve(one, at)))) is stands
+
+
+def test_a_verdict_on_a_queue_has_the_start_beside_it_where_that_is_known_to_be_another():
+    """Of MoCoSE's rows, whatever the study; the encoder decides, by its digest."""
+    known = SOURCES.encoder._replace(digest=MINI_ENCODER_DIGEST)
+    for encoder, keys in ((known, {"AB", "AS", "C"}), (SOURCES.encoder, set())):
+        sources = dataclasses.replace(SOURCES, encoders=(encoder,))
+        judged = filled(study(), sources=sources, **FAR)
+        assert {one.claim.key for one in judged.verdicts if START in one.reason} == keys
+    assert not other_start(filled(study(), sources=sources).cells)
 
 
 @pytest.mark.parametrize(

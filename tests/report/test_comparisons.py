@@ -4,14 +4,23 @@ points."""
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from claim_study import A, B, C, D, around, result, study
+from fake_store import config_of
 from scipy import stats
+from small_study import result as small_result
+from small_study import small, stored
 
+from core.config.identity import run_id
+from core.config.scale import DEMO
+from core.errors import UserError
 from core.report.claims import verdict_sentences
+from core.report.comparisons import over_pairs
 from core.report.contrasts import MeasuredContrast
 from core.report.frames import cell_frame, claim_frame, comparison_frame
 from core.report.statistics import alpha_at
+from core.report.words import number_note, verdict_note
 from core.study.claim import (
     above,
     all_of,
@@ -26,6 +35,7 @@ from core.study.claim import (
     sound,
     within,
 )
+from core.study.study import Metric
 
 RUNS = {
     "a": [50.0, 50.4, 50.1],
@@ -160,3 +170,73 @@ def test_a_claims_row_is_the_comparison_on_which_it_turns_with_raw_numbers():
     assert gained["estimate"] == pytest.approx(np.mean([*difference, difference[0]]))
     assert difference.mean() - low == pytest.approx(gained["tested_low"])
     assert difference.mean() + high == pytest.approx(gained["tested_high"])
+
+
+def pairs(scale, noise, count=60):
+    """Pairs of every test set, with cosines that follow the gold scores up to this noise."""
+    random = np.random.default_rng(len(str(noise)))
+    tables = []
+    for name in scale.tests:
+        gold = random.uniform(0, 5, count)
+        cosine = gold + random.normal(0, noise, count)
+        tables.append(pd.DataFrame({"task": name, "gold": gold, "cosine": cosine}))
+    return pd.concat(tables)
+
+
+def test_the_error_of_test_pairs_is_computed_where_both_rows_pairs_are_stored():
+    one = small()
+    store = stored(one, a=[50.0] * 3, b=[51.0] * 3)
+    assert not over_pairs(small_result(one, store))
+    ids = {labels: run_id(config_of(one, labels, 0)) for labels in "ab"}
+    store.pairs[ids["a"]] = pairs(DEMO, 1.0)
+    assert not over_pairs(small_result(one, store))
+    store.pairs[ids["b"]] = store.pairs[ids["a"]].assign(cosine=pairs(DEMO, 2.25)["cosine"])
+    judged = small_result(one, store)
+    (size,) = over_pairs(judged)
+
+    # against resampling row by row, a set's pairs at a time
+    sets = [
+        (a["gold"].to_numpy(), a["cosine"].to_numpy(), b["cosine"].to_numpy())
+        for (_, a), (_, b) in zip(
+            *(store.pairs[run].groupby("task") for run in ids.values()), strict=True
+        )
+    ]
+    random = np.random.default_rng(5)
+    means = []
+    for _ in range(300):
+        by_set = []
+        for gold, a, b in sets:
+            drawn = random.integers(0, len(gold), len(gold))
+            a, b = (stats.spearmanr(column[drawn], gold[drawn]).statistic for column in (a, b))
+            by_set.append(100 * (b - a))
+        means.append(np.mean(by_set))
+    low, high = np.quantile(means, [0.025, 0.975])
+    assert size == pytest.approx((high - low) / 2, rel=0.2)
+    assert f"by about ± {size:.2f} points." in number_note(judged)
+
+    gap = replace(one, metric=Metric(task="avg", title="", quantity="length_gap"))
+    assert not over_pairs(small_result(gap, store))
+    store.load_pairs = raises
+    assert not over_pairs(small_result(one, store))
+
+
+def raises(_):
+    raise UserError("The pairs are damaged.")
+
+
+@pytest.mark.parametrize(
+    "younger, covers, excepts",
+    [
+        (["", ""], True, False),
+        (["⚑⚐", "↯"], True, True),
+        (["⚑", "⚑↯"], False, False),
+        ([], False, False),
+    ],
+)
+def test_one_study_in_twenty_is_of_verdicts_whose_rule_is_older(younger, covers, excepts):
+    """A claim without a verdict says nothing of how often verdicts are wrong."""
+    rows = [{"verdict": "supported", "flags": age} for age in younger]
+    frame = pd.DataFrame([*rows, {"verdict": "no verdict", "flags": ""}])
+    words = verdict_note(frame)
+    assert ("one study in twenty" in words and "test pairs" in words) is covers
+    assert ("⚑" in words) is excepts

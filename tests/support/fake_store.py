@@ -64,12 +64,16 @@ class FakeStore:
     """Runs by id."""
 
     runs: dict[str, FakeRun] = field(default_factory=dict)
+    pairs: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def has(self, run_id: str, use_published: bool = True) -> bool:
         return run_id in self.runs and (use_published or self.runs[run_id].source == "own")
 
     def load(self, run_id: str) -> FakeRun:
         return self.runs[run_id]
+
+    def load_pairs(self, run_id: str) -> pd.DataFrame | None:
+        return self.pairs.get(run_id)
 
     def add(
         self,
