@@ -236,14 +236,14 @@ JUDGE_OPTIONS: Groups = {
     "what to judge": {
         "scores": Option("the CSV file", "SCORES", path_here),
         "claims": Option(
-            "'a > b', 'a > b by 0.5', 'a = b within 0.5', 'a best' or 'a lowest'; any number of "
-            "times",
+            "a claim: 'a > b', 'a > b by 0.5', 'a = b within 0.5', 'a best' or 'a lowest'. Give "
+            "it once for each claim",
             "TEXT",
         ),
         "reference": Option(
             "the row that the others are compared with (default: the first)", "ROW"
         ),
-        "margin": Option("a claim that misses what it says by less is equivalent", "NUMBER", float),
+        "margin": Option("a claim that misses by less than this is equivalent", "NUMBER", float),
         "results_dir": Option("write table, CSV files and figure", "DIR", path_here),
     }
 }

@@ -89,8 +89,8 @@ STUDY = study(
                 ),
                 quote=SENTENCE,
                 place="Section 4.3",
-                note="""As printed is read as nearer to the printed gain than to none: within half
-                    of it, which is our margin.""",
+                note="""A gain counts as printed if it is off by less than half of the printed
+                    gain, our margin.""",
             )
             for number, (backbone, gain) in enumerate(GAINS.items(), start=3)
         ),

@@ -54,9 +54,8 @@ STUDY = study(
             quote="""either word repetition or momentum contrast can bring substantial improvements
                 to unsup-SimCSE.""",
             place="Section 4.3",
-            note="""The sentence has no numbers; the gains are the table's own. As printed is read
-                as nearer to the printed gain than to none: within half of it, which is our
-                margin.""",
+            note="""The sentence has no numbers; the gains are the table's own. A gain counts as
+                printed if it is off by less than half of the printed gain, our margin.""",
         ),
         Claim(
             key="E6.4",
