@@ -48,6 +48,7 @@ class Encoder(Section):
     digest: Annotated[str, "SHA-256 of the encoder's weights, configuration and tokenizer"]
     hidden_dropout: Annotated[float, "dropout behind embeddings and layers (D66)", SHARE] = 0.1
     attention_dropout: Annotated[float, "dropout on attention weights", SHARE] = 0.1
+    # nothing reads it; it goes when NUMERICS rises next
     attention: Annotated[Literal["eager"], "a name in the ids of runs"] = "eager"
 
 
@@ -93,6 +94,7 @@ class Evaluation(Section):
 
     digest: Annotated[str, "SHA-256 of the evaluation sets' content"]
     every: Annotated[int, "steps between development checks (D30, D74, D88)", at_least(1)] = 100
+    # one of these two is None: they go to sections of methods when NUMERICS rises next
     vector: Annotated[
         Literal["cls_before_pooler", "pooler", "projection"] | None,
         "MoCoSE's sentence vector (D10)",

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
 
 from core.study.axes import Labels
-from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, greater
+from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, count_rules, greater
 
 ALPHA = 0.05  # of studies that may have a wrong verdict
 # of ALPHA, by the number of seeds at a check
@@ -226,7 +226,7 @@ def comparisons(
         seeds = next(seed for seed in itertools.count() if seed not in values or seed not in base)
         n = max((n for n in LOOKS if n <= seeds), default=0)
         sup, con = by_claims or (2, 2)
-        level = alpha_at(n, len(claims) if by_claims else len(others))
+        level = alpha_at(n, count_rules(claims) if by_claims else len(others))
         paired = [values[seed] - base[seed] for seed in range(n)]
         difference = over_seeds(paired, level / sup, level / con)
         shown = n >= LEAST_SEEDS or (by_claims and difference.distinguishable)

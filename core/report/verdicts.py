@@ -40,7 +40,7 @@ from core.report.statistics import (
     over_seeds,
 )
 from core.study.axes import Labels
-from core.study.claim import ROUNDING, Claim, Contrast, Pattern, Predicate, truth
+from core.study.claim import ROUNDING, Claim, Contrast, Pattern, Predicate, count_rules, truth
 from core.study.reason import Reason, in_words
 from core.study.resolution import ResolvedStudy, unmeasured
 from core.study.study import Study
@@ -232,7 +232,7 @@ def _verdict(
 ) -> Verdict:
     """The verdict on a claim by its contrasts as measured."""
     read = {contrast: every[contrast] for contrast in claim.predicate.contrasts()}
-    claims = len(result.study.claims)
+    claims = count_rules(result.study.claims)
     of_claim = list(read.values())
     barred, provisional = gate(claim, of_claim, learns, result)
 

@@ -29,13 +29,9 @@ TAKEN_COLUMNS = frozenset(
 )
 # of a study: it becomes the name of files and of a link
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-# files beside a study's own (core/report/render.py, figures.SCATTERS), places of the page, and
-# first words of the command
-TAKEN = """
-    runs holds fails unknown others search shown tables evaluate judge
-    show
-    """.split()
-TAKEN_ENDINGS = ("_runs", "_curves")
+# files beside a study's own (core/report/render.py), places of the page, first words of the command
+TAKEN = "runs holds fails unknown others search shown tables evaluate judge show".split()
+TAKEN_ENDINGS = ("_runs", "_curves", "_short", "-differences")  # of another study's files
 
 
 def check_study(study: Study) -> None:

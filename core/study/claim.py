@@ -143,6 +143,11 @@ class Claim(Typed):
         return tuple(cells)
 
 
+def count_rules(claims: Iterable[Claim]) -> int:
+    """How many rules these claims test: equal ones are tested once."""
+    return len({(claim.predicate, claim.margin) for claim in claims})
+
+
 def weighted(
     cells: Sequence[Pattern | str], weights: Sequence[float], above: float = 0.0
 ) -> Contrast:

@@ -50,15 +50,15 @@ FOOTNOTE = re.compile("^ *- ", re.MULTILINE)  # how each begins
 @frozen
 class Paper(Typed):
     """A paper: `key` is what its studies say, `name` what tables say (empty: their titles say
-    enough); papers come by `order`."""
+    enough); papers come by `order`, yours last."""
 
     key: str
     name: str
     title: str
     authors: str  # in short, with the year
-    order: int
     link: str = ""  # to the paper
     code: str = ""  # to its code
+    order: int = 99
 
 
 @frozen

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fake_store import SOURCES, FakeStore, add_simcse, as_table, made_setup, reworded
+from made_scales import SHIPPED_STUDIES
 from resolved import config_at
 from scipy import stats
 
@@ -40,7 +41,7 @@ from core.study.resolution import resolve
 from core.study.study import Axis, Metric, Row
 from core.study.study import study as make
 from core.study.variants import varied
-from studies import STUDIES, find
+from studies import find
 
 EMA = {"ema.end": None, "ema.total_updates": None}
 CONSTANT = EMA | {"ema.schedule": "constant", "ema.start": 0.9}
@@ -127,7 +128,7 @@ def test_shares_of_the_run_and_the_lag_by_hand():
 
 def test_a_scale_of_the_papers_length_can_judge_every_study_and_the_demo_no_queue():
     rows = dataclasses.replace(SOURCES, corpus_rows=1_000_000)
-    for one in STUDIES:
+    for one in SHIPPED_STUDIES:
         for scale, sources in ((MINI, SOURCES), (PAPER, rows)):
             at = made_setup(1, scale=scale, sources=sources)
             barred = no_verdict(study_result(resolve(one, at)))

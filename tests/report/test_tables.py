@@ -30,6 +30,13 @@ TABLE11 = find("esimcse-table11")
 SETS = find("mocose-table1")
 
 
+def test_a_table_names_runs_of_two_uncommitted_states_of_one_commit():
+    store = stored(small(), a=[50.0, 51.0], b=[40.0, 41.0])
+    for run, state in zip(store.runs.values(), "aabb", strict=True):
+        run.provenance = {"commit": "1644285d5d75+", "code": state}
+    assert "The runs differ in code." in run_notes(result(small(), store, seeds=2))
+
+
 def test_a_run_without_a_number_is_done_and_neither_0_nor_the_best():
     """A set of which every pair is one sentence twice has no rank correlation, whatever the run."""
     store = stored(small(), a=[50.0, 51.0], b=[40.0])

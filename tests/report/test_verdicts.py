@@ -162,3 +162,11 @@ def test_a_claim_turns_on_the_comparison_that_is_weakest_at_its_own_check():
     assert (verdict.outcome, verdict.tested.n) == ("supported", 3)
     assert verdict.weakest.contrast == greater(A, C)
     assert verdict.tested.mean == pytest.approx(5.0)
+
+
+def test_a_claim_that_is_given_ten_times_is_tested_once():
+    rows = {"a": around(60, 5, 2.0), "b": [59.0] * 5}
+    (alone,) = verdicts(greater(A, B), **rows)
+    for verdict in verdicts(*[greater(A, B)] * 10, **rows):
+        assert (verdict.tested.low, verdict.outcome) == (alone.tested.low, alone.outcome)
+    assert verdicts(greater(A, B), greater(B, A), **rows)[0].tested.low < alone.tested.low

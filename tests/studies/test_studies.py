@@ -3,7 +3,7 @@ vary what they name alone."""
 
 import pytest
 from fake_store import SOURCES
-from made_scales import MOCOSE, PAPER_SOURCES, cell_run, config
+from made_scales import MOCOSE, PAPER_SOURCES, SHIPPED_STUDIES, cell_run, config
 
 from core.config import methods
 from core.config.identity import run_id
@@ -15,7 +15,7 @@ from core.data.sources import unfetched_sources
 from core.study.axes import OF_METRIC
 from core.study.resolution import resolve
 from core.study.setup import Setup
-from studies import STUDIES, find
+from studies import find
 
 # each profile and each scale once; that no run of a paper moves is in tests/config/test_identity.py
 PLACES = [("paper", DEMO, SOURCES), ("repaired", MINI, SOURCES), ("released", PAPER, PAPER_SOURCES)]
@@ -26,7 +26,7 @@ def test_every_cell_is_a_run_and_shares_it_with_equal_changes(profile, scale, so
     # what a cell names of the profile itself is no change
     given = {"seed.data": 42} if profile == "released" else {}
     setup = Setup(profile=profile, scale=scale, sources=sources, seeds=2)
-    for study in STUDIES:
+    for study in SHIPPED_STUDIES:
         resolved = resolve(study, setup)
         runs = {}
         assert resolved.available or study.name == "mocose-figure13"  # of BERT-large alone

@@ -1,7 +1,7 @@
 """Every claim on one model's property says what the encoder shows before training, or has no
 verdict."""
 
-from studies import STUDIES
+from made_scales import SHIPPED_STUDIES
 
 TRAINED = ("selected", "last", "curve")  # checkpoints of a number that comes from training
 # quantities that hold the untrained encoder's number
@@ -47,7 +47,7 @@ def asks_the_untrained(study, contrast):
     )
 
 
-CLAIMS = [(study, claim) for study in STUDIES for claim in study.claims]
+CLAIMS = [(study, claim) for study in SHIPPED_STUDIES for claim in study.claims]
 
 
 def test_every_claim_on_one_models_property_asks_what_the_untrained_encoder_shows():

@@ -15,7 +15,7 @@ from core.study.catalogue import catalogue
 PAPER = """
 from core.study.study import Paper
 
-PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026", order=9)
+PAPER = Paper(key="sketched", name="Sketched", title="My paper", authors="Me 2026")
 """
 PAGES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 (STUDY,) = re.findall(r"^```python\n(.*?^STUDY = .*?)^```", PAGES, re.MULTILINE | re.DOTALL)
@@ -24,6 +24,8 @@ WRONG = (  # what is put in the place of what, the line that is named, and what 
     ("rows=Axis", "rows=class", "rows=Axis", "no Python"),
     ("caption", 'name="../../sketched", caption', HEAD, "cannot be called"),
     ("caption", 'name="runs", caption', HEAD, "cannot be called"),
+    ("caption", 'name="mocose-table7_short", caption', HEAD, "cannot be called"),
+    ("caption", 'name="mocose-table7-differences", caption', HEAD, "cannot be called"),
     ("FigureSpec(", 'FigureSpec(kind="pie", ', "figure=", "kind is 'pie'"),
     ('Row({"loss.temperature": float(rate)}', 'Row({}, {"tidy": {}}', HEAD, "no profile tidy"),
     ('("128", "0.05")', '("1024", "0.05")', HEAD, "which is no cell"),

@@ -7,5 +7,4 @@ PAPER = Paper(
     name="DCL",
     title="Decoupled Contrastive Learning",
     authors="Yeh et al. 2022",
-    order=9,
 )
