@@ -194,7 +194,7 @@ def published_runs(sheets: Sequence[Sheet]) -> list[str]:
 def _report() -> ModuleType:
     """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
     it is imported. Raises UserError if it may not go with what was imported before."""
-    if code.changed_since_start():
+    if code.states() != code.AT_START:
         raise UserError(
             "The code was changed while this command ran, so nothing is drawn; give the same "
             "command again, which keeps what is trained."

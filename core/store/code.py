@@ -33,11 +33,6 @@ def states() -> dict[Path, tuple[int, int]]:
 AT_START = states()  # before this process loads most of them
 
 
-def changed_since_start() -> bool:
-    """Whether the files are others than this process has loaded."""
-    return states() != AT_START
-
-
 def current_commit() -> tuple[str, str]:
     """The commit of the code, with `+` if files differ from it or are not in it, and an empty text;
     or `unknown`, and why."""
