@@ -6,7 +6,7 @@ import tiny
 import torch
 from scipy import stats
 
-from benchmarks import gpu_step, plain, pointing, step
+from benchmarks import gpu_step, plain, pointing, step, together
 from benchmarks.step import Setting, alternated
 from core.data.sources import demo_sources
 from core.encoder.packing import pack
@@ -91,3 +91,14 @@ def test_draws_point_as_scipy_says_and_are_wrong_on_the_other_side():
     below = np.mean([set(np.sign(draw)) == {-1.0} for draw in draws])
     above = np.mean([set(np.sign(draw)) == {1.0} for draw in draws])
     assert shares == pytest.approx((above + below, below / (above + below)), abs=0.02)
+
+
+def test_a_run_beside_others_waits_until_all_are_warm(monkeypatch, capsys):
+    waited = []
+
+    class Line:
+        def readline(self):
+            waited.append(capsys.readouterr().out)
+
+    monkeypatch.setattr("sys.stdin", Line())
+    assert together.one_run("tiny", "simcse", 0.01, 8, 1, 1) > 0 and waited == ["warm\n"]
