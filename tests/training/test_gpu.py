@@ -239,7 +239,8 @@ def test_a_run_that_was_cut_off_ends_as_near_as_a_second_one(method, profile, tm
         max(abs(first[key] - other[key]) for key in first) for other in (second, found)
     )
     assert found.keys() == first.keys()
-    assert apart <= max(10 * spread, 0.0 if spread == 0.0 else 0.05)
+    # MoCoSE's are equal; the others may have equal ranks by chance
+    assert apart <= max(10 * spread, 0.0 if method == "mocose" else 0.05)
 
 
 @pytest.mark.parametrize("bad", [1, 2, 3, 5])
