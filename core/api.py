@@ -18,13 +18,13 @@ All but `train` writes nothing, and does not load torch.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pandas as pd
 
@@ -33,7 +33,7 @@ from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
 from core.data.sources import recorded_sources
 from core.errors import HOME, UserError
-from core.formatting import say
+from core.formatting import are, say
 from core.report import frames, verdicts
 from core.report.own_scores import JudgedScores, judge_scores
 from core.report.results import Loaded
@@ -44,10 +44,13 @@ from core.runner.best_scale import best_scale, stored_setup
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun, believed
 from core.store.store import Store
 from core.study.resolution import resolve
+from core.study.setup import Setup
 from core.study.variants import varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 
 class TrainedRun(NamedTuple):
@@ -127,36 +130,50 @@ class Results:
 
     def runs(self, scale: str | None = None) -> pd.DataFrame:
         """One row a run: scale, method, status, source, average test score x 100, seconds, host,
-        encoder, and every field of its configuration by path (`loss.temperature`, …). `seeds` has
-        the runs of a study, by cell and seed."""
-        wanted = SCALES if scale is None else (scale,)
+        encoder, and every field of its configuration by path (`loss.temperature`, …). A damaged run
+        has that status and no score. `seeds` has the runs of a study, by cell and seed."""
+        wanted = (*SCALES,) if scale is None else (scale,)
         if not set(wanted) <= set(SCALES):
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows = []
-        for run in self._each():
-            with contextlib.suppress(CorruptRun), believed(run.run_id):
-                rows.append(_run_row(run))
-        return pd.DataFrame([row for row in rows if row["scale"] in wanted])
+        own = self.store.own_runs()
+        for run in own:
+            try:
+                stored = self.store.load(run)
+                with believed(run):
+                    rows.append(_own_row(stored))
+            except MissingRun:  # it went meanwhile
+                continue
+            except CorruptRun:
+                rows.append({"run": run, "status": "damaged", "source": "own"})
+            except OtherVersion:
+                rows.append({"run": run, "status": "of another version", "source": "own"})
+        for name in wanted:
+            pack = self.store.packs.get(name)
+            if pack is not None:
+                scores = pack.scores()
+                for run in pack.footers.keys() - {*own}:
+                    rows.append(_run_row(pack.footers[run], "published", scores))
+        rows = [row for row in rows if row.get("scale", wanted[0]) in wanted]
+        return pd.DataFrame(sorted(rows, key=lambda row: row["run"]))
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
         x 100."""
-        return _stacked((run.run_id, run.rows) for run in self._each())
+        return _stacked((run, stored.rows) for run, stored in self._runs())
 
     def curves(self) -> pd.DataFrame:
         """One row a check: run, step, dev (Spearman x 100 on the development set), mean training
         loss."""
-        return _stacked((run.run_id, _curve(run)) for run in self._each())
+        return _stacked((run, _curve(stored)) for run, stored in self._runs())
 
     def pairs(self) -> pd.DataFrame:
         """One row a test pair of your own runs: run, task, subset, gold, cosine, words_a,
         words_b."""
         parts = []
-        for run in self._each(own=True):
-            with contextlib.suppress(CorruptRun, MissingRun):
-                frame = self.store.load_pairs(run.run_id)
-                if frame is not None:
-                    parts.append((run.run_id, frame))
+        for run, frame in self._each(self.store.own_runs(), self.store.load_pairs):
+            if frame is not None:
+                parts.append((run, frame))
         return _stacked(parts)
 
     def table(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
@@ -234,11 +251,13 @@ class Results:
         seeds: int | None = None,
         settings: str | Sequence[str] = (),
         vary: str | Sequence[str] = (),
+        data: str = "",
         loaded: Loaded | None = None,
     ) -> verdicts.JudgedStudy:
         """What tables, figures and verdicts of a study are made of. `settings` are one or several
         of `--set`, such as `loss.temperature=0.1`, and `vary` of `--vary`, such as
-        `loss.temperature=0.05,0.1`; `loaded` keeps runs for other studies.
+        `loss.temperature=0.05,0.1`. `data` names text, pairs and encoder of your own by the options
+        that trained on them, such as "--text mine.txt". `loaded` keeps runs for other studies.
 
         Raises UserError for names that are not there, and for settings that the command would
         refuse."""
@@ -247,45 +266,75 @@ class Results:
                 f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, "
                 f"profiles {', '.join(PROFILES)}."
             )
+        wanted = studies.find(study)
         setup = stored_setup(SCALES[scale], self.store, profile, seeds)
+        if data:
+            from core.runner import cli, inputs, orders  # few need them
+
+            words = ["show", wanted.name, "--scale", scale, *shlex.split(data)]
+            order = cli.parse(words)
+            assert isinstance(order, orders.ShowOrder), "by its first word"
+            at, sources, (wanted,) = inputs.data_of(order, SCALES[scale], [wanted], self.store)
+            setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds or at.seeds)
         if setup is None:
             raise UserError(
                 f"No run of scale {scale} is stored in {self.store.root}; train one first."
             )
-        wanted = studies.find(study)
         changes = [settings] if isinstance(settings, str) else settings
         fields = [vary] if isinstance(vary, str) else vary
         if changes or fields:
             wanted = varied(wanted, setup, changes, fields)
         return verdicts.study_result(resolve(wanted, setup), self.store, loaded)
 
-    def _each(self, own: bool = False) -> Iterator[StoredRun]:
-        """Every run that can be believed, or your own alone; damaged runs, those of another version
-        of the code, and those that went meanwhile, are left out."""
-        for run in self.store.own_runs() if own else self.store.runs():
-            with contextlib.suppress(CorruptRun, OtherVersion, MissingRun):
-                yield self.store.load(run)
+    def _runs(self) -> Iterator[tuple[str, StoredRun]]:
+        """Every run that can be believed."""
+        return self._each(self.store.runs(), self.store.load)
+
+    def _each(self, runs: Iterable[str], load: Callable[[str], T]) -> Iterator[tuple[str, T]]:
+        """What these runs left; says how many are left out since they are damaged, or of another
+        version of the code."""
+        left_out = 0
+        for run in runs:
+            try:
+                yield run, load(run)
+            except MissingRun:  # it went meanwhile
+                continue
+            except (CorruptRun, OtherVersion):
+                left_out += 1
+        if left_out:
+            say(f"{are(left_out, 'run')} left out as damaged or of another version: see `runs()`.")
 
 
-def _run_row(run: StoredRun) -> dict[str, Any]:
-    """A run's row. Its configuration is that of its footer, which is faster to read."""
-    fields = json.loads(run.footer["config"])["run"]
+def _own_row(run: StoredRun) -> dict[str, Any]:
+    """The row of your own run."""
+    return _run_row(run.footer, "own", {(run.run_id, f"spearman_{run.aggregate}"): run.score})
+
+
+def _run_row(
+    footer: Mapping[str, str], source: str, scores: Mapping[tuple[str, str], float | None] | None
+) -> dict[str, Any]:
+    """A run's row, from its footer: other ways to its configuration are slower. Without `scores`
+    it is damaged."""
+    run = footer["run_id"]
+    fields = json.loads(footer["config"])["run"]
+    provenance = json.loads(footer["provenance"])
     flat = {}
     for section, values in fields.items():
         if isinstance(values, dict):
             for name, value in values.items():
                 if name not in ("kind", "section"):
                     flat[f"{section}.{name}"] = value
+    metric = f"spearman_{fields['sts']['aggregate']}"
     return {
-        "run": run.run_id,
+        "run": run,
         "scale": fields["scale"],
         "method": fields["method"],
-        "status": run.status,
-        "source": run.source,
-        "score": run.score,
-        "seconds": frames.seconds(run.provenance),
-        "host": run.provenance.get("host"),
-        "encoder": run.provenance.get("encoder"),
+        "status": "damaged" if scores is None else footer["status"],
+        "source": source,
+        "score": None if scores is None else scores.get((run, metric)),
+        "seconds": frames.seconds(provenance),
+        "host": provenance.get("host"),
+        "encoder": provenance.get("encoder"),
         **flat,
     }
 

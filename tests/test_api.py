@@ -70,7 +70,7 @@ def home(made_home, tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
-def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):
+def test_frames_hold_what_is_stored_and_say_what_is_damaged(home, capsys):
     results = load()
     runs = results.runs()
     assert len(runs) == 2 * len(STUDY.cells) == runs["run"].nunique()
@@ -98,11 +98,20 @@ def test_frames_hold_what_is_stored_and_pass_over_what_is_damaged(home):
     content = bytearray(pack.read_bytes())
     content[4:99] = bytes(95)  # of a page: its runs count as missing
     pack.write_bytes(content)
-    assert not len(load().runs().query("source == 'published'"))
+    damaged = load().runs().query("source == 'published'")
+    assert set(damaged["status"]) == {"damaged"} and damaged["score"].isna().all()
+    assert set(damaged["scale"]) == {"demo"} and len(damaged) == len(STUDY.cells)
+    capsys.readouterr()
     for kind in ("runs", "pairs"):
         path = min((home / "results" / kind).glob("*.parquet"))
         path.write_bytes(path.read_bytes()[:-20])
-        assert path.stem not in set(getattr(load(), kind)()["run"])
+        frame = load().scores() if kind == "runs" else load().pairs()
+        assert path.stem not in set(frame["run"])
+        left_out = len(STUDY.cells) + 1 if kind == "runs" else 1
+        assert f"{left_out} run" in capsys.readouterr().out
+    status = load().runs().set_index("run")["status"]
+    path = min((home / "results" / "runs").glob("*.parquet"))
+    assert status[path.stem] == "damaged"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +124,8 @@ def test_runs_of_another_program_are_passed_over(home, config, about):
     text = json.dumps(json.loads(footer["config"]) | config)
     footer |= {"config": text, "run_id": text_id(text), "provenance": json.dumps(about)}
     store.path("runs", text_id(text)).write_bytes(to_bytes(table, footer))
-    assert load().runs()["run"].nunique() == 2 * len(STUDY.cells)
+    runs = load().runs()
+    assert (runs["status"] != "damaged").sum() == 2 * len(STUDY.cells) == len(runs) - 1
     assert len(load().curves()) and recorded_sources(MINI, store) is None
 
 

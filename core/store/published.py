@@ -10,13 +10,17 @@ status, provenance) and seal, as they were when the run was stored: reading chec
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
+import hashlib
 import itertools
 import json
 import zlib
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from core.config.scale import SCALES
 from core.formatting import say
@@ -51,6 +55,27 @@ class Pack:
             return self._file.read().replace_schema_metadata(None)
         except (pa.ArrowException, OSError, ValueError):
             return SCHEMA.empty_table()
+
+    @functools.cached_property
+    def content(self) -> str:
+        """The digest of the file."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+    def scores(self) -> dict[tuple[str, str], float] | None:
+        """The average score of each run's selected checkpoint, by run and metric; None if a page is
+        damaged. Pages have their checksums; no seal is checked."""
+        columns = ["run_id", "checkpoint", "task", "metric", "value"]
+        with contextlib.suppress(pa.ArrowException, OSError, ValueError):
+            # words by their numbers: 0.1 s against 0.4 s
+            file = pq.ParquetFile(
+                self.path, page_checksum_verification=True, read_dictionary=columns[:-1]
+            )
+            rows = file.read(columns, use_threads=False)
+            average = pc.equal(rows["task"], "avg")
+            rows = rows.filter(pc.and_(average, pc.equal(rows["checkpoint"], "selected")))
+            keys = zip(rows["run_id"].to_pylist(), rows["metric"].to_pylist(), strict=True)
+            return dict(zip(keys, rows["value"].to_pylist(), strict=True))
+        return None
 
     def read(self, run: str) -> PackedRun:
         """Rows and footer of a run. Raises CorruptRun unless both are as they were when it was
