@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.config.scale import DEMO, SCALES, STS_TESTS
-from core.data.encoders import json_object, unfollowed
+from core.data.encoders import configuration, json_object, unfollowed
 from core.data.hub import ENCODER_PLACE, encoder_folder
 from core.data.own_data import DEV, check_name, data_file, own_sets
 from core.data.sts import StsSet, load_demo, load_sts, load_stsb
@@ -65,6 +65,11 @@ def score_encoders(order: EvaluateOrder) -> None:
         raise UserError("MODEL is missing; give the folder of an encoder.")
     if order.csv:
         _add_rows(order.csv)
+    folders = []
+    for place in order.models:
+        folders.append(encoder_folder(place, devices.cache_folder()))
+        if not (folders[-1] / "modules.json").is_file():
+            configuration(folders[-1])
     task = _task(order)
     devices.resources(order.scale, order.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
@@ -73,11 +78,10 @@ def score_encoders(order: EvaluateOrder) -> None:
 
     with refusing(devices.NO_GPU, devices.MEND_GPU):
         torch.zeros(1, device=order.device)
-    rows: list[tuple] = []
     first: Scored | None = None
-    for place in order.models:
+    for place, folder in zip(order.models, folders, strict=True):
         began = time.monotonic()
-        encode, pooling = _encode_and_pooling(order, encoder_folder(place, devices.cache_folder()))
+        encode, pooling = _encode_and_pooling(order, folder)
         evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
         values = _score_values(task, evaluation)
         if task.transfer:
@@ -93,16 +97,17 @@ def score_encoders(order: EvaluateOrder) -> None:
         else:
             say(f"A is {order.models[0]}, B is {place}.")
             tables.append((str(order.models[0]), _less(task, first, scored)))
+        rows = []
         for less, table in tables:
             for (name, metric), value in table.items():
                 graded = metric.startswith("spearman") and name in task.sets
                 pairs = len(task.sets[name]) if graded else ""
                 source = (no_formula(str(place)), pooling, task.source, less)
                 rows.append((*source, name, metric, value, pairs))
+        if order.csv:
+            _add_rows(order.csv, rows)
         if order.json:
             _write_json(order.json, place, pooling, task, values, seconds)
-    if order.csv:
-        _add_rows(order.csv, rows)
 
 
 def _score_values(task: Task, evaluation: EvaluationResult) -> Values:

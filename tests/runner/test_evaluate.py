@@ -360,6 +360,7 @@ def test_a_mistake_is_one_sentence_before_any_score(model, tmp_path, capsys, mon
         ("{model}", "Give --data-dir with SentEval's data"),
         ("{model} --data-dir {empty}", "0 folders of SentEval data"),
         ("{empty} --scale demo", "no config.json"),
+        ("{model} {empty} --scale demo", "no config.json"),
         ("{empty}/none --scale demo", "none"),
         ("{model} --pooling max", "invalid choice"),
         ("{model} --scale demo --device cuda", "No GPU is visible"),
