@@ -128,6 +128,8 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
     if tuple[tuple[int, int], ...] in options and RANGES.fullmatch(text):
         # in another order they would be another run
         ranges = sorted(tuple(map(int, part.split("-"))) for part in text.split(","))
+        if any(start > stop for start, stop in ranges):
+            raise UserError(f"{path}={text} has a range that ends before it begins; turn it round.")
         for (_, stop), (after, _) in pairwise(ranges):
             if after < stop:
                 raise UserError(f"{path}={text} has overlapping ranges; join them.")

@@ -67,9 +67,9 @@ HOW = "write FILE?columns=a,b,c, or hf:NAME@REVISION#SPLIT with the commit's 40 
 def named_pairs(text: str) -> tuple[str, str]:
     """Name and place of `FILE`, `NAME=FILE` or `dev=FILE`. Raises UserError."""
     name, equals, place = text.partition("=")
-    if text.startswith("hf:") or not equals or Path(text).is_file():
+    if text.startswith("hf:") or not equals or "?" in name or Path(text).is_file():
         place = text
-        file = re.split("[@#]", text)[0].rstrip("/").rpartition("/")[2]
+        file = re.split("[@#?]", text)[0].rstrip("/").rpartition("/")[2]
         name = re.split("[.=]", file)[0]
     if not _NAME.fullmatch(name) or not place.strip():
         raise UserError(

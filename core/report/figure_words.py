@@ -34,14 +34,15 @@ def runs_shown(study: Study, rows: pd.DataFrame, names: Mapping[str, str]) -> st
     """Table, scale, encoder, profile and seeds; then the rows of which there is no run."""
     seeds = rows["n"][rows["n"] > 0]
     counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
+    counts += " seed" if counts == "1" else " seeds"
     scale, profile = rows.iloc[0][["scale", "profile"]]
     if scale == OWN_SCORES.name:
-        return f"{counts} seeds"
+        return counts
     if SCALES[scale].generated:
         scale = f"{scale}, a made-up language"
     encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
     where = f"scale {scale} ({encoders}) · profile {profile}"
-    words = f"{study.heading} · {where} · {counts} seeds"
+    words = f"{study.heading} · {where} · {counts}"
     axes = [axis.name for axis in study.axes if axis.name != "task"]
     absent = rows.loc[rows["n"] == 0, axes].replace(names).drop_duplicates()
     lacking = ["/".join(labels) for labels in absent.itertuples(index=False)]

@@ -91,7 +91,7 @@ def figure_title(result: JudgedStudy) -> str:
     if unmarked:
         return f"{title(result)}. No verdict: {in_title(unmarked)}"
     counts = Counter(verdict.outcome for verdict in result.verdicts)
-    verdicts = [f"{counted(n, 'claim')} {outcome}" for outcome, n in counts.items()]
+    verdicts = [f"{outcome}: {counted(n, 'claim')}" for outcome, n in counts.items()]
     return ". ".join(filter(None, [title(result), ", ".join(verdicts)]))
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from core.config import fields, methods
 from core.config.identity import NUMERICS
 from core.config.methods import PROFILES
+from core.data.text import sentences as read_sentences
+from core.data.text import text_bytes
 from core.errors import HOME, UserError
 from core.formatting import WEEKS, say, spoken
 from core.runner import inputs
@@ -55,6 +57,7 @@ from core.study.study import Study
 
 # New objects; to look through a report's millions more often took a quarter of its time.
 COLLECT_EVERY = 100_000
+SMALL_TEXT = 20_000  # sentences, below which a plan says how often a run reads them
 
 
 def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> int:
@@ -262,6 +265,15 @@ def tell(
         print(f"No published run of scale {setup.scale.name} reads this training text.")
     expected = context.expected()
     seconds = expected.wall(run.config for run in plan.missing)
+    sources = setup.sources
+    if sources.corpus is not None and sources.corpus_rows < SMALL_TEXT and plan.missing:
+        content = text_bytes(sources.corpus)
+        different = len(set(read_sentences(content, "lines", sources.corpus_name)))
+        most = max(run.config.train.steps * run.config.train.batch_size for run in plan.missing)
+        say(
+            f"A run reads the text up to {most / sources.corpus_rows:.0f} times; {different} of "
+            f"its {sources.corpus_rows} sentences are distinct."
+        )
     time = f"About {spoken(seconds)} {expected.where}"
     if seconds > WEEKS and not expected.gpu:
         time += f", so this needs a GPU; --gpus 1 plans for one {GPU}"

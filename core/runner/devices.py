@@ -173,7 +173,7 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
     names: dict[str, str] = {}
     if visible:
         kind = "cuda"
-        mps = (MPS_PIPES / "control").is_socket()
+        mps = mps_daemon()
         runs = MPS_RUNS.get(scale, GPU_RUNS) if mps else GPU_RUNS
         most = runs * len(visible)
         need = GPU_MEMORY.get(scale, SMALL_GPU_MEMORY)
@@ -200,6 +200,11 @@ def resources(scale: str, device: str, jobs: int | None) -> Resources:
         gpus=len(visible),
         mps=mps and (jobs or slots) > len(visible),
     )
+
+
+def mps_daemon() -> bool:
+    """Whether the daemon of NVIDIA's MPS is there."""
+    return (MPS_PIPES / "control").is_socket()
 
 
 def slot_folder() -> Path:

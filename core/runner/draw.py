@@ -55,7 +55,13 @@ class StudyDrawer:
             self.redraw(context.studies, order, context.setup.scale.name)
             return []
         results = self.results_of(resolved_studies, {})
-        sheets = self.drawn(results)
+        try:
+            sheets = self.drawn(results)
+        except UserError as error:  # a folder that may only be read can still be shown
+            if not isinstance(order, ShowOrder):
+                raise
+            say(str(error))
+            sheets = [_report().make_sheet(result) for result in results if result.begun]
         if sheets:
             say(*missing_runs(sheets), *published_runs(sheets))
         printed = []

@@ -22,7 +22,7 @@ from multiprocessing.reduction import send_handle
 from typing import Literal, NamedTuple
 
 from core.config.identity import canonical_json
-from core.errors import HOME, UserError, refusing
+from core.errors import UserError, refusing
 from core.runner import devices
 from core.runner.devices import Resources, cache_folder
 from core.runner.plan import PlannedRun
@@ -103,7 +103,7 @@ class Launcher:
         with self._lock:
             if self._worker is None or self._worker.process.poll() is not None:
                 modules = [self.order.job.partition(":")[0], *self.order.warm]
-                self._worker = Worker(modules, self.order.execution.threads)
+                self._worker = Worker(modules, self.order.execution.threads, self.order.home)
             self._worker.wait_ready(stop)
             return self._worker
 
@@ -202,7 +202,7 @@ class Launcher:
 class Worker:
     """A started warm process (`core.runner.worker`)."""
 
-    def __init__(self, modules: list[str], threads: int):
+    def __init__(self, modules: list[str], threads: int, home: str):
         self.log = cache_folder() / "worker.log"
         self._requests, theirs = multiprocessing.Pipe()
         hint = f"mend that and {AGAIN}"
@@ -211,8 +211,8 @@ class Worker:
             with self.log.open("ab") as output:
                 self.process = subprocess.Popen(
                     [sys.executable, "-c", WORKER, *modules],
-                    cwd=HOME,
-                    env=environment(threads),
+                    cwd=home,
+                    env=environment(threads, home),
                     stdin=theirs.fileno(),
                     stdout=output,
                     stderr=output,
@@ -274,9 +274,10 @@ def tail(log: str) -> tuple[str, ...]:
     return ()
 
 
-def environment(threads: int) -> dict[str, str]:
-    """The worker's environment: thread counts before any library reads them, and no network."""
-    paths = [str(HOME)]
+def environment(threads: int, home: str) -> dict[str, str]:
+    """The worker's environment: thread counts before any library reads them, and no network. Its
+    code is that of `home`: a process of a cluster may have loaded another checkout's."""
+    paths = [home]
     if os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
     return {

@@ -150,9 +150,12 @@ class Display:
             if message.note:
                 label = f"{self._runs[run].label}: " if run else ""
                 self.note(f"{label}{message.note}")
-            if message.waiting and not self._waited:
+            if message.waiting is not None and not self._waited:
                 self._waited = True
-                self.note("All slots of this machine are taken by other commands; waiting for one.")
+                self.note(
+                    "All slots of this machine are taken by other commands; waiting for one. A "
+                    f"larger --jobs adds slots. Taken by: {message.waiting}."
+                )
             live = self._console.is_terminal and not self._console.is_dumb_terminal
             if self._going and not live and time.monotonic() - self._spoke > self._heartbeat:
                 self.note("; ".join(str(self._lines()).split("\n")))

@@ -84,7 +84,7 @@ class RunTrainer:
         """What trains on this machine; its warm process stays until `close`."""
         say("Starting the training process; the first time this takes up to a minute.")
         shared = devices.MPS_RUNS.get(self.context.setup.scale.name)
-        if self.here.gpus and shared and not self.here.mps:
+        if self.here.gpus and shared and not devices.mps_daemon():
             say(f"With `nvidia-cuda-mps-control -d` up to {shared} runs share a GPU.")
         return Launcher(self.order(), self.here)
 

@@ -34,10 +34,10 @@ from core.config.identity import from_canonical_json, run_id
 from core.config.result import Result
 from core.config.run import RunConfig
 from core.config.section import frozen
-from core.errors import UserError
+from core.errors import HOME, UserError
 from core.runner import devices
 from core.runner.plan import lacks_model
-from core.store import locks
+from core.store import code, files, locks
 from core.store.store import Store
 from core.training.execution import Execution
 
@@ -45,6 +45,7 @@ SLOT_POLL = 0.05  # seconds between looks at slots that are taken
 SLOT_NOTICE = 2.0  # seconds of waiting for a slot before the command says so
 # words of allocators
 SHORT = ("memoryerror", "allocate memory", "out of memory", "status_alloc_failed")
+CODE = code.digest()  # of the files that this process imports
 LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 
@@ -52,12 +53,15 @@ IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; th
 @frozen
 class RunOrder:
     """What all runs of a command have in common. `job` (module:function) trains a run in a process
-    that has imported `warm`; `provenance` is recorded with each result."""
+    that has imported `warm`; `provenance` is recorded with each result. It trains by the code of
+    the digest `code`, which lies in `home`."""
 
     execution: Execution
     job: str
     warm: tuple[str, ...] = ()
     provenance: dict[str, Any]
+    code: str = CODE
+    home: str = str(HOME)
 
 
 class Message(NamedTuple):
@@ -68,7 +72,7 @@ class Message(NamedTuple):
     its exit status. `note` is a sentence."""
 
     pid: int | None = None
-    waiting: bool | None = None
+    waiting: str | None = None  # who holds the slots
     started: bool | None = None
     note: str | None = None
     phase: str | None = None
@@ -180,10 +184,10 @@ def train_run(
     process's until it ends. Raises UserError."""
     execution = order.execution
     config, _ = from_canonical_json(config_json)
-    if run_id(config) != run:
+    if run_id(config) != run or order.code != CODE:
         raise UserError(
-            f"Run {run} arrived as {run_id(config)}; two versions of the code are mixed, so start "
-            "the command again."
+            f"Run {run} of code {order.code} arrived as {run_id(config)} at code {CODE}; two "
+            "versions of the code are mixed, so start the command again."
         )
     store = Store(execution.results_dir, None)
     store.check_there()
@@ -197,7 +201,8 @@ def train_run(
     ):
         report(Message(state="found"))
         return
-    slot = take_slot(slots, slot_folder, report)
+    holder = f"run {run} of {store.root}, process {os.getpid()}"
+    slot = take_slot(slots, slot_folder, holder, report)
 
     # the run's log and device
     log = store.path("logs", run)
@@ -237,16 +242,23 @@ def score(config: RunConfig, result: Result) -> str:
     return result.status if number is None else f"{words} {result.status}"
 
 
-def take_slot(slots: Iterable[str], folder: Path, report: Report) -> str:
-    """Wait for a free slot, which this process holds until it ends. Returns its name."""
+def take_slot(slots: Iterable[str], folder: Path, holder: str, report: Report) -> str:
+    """Wait for a free slot, which this process holds until it ends, and which names the holder.
+    Returns the slot's name."""
     due = time.monotonic() + SLOT_NOTICE
     while True:
         for name in slots:
-            if locks.hold(folder / f"{name}.lock") is not None:
+            descriptor = locks.hold(folder / f"{name}.lock")
+            if descriptor is not None:
+                os.truncate(descriptor, 0)
+                os.write(descriptor, holder.encode())
                 return name
         if time.monotonic() > due:
             due += SLOT_NOTICE
-            if not report(Message(waiting=True)):
+            paths = [files.regular(folder / f"{name}.lock") for name in slots]
+            if not report(
+                Message(waiting="; ".join(filter(None, (path.read_text() for path in paths))))
+            ):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(SLOT_POLL)
 

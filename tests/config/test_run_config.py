@@ -137,6 +137,7 @@ def test_what_no_run_has_or_reads_is_refused_with_what_is_near():
         ("queue.size.x", "3", "no field queue.size.x"),
         (".scale", "x", "no field .scale"),
         ("queue.slice", "0-128,64-256", "overlapping"),
+        ("queue.slice", "5-2", "ends before it begins"),
         ("queue.slice", "[[0,", "must be ranges"),
         ("queue.size", "٦٤", "'٦٤'"),
         ("loss.temperature", "1_0", "finite"),

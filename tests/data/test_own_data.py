@@ -56,6 +56,7 @@ def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
         ("dev=x/news.tsv", ("dev", "x/news.tsv")),
         ("My set=a=b.tsv", ("My set", "a=b.tsv")),
         (hub, ("sts12-sts", hub)),
+        ("x/news.csv?columns=a,b,c", ("news", "x/news.csv?columns=a,b,c")),
     ):
         assert named_pairs(text) == pair
     taken = ("avg=a.tsv", "STS-B=a.tsv", "b/STS-B.tsv", "Dev=a", "mr=a", "a/b=c.tsv", "x=")

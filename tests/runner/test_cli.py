@@ -146,6 +146,21 @@ def test_cells_and_a_field_that_is_varied_share_stored_runs(desk):
     assert made == {".csv", ".md", ".tex", ".png", ".pdf", "_runs.csv"}
 
 
+def test_what_cannot_be_written_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mini").write_text("a file in the place of the tables")
+    assert run_study.main(["show", "esimcse-table7", "--results-dir", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "cannot be used" in out and "E7.1" in out
+
+
+def test_a_plan_says_how_often_a_small_text_is_read(desk):
+    text = desk.folder / "small.txt"
+    text.write_text("A first sentence.\nA second sentence.\n" * 150)
+    out = desk.do("table3", "--seeds", "1", "--plan", "--text", str(text)).stdout
+    assert "times; 2 of its 300 sentences are distinct." in out
+
+
 def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
     (desk.folder / "encoder" / "modules.json").write_text("[]")
     desk.know_encoder()

@@ -9,13 +9,14 @@ import time
 
 import pytest
 from desk import Desk, until
+from places import ROOT
 from small_runs import planned
 
 from core.config.identity import canonical_json
 from core.errors import UserError
 from core.runner import devices
 from core.runner.devices import Resources
-from core.runner.launch import Launcher, Stop, Worker, tail
+from core.runner.launch import Launcher, Stop, Worker, environment, tail
 from core.runner.plan import PlannedRun
 from core.runner.worker import LESS_MEMORY, RunOrder, failure, train_run
 from core.store import locks
@@ -156,7 +157,7 @@ def test_a_job_that_cannot_be_imported_is_one_sentence(desk):
 
 
 def test_a_training_process_that_is_killed_is_not_answered_by_an_installation(desk):
-    worker = Worker(["time"], 1)
+    worker = Worker(["time"], 1, str(ROOT))
     worker.process.kill()
     with pytest.raises(UserError, match="it was killed.*give the same command again") as refused:
         worker.wait_ready(Stop())
@@ -180,6 +181,18 @@ def test_a_configuration_of_another_version_of_the_code_is_refused():
     order = RunOrder(execution=Execution(results_dir="", cache_dir=""), job=FAKE, provenance={})
     with pytest.raises(UserError, match="two versions of the code are mixed"):
         train_run(order, "0" * 16, config, False, (), devices.slot_folder(), None)
+
+
+def test_a_run_is_trained_by_the_code_that_the_order_means():
+    """Files may change after a command began; a process of a cluster may be another checkout's."""
+    run = planned(80)
+    order = RunOrder(
+        execution=Execution(results_dir="", cache_dir=""), job=FAKE, provenance={}, code="0" * 16
+    )
+    config = canonical_json(run.config)
+    with pytest.raises(UserError, match="two versions of the code are mixed"):
+        train_run(order, run.run_id, config, False, (), devices.slot_folder(), None)
+    assert environment(1, "/other")["PYTHONPATH"].startswith("/other")
 
 
 def test_memory_that_runs_short_is_named_whoever_says_it():

@@ -40,7 +40,7 @@ def without_drawing() -> None:
 class ForkedWorker(launch.Worker):
     """A warm process that is a fork of the command, which has imported all: a second less."""
 
-    def __init__(self, modules, threads):
+    def __init__(self, modules, threads, home):
         self.log = cache_folder() / "worker.log"
         self._broken = None
         self._lock = threading.Lock()
