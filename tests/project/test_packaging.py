@@ -16,6 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WITH_ANOTHER = {  # theirs to choose
     "threadpoolctl": "scikit-learn's",
     "markdown-it-py": "rich's",
+    "markupsafe": "jinja2's",
     "setuptools": "pip's, for a build",
 }
 OPTIONAL = ("cluster", "evaluate", "rewriting", "dev")
