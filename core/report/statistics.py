@@ -339,33 +339,31 @@ def paired_bootstrap(
     resample has no rank correlation.
     """
     random = np.random.default_rng(seed)
-    pairs = len(gold)
     differences = []
     for start in range(0, resamples, BLOCK):
-        drawn = random.integers(0, pairs, (min(BLOCK, resamples - start), pairs))
-        counts = np.stack([np.bincount(row, minlength=pairs) for row in drawn])  # (block, pairs)
-        of_gold = _ranks(gold, counts)
+        drawn = random.integers(0, len(gold), (min(BLOCK, resamples - start), len(gold)))
+        counts = np.stack([np.bincount(row, minlength=len(gold)) for row in drawn], axis=1)
+        of_gold = _ranks(gold, counts)  # (pairs, block)
+        length = (counts * of_gold**2).sum(0)
         means = []
         for cosines in (a, b):
             scores = []
             for row in np.atleast_2d(cosines):
-                of_row = _ranks(row, counts)
+                ranks = _ranks(row, counts)
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    lengths = (counts * of_row**2).sum(1) * (counts * of_gold**2).sum(1)
-                    scores.append((counts * of_row * of_gold).sum(1) / np.sqrt(lengths))
+                    product = (counts * of_gold * ranks).sum(0)
+                    scores.append(product / np.sqrt(length * (counts * ranks**2).sum(0)))
             means.append(np.mean(scores, axis=0))
         differences.append(100.0 * (means[0] - means[1]))
     return np.concatenate(differences)
 
 
 def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Ranks of values (pairs,) of which each counts so many times, less their mean, (block, pairs);
-    ties share their mean rank."""
-    distinct, place = np.unique(values, return_inverse=True)
-    if not np.isfinite(distinct).all():
-        return np.full(counts.shape, np.nan)
-    order = np.argsort(place, kind="stable")
-    firsts = np.searchsorted(place[order], np.arange(len(distinct)))
-    tied = np.add.reduceat(counts[:, order], firsts, axis=1)  # (block, distinct)
-    middle = np.cumsum(tied, axis=1) - (tied - 1) / 2
-    return middle[:, place] - (counts.sum(1, keepdims=True) + 1) / 2
+    """Ranks of values (pairs,) less their mean, each counted as `counts` (pairs, block) has it; ties
+    share their mean rank. NaN throughout where a value is not finite."""
+    order = np.argsort(values)
+    _, firsts, place = np.unique(values[order], return_index=True, return_inverse=True)
+    tied = np.add.reduceat(counts[order], firsts)  # (distinct values, block)
+    ranks = np.empty(counts.shape)
+    ranks[order] = (np.cumsum(tied, axis=0) - (tied - 1) / 2)[place]
+    return ranks - (len(values) + 1) / 2 + 0.0 * values.sum()
