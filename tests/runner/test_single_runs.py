@@ -1,10 +1,12 @@
 """`run_study.train`: the runs of a command, from Python."""
 
+import runpy
 import threading
 
 import pytest
 from desk import Desk, refusing_desk
 from driver import ForkedWorker
+from places import ROOT
 
 import run_study
 from core.config.scale import MINI
@@ -76,6 +78,16 @@ def test_a_loop_in_a_thread_trains_and_a_failure_or_a_mistake_is_one_sentence(de
     ):
         with pytest.raises(UserError, match=named):
             train(desk, *words, **options)
+
+
+def test_the_example_searches_and_goes_on_with_what_is_stored(desk):
+    search = runpy.run_path(str(ROOT / "examples" / "search.py"))["search"]
+    places = {"data_dir": desk.folder / "data", "encoder": desk.folder / "encoder"}
+    few = search(2, scale="mini", **places)
+    more = search(3, scale="mini", **places)
+    scores = [run.scores["dev"] for _, run in more]
+    assert len(desk.started()) == 3 and scores == sorted(scores, reverse=True)
+    assert {run.id for _, run in few} < {run.id for _, run in more}
 
 
 def test_a_stopped_training_interrupts_the_script(desk, monkeypatch):
