@@ -3,13 +3,16 @@ trial says of each; and sound ones."""
 
 import re
 
-HEAD = """import random
+HEAD = """import copy
+import random
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from core.encoder.packing import in_parts
+from core.encoder.pooling import Encoded
 from core.methods.losses import info_nce
 from core.methods.simcse.model import Views
 
@@ -201,6 +204,53 @@ WRONG = stated("""
 
     strength = float(os.environ.get("STRENGTH", "0.05"))
 
+# SignFlipped: and of others' at most
+    def contrast(self, first, second):
+        return -info_nce(first, second, None, temperature=0.05)
+
+# NoPairs: whatever sentences are paired
+    def contrast(self, first, second):
+        return (F.normalize(first) @ F.normalize(second).T).mean()
+
+# SideBySide: stand side by side
+    @classmethod
+    def batch(cls, config, text, pack, rng, places):
+        return (in_parts(pack([text.table[i] for i in places for _ in range(2)]), 2),)
+
+# TermOverPadding: the term size depends on padding
+    def extra(self, batch):
+        return {"size": 0.01 * Encoded(self.encoder, batch).every.pow(2).mean()}
+
+# CounterUnread: loses self.seen
+    seen = 0
+
+    def after_update(self):
+        self.seen += 1
+
+# CounterInAnObject: loses self.meter
+    def build(self):
+        from types import SimpleNamespace
+
+        self.meter = SimpleNamespace(steps=0)
+
+    def after_step(self):
+        self.meter.steps += 1
+
+# CounterInAModule: loses self.meter.steps
+    def build(self):
+        self.meter = nn.Identity()
+        self.meter.steps = 0
+
+    def after_step(self):
+        self.meter.steps += 1
+
+# DictOfLayers: self.towers holds layers that the model does not know
+    def build(self):
+        self.towers = {"own": self.linear("own", self.encoder.hidden, self.encoder.hidden)}
+
+    def contrast(self, first, second):
+        return info_nce(self.towers["own"](first), second, None, temperature=0.05)
+
 # LayerMadeLate: Unexpected key
     def build(self):
         self.own = None
@@ -261,4 +311,79 @@ SOUND = stated("""
             self.mask = torch.eye(len(first), dtype=torch.bool, device=first.device)
         logits = F.normalize(first, dim=1) @ F.normalize(second, dim=1).T / 0.05
         return (logits.logsumexp(1) - logits[self.mask]).mean()
+
+# GrowingView:
+    def build(self):
+        self.register_buffer("steps", torch.zeros(()))
+
+    @staticmethod
+    def views(tokens, rng):
+        return tokens, tokens, tokens
+
+    def contrast(self, first, second, third):
+        loss = info_nce(first, second, None, temperature=0.05)
+        loss = loss + 0.01 * self.steps * info_nce(first, third, None, temperature=0.05)
+        self.steps += 1
+        return loss
+
+# OwnLoss:
+    latest = None
+
+    def loss(self, views):
+        self.latest = views.batch
+        return self.contrast(*self.pooled(views).float().chunk(2), 0.05)
+
+    def contrast(self, first, second, temperature):
+        return info_nce(first, second, None, temperature=temperature)
+
+# HelperNearAHook:
+    def extras(self, first):
+        return 0.01 * first.pow(2).mean()
+
+    def contrast(self, first, second):
+        return info_nce(first, second, None, temperature=0.05) + self.extras(first)
+
+# SimSiam:
+    def build(self):
+        size = self.encoder.hidden
+        self.predictor = nn.Sequential(nn.Linear(size, 32), nn.ReLU(), nn.Linear(32, size))
+
+    def contrast(self, first, second):
+        near = F.cosine_similarity(self.predictor(first), second.detach()).mean()
+        return -(near + F.cosine_similarity(self.predictor(second), first.detach()).mean()) / 2
+
+# BYOL:
+    def build(self):
+        size = self.encoder.hidden
+        self.predictor = nn.Sequential(nn.Linear(size, 32), nn.ReLU(), nn.Linear(32, size))
+        self.slow = copy.deepcopy(self.encoder)
+        self.follow([(self.slow, self.encoder)])
+
+    def loss(self, views):
+        with torch.no_grad():
+            self.targets = Encoded(self.slow, views).first.float().chunk(2)
+        return super().loss(views)
+
+    def contrast(self, first, second):
+        near = F.cosine_similarity(self.predictor(first), self.targets[1]).mean()
+        near = near + F.cosine_similarity(self.predictor(second), self.targets[0]).mean()
+        self.targets = None
+        return 2 - near
+
+    def after_update(self):
+        self.average(0.99)
+
+# Predictor:
+    def build(self):
+        size = self.encoder.hidden
+        self.predictor = nn.Sequential(nn.Linear(size, 32), nn.ReLU(), nn.Linear(32, size))
+
+    def contrast(self, first, second):
+        return info_nce(self.predictor(first), second, None, temperature=0.05)
+
+# NextSentence:
+    @classmethod
+    def batch(cls, config, text, pack, rng, places):
+        following = [text.table[(i + 1) % len(text.table)] for i in places]
+        return (in_parts(pack([text.table[i] for i in places] + following), 2),)
 """)

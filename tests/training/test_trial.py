@@ -1,11 +1,12 @@
-"""A trial before a method's first run: it names each silent mistake with its line, and says nothing
-of sound methods."""
+"""A trial of a method: it names each silent mistake with its line, and says nothing of sound
+methods."""
 
 import os
 import shutil
 import sys
 
 import pytest
+import torch
 from extras import gpu
 from places import ROOT
 from wrong_methods import HEAD, LOSS, SOUND, WRONG, WRONG_ON_A_GPU
@@ -18,7 +19,7 @@ from core.data.encoders import DEMO_ENCODER
 from core.data.sources import demo_sources
 from core.training.execution import Execution
 from tools.trial import short_run
-from tools.trial.check import trial
+from tools.trial.check import trained_weights, trial
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples/methods").iterdir())
 SETTINGS = "from core.config.methods import Derived\n\nMETHOD = Derived('simcse', title='A trial', unread=('loss.temperature',))\n"
@@ -104,3 +105,9 @@ def test_a_sound_method_of_ones_own_passes_without_a_word(sentences, name):
 )
 def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
     assert sentences(name) == []
+
+
+def test_what_is_trained_is_listed():
+    parts = {name: torch.nn.Linear(1000, 489) for name in ("encoder", "slow", "frozen")}
+    parts["frozen"].requires_grad_(False)
+    assert trained_weights(torch.nn.ModuleDict(parts)) == "encoder 0.49 M, slow 0.49 M"

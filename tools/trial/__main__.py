@@ -3,13 +3,15 @@
     python -m tools.trial METHOD …    each method under its own defaults
     python -m tools.trial STUDY …     each way through a method that the study's cells take
 
-The exit status is 2 if a mistake is found.
+It prints what each trains. No command trains or refuses by it. The exit status is 2 if a mistake is
+found.
 """
 
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import astuple, replace
+from functools import partial
 
 import studies
 from core.config import methods
@@ -49,6 +51,11 @@ def configs(name: str) -> list[RunConfig]:
     return runs
 
 
+def heard(method: str, weights: str) -> None:
+    """Print what a method trains."""
+    say(f"{method} trains {weights}.")
+
+
 def main(names: Sequence[str]) -> int:
     """Try these, and say what is wrong."""
     tried: list[list] = []
@@ -58,7 +65,7 @@ def main(names: Sequence[str]) -> int:
         for config in [config for name in names for config in configs(name)]:
             if ways(config) not in tried:
                 tried.append(ways(config))
-                faults += trial(config, execution)
+                faults += trial(config, execution, partial(heard, config.method))
     say(*faults, out=sys.stderr)
     say(f"Trial of {counted(len(tried), 'way')}: {counted(len(faults), 'fault')}.")
     return 2 if faults else 0

@@ -1,40 +1,35 @@
-"""A trial of a method before its first run: short runs on a few sentences that are to agree, and a
-sentence for the first mistake that would give wrong numbers without a word."""
+"""A trial of a method: short runs on a few sentences that are to agree, and a sentence for the
+first mistake that would give wrong numbers without a word."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import difflib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from core.config import methods
-from core.config.methods import own_sections
 from core.config.run import RunConfig
-from core.encoder.packing import Packed, padded
-from core.encoder.streams import seed_libraries
 from core.errors import UserError, fault, place
 from core.methods.contrastive import Contrastive, Terms
 from core.methods.simcse.model import Views
 from core.training.execution import Execution
 from core.training.step import own_stream
-from tools.trial.short_run import SCORED, STEPS, Material, ShortRun
+from tools.trial.attributes import OF_TORCH, lost
+from tools.trial.short_run import NEAR, SCORED, STEPS, Material, ShortRun
+from tools.trial.views import Fault, views_faults
 
-NEAR = 1e-3  # of a vector's largest number: other batches round otherwise
-SAME = 1e-4  # of a loss: less is no difference
 REPLAY = 1e-2  # of a loss: a replayed step in bf16 rounds otherwise
-Fault = tuple[str, str]  # hooks, of which the first that the method states is named; what is wrong
+Hear = Callable[[str], None]
 LINES = {  # that a method's files should not have, since no short run shows what they do
     r"core\.data\.(sts|transfer|own_data)|core\.evaluation(?!\.encoding)": (
         "this reads what runs are scored with; train on the text alone"
@@ -45,13 +40,14 @@ LINES = {  # that a method's files should not have, since no short run shows wha
 }
 
 
-def trial(config: RunConfig, execution: Execution) -> list[str]:
-    """What is wrong with the method of a run, in a sentence with file and line. Raises UserError
-    for data that is not what the run names, and MemoryError."""
+def trial(config: RunConfig, execution: Execution, hear: Hear = lambda words: None) -> list[str]:
+    """What is wrong with the method of a run, in a sentence with file and line; `hear` gets what it
+    trains. Raises UserError for data that is not what the run names, and MemoryError."""
     if not config.trains:
         return []
     material = Material.of(config, execution)
     try:
+        hear(trained_weights(material.model()))
         for sentence in _lines(config.method):
             return [sentence]
         with own_stream(material.run.device):
@@ -62,6 +58,15 @@ def trial(config: RunConfig, execution: Execution) -> list[str]:
     except (Exception, SystemExit) as error:  # whatever a method's code does
         return [_fault(config.method, error)]
     return []
+
+
+def trained_weights(model: nn.Module) -> str:
+    """The parts of a model that are trained, with their numbers of weights in millions."""
+    sizes: dict[str, int] = {}
+    for name, weight in model.named_parameters():
+        part = name.partition(".")[0]
+        sizes[part] = sizes.get(part, 0) + weight.requires_grad * weight.numel()
+    return ", ".join(f"{part} {size / 1e6:.2f} M" for part, size in sizes.items() if size)
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -96,15 +101,20 @@ def _faults(material: Material) -> Iterator[Fault]:
             "contrast",
             f"{STEPS} steps move no weight of the encoder; let the loss depend on it",
         )
+    if not exact and whole.model.capturable:  # what is replayed is not resumed either
+        yield from _replays(material)
     scored = material.trained(scored=True)
     if not agree(scored.losses, whole.losses) or (exact and scored.state != whole.state):
         words = "checks disturb the training; change nothing while scoring"
         yield "sentence_vectors pool", words
     state = material.trained(material.batches(stop=STEPS - 1)).state
-    resumed = material.trained(material.batches(STEPS - 1), state=state).losses
-    if not agree(resumed, whole.losses[-1:]):
+    resumed = material.trained(material.batches(STEPS - 1), state=state)
+    if not agree(resumed.losses, whole.losses[-1:]):
         words = "a resumed run has other losses; leave each part in its mode, and keep in buffers"
         yield "contrast build", f"{words} what a step leaves for the next"
+    for name in lost(whole.model, resumed.model) if exact else ():
+        words = f"a resumed run loses self.{name}; keep it in a buffer, or name it in checkpointed"
+        yield "after_update after_step contrast build", words
     warmer = {"loss.temperature": 2 * material.run.config.loss.temperature}
     with contextlib.suppress(UserError):  # which a method that states it unread raises
         if material.trained(changes=warmer).losses == whole.losses:
@@ -112,23 +122,26 @@ def _faults(material: Material) -> Iterator[Fault]:
             yield "contrast", f'{words} settings.py unread=("loss.temperature",)'
     yield from _seeds(material)
     yield from _vectors(material, whole.model)
-    yield from _views(material)
-    if material.run.device.type == "cuda" and whole.model.capturable:
-        yield from _replays(material)
+    if isinstance(whole.model, Views):
+        yield from views_faults(material, whole.model)
 
 
 def _statements(model: Contrastive) -> Iterator[Fault]:
     """Functions whose name is nearly a hook's, and layers where no model looks for them."""
     kind = type(model)
     hooks = [name for name in vars(Views) if not name.startswith("_")]
-    for name, value in vars(kind).items() if isinstance(model, Views) else ():
+    stated = {name: value for name, value in vars(kind).items() if inspect.isfunction(value)}
+    known = {*hooks}.union(*(function.__code__.co_names for function in stated.values()))
+    for name in stated if isinstance(model, Views) else ():  # and is no helper of another
         near = difflib.get_close_matches(name.strip("_"), hooks, n=1, cutoff=0.7)
-        if inspect.isfunction(value) and near and name not in hooks and near[0] not in vars(kind):
+        if near and name not in known and near[0] not in vars(kind):
             yield (name, f"{name} is no hook; did you mean {near[0]}?")
     for name, value in vars(model).items():
-        if isinstance(value, (list, tuple)) and any(isinstance(x, nn.Module) for x in value):
+        parts = value.values() if isinstance(value, dict) else value
+        holds = isinstance(value, (list, tuple, dict)) and name not in OF_TORCH
+        if holds and any(isinstance(part, nn.Module) for part in parts):
             words = f"self.{name} holds layers that the model does not know, so they are not"
-            yield "build", f"{words} trained; use nn.ModuleList"
+            yield "build", f"{words} trained; use nn.ModuleList or nn.ModuleDict"
 
 
 def _first_run(whole: ShortRun) -> Iterator[Fault]:
@@ -186,57 +199,6 @@ def _vectors(material: Material, model: Contrastive) -> Iterator[Fault]:
     for words, holds in sound.items():
         if not holds:
             yield "sentence_vectors pool", f"vectors {words}"
-
-
-def _views(material: Material) -> Iterator[Fault]:
-    """What is wrong with the views of a first batch, and with what `contrast` and `extra` make of
-    them."""
-    model = material.model()
-    if not isinstance(model, Views):
-        return
-    config = material.run.config
-    batch: Any = next(material.batches())[0]
-    if not isinstance(batch, Packed):
-        batch = padded(batch.to(material.run.device))
-    state = copy.deepcopy(model.state_dict())
-    views = model.pooled(batch).float().chunk(batch.parts or 2)
-
-    def loss(*given: Tensor) -> tuple[float, dict[str, Tensor]]:
-        seed_libraries(0, "views")
-        model.load_state_dict(state)
-        model.pooled_views = given
-        contrast = model.contrast(*given)
-        terms = dict(model.extra(batch))
-        return float((contrast + sum(terms.values())).detach()), terms
-
-    starts = batch.ids[batch.first] == int(material.text.table[0][0])
-    if model.starts_from_cls() and not starts.all():
-        words = "a view does not begin with [CLS], whose vector is pooled; keep the first token"
-        yield "views", words
-    drops = config.encoder.hidden_dropout + config.encoder.attention_dropout > 0
-    if drops and any(torch.allclose(views[0], view, atol=1e-5) for view in views[1:]):
-        words = "two views of each sentence are the same vectors; leave dropout on"
-        yield "pooled build", words
-    own, terms = loss(*views)
-    for name, term in terms.items():
-        if not name.isidentifier():
-            yield "extra", f"it names a term {name!r}; name it by letters, digits and _"
-        if not term.requires_grad:
-            words = f"the term {name} has no gradient, so it trains nothing"
-            yield "extra", f"{words}; leave out detach()"
-
-    # with noise in place of a view, and with the first views of other sentences
-    noise = torch.randn(views[0].shape, generator=torch.Generator().manual_seed(0))
-    # a setting of the method's own sections may leave a view out
-    usual = own_sections(config) == own_sections(methods.method(config.method).paper)
-    for i, view in enumerate(views):
-        if usual and loss(*views[:i], noise.to(view), *views[i + 1 :])[0] == own:
-            words = f"the loss is the same whatever view {i + 1} of {len(views)} is"
-            yield "contrast", f"{words}; read it, or make fewer views"
-    other = min(loss(views[0].roll(by, 0), *views[1:])[0] for by in (1, -1))
-    if config.columns == 1 and len(views) > 1 and other <= own + SAME * abs(own):
-        words = f"the loss of each sentence's own views is {own:.4g}, and of another's {other:.4g}"
-        yield "contrast", f"{words}; look at its sign and its labels"
 
 
 def _replays(material: Material) -> Iterator[Fault]:

@@ -31,12 +31,13 @@ from core.training.trainer import train, training_batches
 STEPS = 3
 SENTENCES = 16  # of a step
 SCORED = 8  # sentences whose vectors are compared
+NEAR = 1e-3  # of a largest number: other batches round otherwise
 RATE = 1e-4  # of the first step: enough to move every weight, and too little to diverge
 
 
 class ShortRun(NamedTuple):
     """What a short run leaves: its model, the losses of its steps up to the first that is not
-    finite, and what a checkpoint holds of the model."""
+    finite, and what a checkpoint holds of it."""
 
     model: Contrastive
     losses: list[float]
@@ -97,24 +98,33 @@ class Material(NamedTuple):
         not, from nothing or from what another left. Without `captures` a GPU replays no step."""
         model = self.model(changes)
         model.capturable = model.capturable and captures
+        kept: dict[str, Any] = {}
         if state:
-            model.load_state_dict(torch.load(io.BytesIO(state), weights_only=True))
+            kept = torch.load(io.BytesIO(state), weights_only=True)
+            model.load_state_dict(kept["model"])
         losses: list[float] = []
+        left: dict[str, Any] = {}
 
-        def write(at: TrainingState, *_: object) -> None:
+        def restored(optimiser: torch.optim.Optimizer) -> TrainingState:
+            if not kept:
+                return TrainingState()
+            groups = optimiser.state_dict()["param_groups"]
+            optimiser.load_state_dict({"state": kept["optimiser"], "param_groups": groups})
+            return TrainingState(step=kept["step"])
+
+        def write(at: TrainingState, _: Contrastive, optimiser: torch.optim.Optimizer) -> None:
             losses[:] = map(float, at.pending)
+            left.update(step=at.step, optimiser=optimiser.state_dict()["state"])
             if scored:
                 self.vectors(model)
 
-        file: Any = SimpleNamespace(
-            restored=lambda _: TrainingState(), due=lambda: True, write=write
-        )
+        file: Any = SimpleNamespace(restored=restored, due=lambda: True, write=write)
         train(
             self.run.config, model, batches or self.batches(), lambda _: 0.0, lambda _: None, file
         )
-        left = io.BytesIO()
-        torch.save(model.state_dict(), left)
-        return ShortRun(model, losses, left.getvalue())
+        content = io.BytesIO()
+        torch.save({**left, "model": model.state_dict()}, content)
+        return ShortRun(model, losses, content.getvalue())
 
     @torch.inference_mode()
     def vectors(self, model: Contrastive, part: slice = slice(SCORED), padding: int = 0) -> Tensor:
