@@ -3,12 +3,14 @@ markup."""
 
 import io
 import re
+import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pandas as pd
 import pytest
+from extras import BROWSER
 from fake_store import SOURCES, filled, made_setup
 from made_scales import cell_run
 from markdown_it import MarkdownIt
@@ -224,6 +226,26 @@ def test_the_page_says_why_a_claim_has_no_verdict_and_names_each_comparison(fold
     of_claim = comparisons.query("claim == 'X.2 (all)' and profile == 'paper' and scale == 'demo'")
     assert several["n"] and len(of_claim) == 5
     assert all(f"0.85 minus {row.right}" in text for row in of_claim.iloc[:3].itertuples())
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.parametrize(
+    "words, claims",
+    [("does the first help?", "X.1"), ("above, first the", "X.1"), ("X.2 first", ""), ("zzz", "")],
+)
+def test_the_search_finds_a_plain_question(folder, tmp_path, words, claims):
+    """In any order, without the words that say nothing; a number is never left out."""
+    ask = f"""<script>const field = document.getElementById("search"); field.value = "{words}";
+    field.dispatchEvent(new Event("input"));
+    document.title = [...document.querySelectorAll("details:not([hidden]) > .scroll tr[id]")]
+      .filter(row => !row.hidden && row.id.startsWith("X")).map(row => row.id).join()</script>"""
+    text = (folder / "index.html").read_text().replace("</body>", f"{ask}</body>")
+    (tmp_path / "page.html").write_text(text)
+    options = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom"
+    command = [BROWSER, *options.split(), f"--user-data-dir={tmp_path}/profile"]
+    command.append(f"file://{tmp_path}/page.html")
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True).stdout
+    assert f"<title>{claims}</title>" in shown
 
 
 def test_the_published_page_begins_with_the_readmes_sentences_and_picture(tmp_path):
