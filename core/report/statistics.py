@@ -359,8 +359,8 @@ def paired_bootstrap(
 
 
 def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Ranks of values (pairs,) less their mean, each counted as `counts` (pairs, block) has it; ties
-    share their mean rank. NaN throughout where a value is not finite."""
+    """Ranks of values (pairs,) less their mean, each counted as `counts` (pairs, block) has it;
+    ties share their mean rank. NaN throughout where a value is not finite."""
     order = np.argsort(values)
     _, firsts, place = np.unique(values[order], return_index=True, return_inverse=True)
     tied = np.add.reduceat(counts[order], firsts)  # (distinct values, block)
