@@ -66,7 +66,8 @@ def main(names: Sequence[str]) -> int:
             if ways(config) not in tried:
                 tried.append(ways(config))
                 faults += trial(config, execution, partial(heard, config.method))
-    say(*faults, out=sys.stderr)
+    if faults:
+        say(*faults, out=sys.stderr)
     say(f"Trial of {counted(len(tried), 'way')}: {counted(len(faults), 'fault')}.")
     return 2 if faults else 0
 
