@@ -154,7 +154,7 @@ class Display:
                 self._waited = True
                 self.note(
                     "All slots of this machine are taken by other commands; waiting for one. A "
-                    f"larger --jobs adds slots. Taken by: {message.waiting}."
+                    f"larger --jobs adds slots. Taken by: {message.waiting or 'unknown'}."
                 )
             live = self._console.is_terminal and not self._console.is_dumb_terminal
             if self._going and not live and time.monotonic() - self._spoke > self._heartbeat:

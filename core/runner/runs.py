@@ -27,7 +27,7 @@ from core.study.resolution import resolve
 from core.study.study import Study
 
 RUN = re.compile("[0-9a-f]{4,16}")
-COLUMNS = ("run", "study", "cell", "seed", "score", "when", "host", "commit")
+LISTED = ("run", "study", "cell", "seed", "score", "when", "host", "commit")
 ABOUT = ("host", "device", "commit", "code", "encoder", "corpus")  # of what a run records
 Entry = dict[str, Any]  # a run's id, what it records and its configuration, by path
 
@@ -40,7 +40,7 @@ def list_runs(order: RunsOrder, around: Surroundings) -> int:
     if ids:
         if len(ids) < len(order.names) or len(ids) > 2 or order.where:
             raise UserError("Name a study, one run or two runs, and --where with a study or none.")
-        show_runs([_entry(store, _named(store, name)) for name in ids])
+        show_runs([_recorded(store, _by_prefix(store, name)) for name in ids])
         return 0
     places = dict(_drawn(results))
     if order.use_published:
@@ -55,7 +55,7 @@ def list_runs(order: RunsOrder, around: Surroundings) -> int:
         if not order.names or run in places:
             place = dict(zip(("study", "cell"), places.get(run, ("", "")), strict=True))
             try:
-                entries.append(place | _entry(store, run))
+                entries.append(place | _recorded(store, run))
             except UserError as error:  # the others can still be listed
                 say(str(error))
     for condition in order.where:
@@ -64,11 +64,11 @@ def list_runs(order: RunsOrder, around: Surroundings) -> int:
             fields = {name for entry in entries for name in entry}
             raise UserError(f"No run has {field}; {nearest(field, fields, 'see --fields.')}")
         entries = [entry for entry in entries if str(entry.get(field)) == value]
-    lines: list[tuple[str, ...]] = [COLUMNS]
+    lines: list[tuple[str, ...]] = [LISTED]
     for entry in sorted(entries, key=lambda entry: entry["when"]):
         number = entry["score"]
         score = "" if number is None else f"{number:.2f}"
-        lines.append(tuple(str((entry | {"score": score})[name]) for name in COLUMNS))
+        lines.append(tuple(str((entry | {"score": score})[name]) for name in LISTED))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         say("  ".join(map(str.ljust, line, widths)).rstrip())
@@ -91,7 +91,7 @@ def show_runs(entries: Sequence[Entry]) -> None:
             say(f"{name}: {value}{default}")
 
 
-def _named(store: Store, name: str) -> str:
+def _by_prefix(store: Store, name: str) -> str:
     """The only run whose id begins with a name. Raises UserError."""
     matching = [run for run in store.runs() if run.startswith(name)]
     if len(matching) != 1:
@@ -99,7 +99,7 @@ def _named(store: Store, name: str) -> str:
     return matching[0]
 
 
-def _entry(store: Store, run: str) -> Entry:
+def _recorded(store: Store, run: str) -> Entry:
     """What a run records, by its footer. Raises CorruptRun."""
     path = store.path("runs", run)
     when = ""

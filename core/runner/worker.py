@@ -45,7 +45,7 @@ SLOT_POLL = 0.05  # seconds between looks at slots that are taken
 SLOT_NOTICE = 2.0  # seconds of waiting for a slot before the command says so
 # words of allocators
 SHORT = ("memoryerror", "allocate memory", "out of memory", "status_alloc_failed")
-CODE = code.digest()  # of the files that this process imports
+LOADED_CODE = code.digest()  # of the files that this process imports
 LESS_MEMORY = "Use --jobs 1, or a smaller train.batch_size, which is another experiment."
 IGNORED = (signal.SIGTERM, signal.SIGHUP)  # a scheduler warns every process; the command decides
 
@@ -60,7 +60,7 @@ class RunOrder:
     job: str
     warm: tuple[str, ...] = ()
     provenance: dict[str, Any]
-    code: str = CODE
+    code: str = LOADED_CODE
     home: str = str(HOME)
 
 
@@ -184,9 +184,9 @@ def train_run(
     process's until it ends. Raises UserError."""
     execution = order.execution
     config, _ = from_canonical_json(config_json)
-    if run_id(config) != run or order.code != CODE:
+    if run_id(config) != run or order.code != LOADED_CODE:
         raise UserError(
-            f"Run {run} of code {order.code} arrived as {run_id(config)} at code {CODE}; two "
+            f"Run {run} of code {order.code} arrived as {run_id(config)} at code {LOADED_CODE}; two "
             "versions of the code are mixed, so start the command again."
         )
     store = Store(execution.results_dir, None)
