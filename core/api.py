@@ -110,7 +110,7 @@ def train(
     from core.runner import single_runs
 
     around = single_runs.Surroundings(catalogue=studies.CATALOGUE, home=HOME, own=HOME)
-    seeds = [seed] if isinstance(seed, int) else [*seed]
+    seeds = pd.Series(seed).tolist()  # a number of numpy's is an int there
     store, ids = single_runs.train_runs(method, settings or {}, seeds, around, options)
     runs = []
     for run in map(store.load, ids):
@@ -119,7 +119,7 @@ def train(
         folder = store.path("models", run.run_id)
         model = folder if folder.is_dir() else None
         runs.append(TrainedRun(run.run_id, run.status, scores, _curve(run), model, run))
-    return runs[0] if isinstance(seed, int) else runs
+    return runs[0] if pd.api.types.is_scalar(seed) else runs
 
 
 @dataclass(frozen=True)

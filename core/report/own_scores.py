@@ -120,8 +120,8 @@ def _in_order(scores: Scores) -> str:
     """Which rows' scores rise or fall from seed to seed; "" without any, or under few seeds."""
     rows = []
     for row, values in scores.rows.items():
-        steps = np.sign(np.diff(values))
-        if len(values) >= LEAST_SEEDS and abs(steps.sum()) == len(steps):
+        steps = np.diff(values)
+        if len(values) >= LEAST_SEEDS and (steps >= 0).all() != (steps <= 0).all():
             rows.append(shown(row))
     if not rows:
         return ""

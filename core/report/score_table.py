@@ -125,11 +125,11 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
 
 def _check_units(frame: pd.DataFrame, numbers: pd.Series) -> None:
     """Raise UserError for fractions beside percents: they are as steady as a row's scores on one
-    set, where a row at chance or a collapsed one scatters."""
+    set, where a row at chance or a collapsed one scatters, or they are all of a set."""
     small = (numbers > 0) & (numbers <= 1)
     percents = numbers.where(~small, 100 * numbers).groupby([frame["row"], frame[SET]])
     steady = percents.transform("max") <= STEADY * percents.transform("min")
-    fractions = frame[small & steady]
+    fractions = frame[small & (steady | small.groupby(frame[SET]).transform("all"))]
     if len(fractions) and (numbers > PERCENT).any():
         names = ("row", "seed", SET) if frame[SET].any() else ("row", "seed")
         parts = [f"{part} {shown(', '.join(fractions[part].unique()))}" for part in names]
@@ -150,5 +150,5 @@ def _refusal(frame: pd.DataFrame, place: str) -> str:
     elif not seeds and len(texts) == 1 < len(names):
         change = f".melt({texts[0]!r})"
     if change:
-        change = f", such as by pandas.read_csv(FILE){change}.set_axis({[*COLUMNS]}, axis=1)"
+        change = f"; one way is pandas.read_csv(FILE){change}.set_axis({[*COLUMNS]}, axis=1)"
     return f"{place} has the columns {shown(','.join(names))!r}; {LAYOUT}{change}."

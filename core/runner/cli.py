@@ -94,8 +94,8 @@ def study_parser() -> Parser:
         "figures.",
         epilog=f"`{name} show STUDY` draws what is stored, in English where it can, and trains "
         f"nothing. `{name} evaluate MODEL ...` scores any checkpoint, and `{name} judge SCORES "
-        "...` judges scores of your own, `{name} runs` lists stored runs; each has a --help of its "
-        "own.",
+        f"...` judges scores of your own, `{name} runs` lists stored runs; each has a --help of "
+        "its own.",
     )
 
 

@@ -89,9 +89,7 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
 
     # The user's results beside the published ones, and the studies
     scope = order.scope
-    results = around.own / "results"
-    if scope.results_dir:
-        results = Path(os.path.abspath(scope.results_dir))
+    results = Path(os.path.abspath(scope.results_dir or around.own / "results"))
     published = around.home / "results" / "published"
     files.check_results_dir(results, published)
     if isinstance(order, RedrawOrder) and scope.results_dir and not results.parent.exists():

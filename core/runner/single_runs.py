@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from core.config.scale import DEMO
@@ -47,7 +49,7 @@ def train_runs(
         )
 
     # The runs
-    results = order.scope.results_dir or around.own / "results"
+    results = Path(os.path.abspath(order.scope.results_dir or around.own / "results"))
     published = around.home / "results" / "published"
     files.check_results_dir(results, published)
     store = Store(results, published)

@@ -48,6 +48,10 @@ OF_JUDGE = "claims margin reference results_dir scores"
 OF_RUNS = "names results_dir use_published where"
 
 
+def test_help_names_the_program():
+    assert "`run_study.py runs`" in (cli.study_parser().epilog or "")
+
+
 def test_whoever_adds_an_option_strikes_one():
     """Each has a row of --help and a field of an order, or chooses one."""
     for groups, names in (

@@ -31,6 +31,8 @@ def stored(tmp_path):
     (drawn / "mocose-table7_runs.csv").write_text(
         f"run_id,study,cell\n{runs[0]},mocose-table7,a/b\n"
     )
+    (drawn / "my_runs.csv").write_text("run,score\na,1\n")  # other people's files
+    (drawn / "other_runs.csv").write_bytes(b"Name\n\xe9\n")
     return tmp_path, runs
 
 

@@ -3,6 +3,7 @@
 import runpy
 import threading
 
+import numpy as np
 import pytest
 from desk import Desk, refusing_desk
 from driver import ForkedWorker
@@ -53,10 +54,20 @@ def test_a_run_is_trained_once_under_the_command_s_id_and_a_list_gives_a_list(de
     assert [run.id for run in runs] == [cell.run_ids[2], cell.run_ids[0]]
     assert train(desk, "simcse", {"loss.temperature": 0.05}).id == run.id  # its default
     assert train(desk, "simcse", {"loss.temperature": 0.1}).id not in cell.run_ids
+    assert train(desk, "simcse", seed=np.int64(2)).id == runs[0].id
     assert len(desk.started()) == 3 and len(single_runs.LAUNCHERS) == 1
     assert capsys.readouterr().out.count("Starting the training process") == 0
     worker = next(iter(single_runs.LAUNCHERS.values()))
     worker.close()
+
+
+def test_a_relative_folder_is_the_script_s(desk, tmp_path, monkeypatch):
+    """A run's process works elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    train(desk, "simcse", results_dir="mine")
+    (launcher,) = single_runs.LAUNCHERS.values()
+    assert launcher.order.execution.results_dir == str(tmp_path / "mine")
+    launcher.close()
 
 
 def test_a_loop_in_a_thread_trains_and_a_failure_or_a_mistake_is_one_sentence(desk):
