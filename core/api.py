@@ -110,7 +110,8 @@ def train(
     from core.runner import single_runs
 
     around = single_runs.Surroundings(catalogue=studies.CATALOGUE, home=HOME, own=HOME)
-    seeds = pd.Series(seed).tolist()  # a number of numpy's is an int there
+    alone = pd.api.types.is_scalar(seed)
+    seeds = pd.Series([seed] if alone else seed).tolist()  # numpy's numbers are Python's there
     store, ids = single_runs.train_runs(method, settings or {}, seeds, around, options)
     runs = []
     for run in map(store.load, ids):
@@ -119,7 +120,7 @@ def train(
         folder = store.path("models", run.run_id)
         model = folder if folder.is_dir() else None
         runs.append(TrainedRun(run.run_id, run.status, scores, _curve(run), model, run))
-    return runs[0] if pd.api.types.is_scalar(seed) else runs
+    return runs[0] if alone else runs
 
 
 @dataclass(frozen=True)

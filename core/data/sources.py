@@ -151,8 +151,12 @@ def sources_of(
         return local_sources(hub.fetch_parts(places, cache, others), cache)
     not_fetched = NOT_FETCHED
     if others or hub.missing_parts(places):  # else digests that no run has
-        not_fetched = recorded_sources(scale, store) or NOT_FETCHED
-        not_fetched = unfetched_sources(others, not_fetched)
+        recorded = recorded_sources(scale, Store(store.root, None))
+        if recorded is None:
+            recorded = recorded_sources(scale, store)
+            if recorded is None or recorded.corpus_name != hub.CORPUS_FILE:  # none has the hub's
+                recorded = NOT_FETCHED
+        not_fetched = unfetched_sources(others, recorded)
     return local_sources(places, cache, not_fetched)
 
 

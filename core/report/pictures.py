@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from pickle import dumps, loads
 
 import joblib
 
 from core.report.drawing import drawing, image
 from core.store import code
+from core.store.cache import cached
 
 LIBRARIES = ("matplotlib", "numpy", "pandas")
-MOST_KEPT = "1G"  # of pictures, in all: the ones that were used last
+MOST_KEPT = 5_000  # figures, those that were drawn last: some 1 GB
 
 
-def images(
-    by: tuple[str, ...], draw: Callable, frames: tuple, kinds: tuple[str, ...]
-) -> dict[str, bytes]:
-    """The files of what `draw` makes of the `frames`, by name; `by` names code and libraries."""
+def images(draw: Callable, frames: tuple, kinds: tuple[str, ...]) -> dict[str, bytes]:
+    """The files of what `draw` makes of the `frames`, by name."""
     with drawing():
         drawn = draw(*frames)
         return {f"{name}.{kind}": image(drawn[name], kind) for name in drawn for kind in kinds}
@@ -28,6 +30,16 @@ def images(
 def drawing_once(memory: Path | None = None) -> Callable[..., dict[str, bytes]]:
     """`images` by this code and these libraries. What was drawn is kept in the folder `memory`;
     None keeps nothing."""
-    store = joblib.Memory(memory, verbose=0)
-    store.reduce_size(bytes_limit=MOST_KEPT)
-    return partial(store.cache(images), (code.digest(), *map(version, LIBRARIES)))
+    if memory is None:
+        return images
+    with contextlib.suppress(OSError):  # another command may remove them, too
+        for path in sorted(memory.glob("*.pictures"), key=os.path.getmtime)[:-MOST_KEPT]:
+            path.unlink()
+    by = (code.digest(), *map(version, LIBRARIES))
+
+    def kept(*shown) -> dict[str, bytes]:
+        key = [*by, joblib.hash(shown)]
+        make = partial(images, *shown)
+        return cached(memory, key, make, load=loads, dump=dumps, ending="pictures")
+
+    return kept

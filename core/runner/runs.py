@@ -145,4 +145,6 @@ def _drawn(results: Path) -> Iterator[tuple[str, tuple[str, str]]]:
     for file in sorted(results.glob("*/*/*runs.csv")):
         with contextlib.suppress(KeyError, ValueError, csv.Error):
             for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
-                yield row["run_id"], (row["study"], row["cell"])
+                study = row.get("study", file.stem.removesuffix("_runs"))
+                labels = [*row.values()][3 : [*row].index("seed")]  # behind scale, profile, encoder
+                yield row["run_id"], (study, row.get("cell", "/".join(labels)))

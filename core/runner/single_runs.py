@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from core.config.scale import DEMO
@@ -43,13 +41,15 @@ def train_runs(
                 line.append(option if word is True else f"{option}={word}")
     line += [f"--set={path}={written(value)}" for path, value in settings.items()]
     order = cli.parse(line)
-    if not isinstance(order, TrainOrder) or order.changes.seeds:
+    if not isinstance(order, TrainOrder) or any(
+        (order.cells, order.changes.seeds, order.changes.vary)
+    ):
         raise UserError(
             "train takes seed=, and options of a command that trains; leave others out."
         )
 
     # The runs
-    results = Path(os.path.abspath(order.scope.results_dir or around.own / "results"))
+    results = (order.scope.results_dir or around.own / "results").absolute()
     published = around.home / "results" / "published"
     files.check_results_dir(results, published)
     store = Store(results, published)

@@ -135,6 +135,9 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     publish.pack(desk.store, desk.store.runs(), desk.results / "published")
     shutil.rmtree(desk.results / "runs")
     published = sources.recorded_sources(MINI, desk.store)
+    # a training without data would fetch another text than these runs have
+    fetched = sources.sources_of(sources.DataOptions(), MINI, "plan", [], desk.store, desk.folder)
+    assert fetched.corpus_digest == fetched.transfer_digest == sources.NO_DIGEST
     desk.know_encoder("another\n")
     first = desk.do(*ONE_RUN)
     again = desk.do(*ONE_RUN, "--plan", "--use-published")

@@ -28,3 +28,11 @@ def test_a_picture_is_drawn_again_only_if_what_it_shows_is_new(tmp_path, monkeyp
         files = drawing_once(tmp_path / "memory")(counted, frames, ("png", "pdf"))
         assert len((tmp_path / "times").read_text()) == times
         assert {name.rpartition(".")[2] for name in files} == {"png", "pdf"}
+
+    # a damaged one is not shown, and a folder that cannot be made keeps nothing
+    for kept in (tmp_path / "memory").rglob("*"):
+        if kept.is_file() and (content := bytearray(kept.read_bytes())):
+            content[len(content) // 2] ^= 1
+            kept.write_bytes(content)
+    assert drawing_once(tmp_path / "memory")(counted, frames, ("png", "pdf")) == files
+    assert drawing_once(tmp_path / "times" / "no")(counted, frames, ("png", "pdf")) == files

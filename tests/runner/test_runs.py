@@ -29,7 +29,7 @@ def stored(tmp_path):
     drawn = tmp_path / "demo" / "paper"
     drawn.mkdir(parents=True)
     (drawn / "mocose-table7_runs.csv").write_text(
-        f"run_id,study,cell\n{runs[0]},mocose-table7,a/b\n"
+        f"scale,profile,encoder,fill,size,seed,run_id\ndemo,paper,e,a,b,0,{runs[0]}\n"
     )
     (drawn / "my_runs.csv").write_text("run,score\na,1\n")  # other people's files
     (drawn / "other_runs.csv").write_bytes(b"Name\n\xe9\n")

@@ -84,6 +84,9 @@ def test_a_loop_in_a_thread_trains_and_a_failure_or_a_mistake_is_one_sentence(de
         (("simsce",), {}, "did you mean simcse"),
         (("simcse",), {"plan": True}, "options of a command that trains"),
         (("simcse",), {"seeds": 3}, "train takes seed="),
+        (("simcse",), {"vary": "loss.temperature=0.1,0.2"}, "train takes seed="),
+        (("simcse",), {"cell": "SimCSE"}, "train takes seed="),
+        (("simcse",), {"seed": None}, "seed.model is None"),
         (("simcse",), {"scales": "demo"}, "did you mean --scale"),
         (("simcse",), {"scale": "tiny"}, "invalid choice"),
     ):
