@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ PERCENT = 10.0  # above it a score is no fraction
 
 class Scores(NamedTuple):
     """By row the scores (seeds,), each the mean over the test sets, in the order of the seeds: by
-    number, then by name. `words` say what was read."""
+    number, then by name and the numbers in it. `words` say what was read."""
 
     rows: Mapping[str, np.ndarray]
     words: str
@@ -100,9 +101,12 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
             raise UserError(f"{place} {number} {words}.")
     sets = named.nunique()
     by_seed = numbers.groupby([frame["row"], frame["seed"]])
-    seeds = frame["seed"].unique()
-    seeds = sorted(seeds, key=lambda seed: (decimal(seed) is None, decimal(seed) or 0.0, seed))
-    order = {"index": frame["row"].unique(), "columns": seeds}
+
+    def turn(seed: str) -> tuple[bool, float, str]:
+        padded = re.sub("[0-9]+", lambda number: number[0].zfill(20), seed)  # run2 before run10
+        return decimal(seed) is None, decimal(seed) or 0.0, padded
+
+    order = {"index": frame["row"].unique(), "columns": sorted(frame["seed"].unique(), key=turn)}
     counts = by_seed.size().unstack().reindex(**order)
     lacking = (counts != sets).stack()
     for row, seed in lacking.index[lacking]:

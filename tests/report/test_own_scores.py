@@ -109,6 +109,9 @@ def test_files_and_frames_are_read_alike_with_seeds_by_number_then_by_name(tmp_p
         rows = {row: list(values) for row, values in scores.rows.items()}
         assert rows == {"b": [3, 6, 5], "a": [1, 4, 2]}
         assert scores.words == "Read as: 2 rows, 3 seeds, 6 scores"
+    named = frame(a=[4, 1, 2], b=[6, 3, 5])  # those that are added come last
+    named["seed"] = named["seed"].map(("run10", "run1", "run2").__getitem__)
+    assert list(read_scores(named).rows["a"]) == [1, 2, 4]
 
 
 def test_an_export_in_the_order_of_its_scores_has_no_further_wrong_verdicts(tmp_path):
