@@ -202,6 +202,7 @@ def markdown(sheet: Sheet) -> str:
     for words in filter(None, (sheet.setting, sheet.number_note)):
         lines += [md(words), ""]
     lines += [laid_out(table, md, "pipe"), "", *_items(*marks(table), *sheet.notes)]
+    lines += ["", md(sheet.scope_note)] if sheet.scope_note else []
     if sheet.paper_notes:
         lines += ["", sheet.paper_notes[0], "", *_items(*sheet.paper_notes[1:])]
     if len(sheet.claims):
@@ -211,8 +212,6 @@ def markdown(sheet: Sheet) -> str:
         lines += [
             "",
             md(verdict_note(sheet.claims)),
-            "",
-            md(sheet.scope_note),
             "",
             *_items(*sheet.statements),
         ]

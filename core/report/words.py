@@ -142,7 +142,8 @@ def scope_note(result: JudgedStudy) -> str:
         return f"Scale {scale.name} has a made-up language: its verdicts say nothing of English."
     if scale.name == "paper":
         return ""
-    sentences = ["These verdicts are about this encoder, not about the paper's."]
+    these = "this encoder" if len(_encoders(result)) == 1 else "these encoders"
+    sentences = [f"These numbers are of {these}, not of the paper's."]
     sentences += _checkpoint(result)
     for check in result.parts[0].checks:
         if check.kind == "passes" and abs(check.value - check.limit) > LIKE:
@@ -168,20 +169,26 @@ def _checkpoint(result: StudyResult) -> Iterator[str]:
 
 
 def _known(result: StudyResult, scores: Collection[str] = ("",)) -> list[str]:
-    """What is known of the encoder and the text of these runs; of scores, such as "avg spearman",
+    """What is known of the encoders and the text of these runs; of scores, such as "avg spearman",
     what is known of their differences between test pairs."""
     sources = result.setup.sources
     digests = {
-        "encoder": sources.encoder.digest,
-        "text": sources.corpus_digest,
-        "pairs": sources.evaluation_digest,
+        "encoder": _encoders(result),
+        "text": {sources.corpus_digest},
+        "pairs": {sources.evaluation_digest},
     }
     sentences = []
     for row in known_data():
-        same = all(row[name] in ("", digest) for name, digest in digests.items())
+        same = all(row[name] in {"", *known} for name, known in digests.items())
         if same and row["score"] in scores:
             sentences.append(row["sentence"])
     return sentences
+
+
+def _encoders(result: StudyResult) -> set[str]:
+    """The digests of the scale's encoder and of others that a run of these starts from."""
+    begun = [cell.resolved.config(0).encoder for cell in result.cells if cell.begun]
+    return {result.setup.sources.encoder.digest, *(encoder.digest for encoder in begun)}
 
 
 def seed_counts(result: StudyResult) -> str:

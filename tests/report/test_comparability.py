@@ -144,7 +144,7 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
     encoder = SOURCES.encoder._replace(digest=MINI_ENCODER_DIGEST)
     sources = dataclasses.replace(SOURCES, encoders=(encoder,), corpus_rows=48_118)
     words = scope_note(study_result(resolve(study(), made_setup(1, scale=MINI, sources=sources))))
-    cut = "The encoder was cut from a sentence encoder"
+    cut = "mini's encoder was cut from a sentence encoder"
     assert cut in words
     # an encoder of the user's
     assert cut not in scope_note(study_result(resolve(study(), made_setup(1, scale=MINI))))

@@ -265,3 +265,13 @@ def test_the_published_page_begins_with_the_readmes_sentences_and_picture(tmp_pa
     for source in ("own", "own+published"):
         other = replace(of_study, cells=of_study.cells.assign(source=source))
         assert not readme_head([other], published, tmp_path)
+
+
+def test_a_table_says_which_encoders_its_numbers_are_of_even_without_claims():
+    store = Store("none", ROOT / "results" / "published")
+    words = {}
+    for name in ("start", "along"):
+        result = study_result(begun_at(MINI, find(name), store, "paper"), store)
+        words[name] = markdown(make_sheet(result))
+    assert "of these encoders" in words["start"] and "The plain encoder was" in words["start"]
+    assert "of this encoder" in words["along"] and "## Claims" not in words["along"]
