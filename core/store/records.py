@@ -202,8 +202,7 @@ def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], 
         table = file.read(use_threads=False).replace_schema_metadata(None)
         sealed = footer.pop("seal", "")
         check_seal(table, footer, sealed)
-        if footer["run_id"] != path.stem:
-            raise ValueError(f"it holds run {footer['run_id']}")
+        check_name(path, footer)
     return table, footer, hashlib.sha256(content).hexdigest()
 
 
@@ -214,7 +213,15 @@ def read_footer(path: Path) -> dict[str, str]:
         length = int.from_bytes(file.read(4), "little")
         file.seek(-8 - length, os.SEEK_END)
         metadata = pq.read_metadata(pa.BufferReader(b"PAR1" + file.read())).metadata
-    return {key.decode(): value.decode() for key, value in metadata.items()}
+    footer = {key.decode(): value.decode() for key, value in metadata.items()}
+    check_name(path, footer)
+    return footer
+
+
+def check_name(path: Path, footer: dict[str, str]) -> None:
+    """Raises ValueError for the file of another run, such as a copy under another name."""
+    if footer["run_id"] != path.stem:
+        raise ValueError(f"it holds run {footer['run_id']}")
 
 
 def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:

@@ -48,6 +48,11 @@ def test_stored_runs_are_listed_shown_and_compared(stored, capsys):
     assert line.split()[:5] == [first, "mocose-table7", "a/b", "0", "60.00"]
     assert line.split()[-2:] == ["here", "abc"] and " 61.00 " in out and out.endswith("2 runs.\n")
     assert f"{damaged}.parquet is damaged" in out
+    copied = folder / "runs" / f"{'a' * 16}.parquet"
+    copied.write_bytes((folder / "runs" / f"{first}.parquet").read_bytes())
+    out = listed(capsys, folder)
+    assert f"it holds run {first}" in out and out.endswith("2 runs.\n")
+    copied.unlink()
     out = listed(capsys, folder, "--where", "loss.temperature=0.1")
     assert second in out and first not in out
     assert second not in listed(capsys, folder, "table7")
