@@ -248,7 +248,7 @@ def _encode_and_pooling(
         checkpoint = encoding.load_checkpoint(folder, pooling=pooling, trains=False, **here)
         dropped = ", ".join([*checkpoint.heads(), *unfollowed(folder, checkpoint.max_length)])
         if dropped:
-            say(f"Not used: {dropped[:200]}.")
+            say(f"Weights and settings not used: {dropped[:200]}.")
         encode = partial(encoding.sentence_vectors, checkpoint, pooling=pooling)
         model = checkpoint.model
         longest = checkpoint.max_length

@@ -61,7 +61,7 @@ def list_runs(order: RunsOrder, around: Surroundings) -> int:
                 say(str(error))
     for condition in order.where:
         field, _, value = condition.partition("=")
-        if not any(field in entry for entry in entries):
+        if entries and not any(field in entry for entry in entries):
             fields = {name for entry in entries for name in entry}
             raise UserError(f"No run has {field}; {nearest(field, fields, 'see --fields.')}")
         entries = [entry for entry in entries if str(entry.get(field)) == value]
@@ -88,7 +88,7 @@ def show_runs(entries: Sequence[Entry]) -> None:
         if others and value != second:
             say(f"{name}: {value} | {second}")
         elif not others:
-            default = f" (default {second})" if name in other and value != second else ""
+            default = f" (default {second})" if name in other and second not in (value, "") else ""
             say(f"{name}: {value}{default}")
 
 

@@ -18,7 +18,7 @@ def stored(tmp_path):
     store.prepare()
     runs = []
     for seed, temperature in enumerate((0.05, 0.1, 0.1)):
-        changes = {"seed.model": seed, "loss.temperature": temperature}
+        changes = {"seed.model": seed, "loss.temperature": temperature, "data.digest": "d"}
         config = vary(base("simcse", "paper"), changes)
         rows = (Measurement("selected", "avg", f"spearman_{config.sts.aggregate}", 3, 60.0 + seed),)
         about = {"commit": "abc", "host": "here"} | ({"score": 60.0} if seed == 0 else {})
@@ -57,6 +57,9 @@ def test_stored_runs_are_listed_shown_and_compared(stored, capsys):
     assert second in out and first not in out
     assert second not in listed(capsys, folder, "table7")
     assert "loss.temperature: 0.1 (default 0.05)\n" in listed(capsys, folder, second[:8])
+    assert "default )" not in listed(capsys, folder, first)  # a method has no default digest
+    none = listed(capsys, folder, "table1", "--where", "loss.temperature=1")
+    assert none.endswith("\n0 runs.\n")
     out = listed(capsys, folder, first, second)
     assert "loss.temperature: 0.05 | 0.1\n" in out and "loss.eps" not in out
 
