@@ -8,7 +8,7 @@ runs of a scale that stand in a table, with a 95 % interval from 1,000 resamples
 within them, of seeds. A cell is a configuration but for its seeds, and counts once, by its mean.
 The correlations are over all cells; within tables (the mean over tables with four cells or more);
 and within cells (of the seeds' differences from their cell's mean). docs/findings.md says what
-`effective rank` and `RankMe` are.
+`effective rank` is, `rank_me` what `RankMe` is.
 """
 
 from __future__ import annotations
