@@ -133,29 +133,27 @@ class Results:
         """One row a run: scale, method, status, source, average test score x 100, seconds, host,
         encoder, and every field of its configuration by path (`loss.temperature`, …). A damaged run
         has that status and no score. `seeds` has the runs of a study, by cell and seed."""
-        wanted = (*SCALES,) if scale is None else (scale,)
-        if not set(wanted) <= set(SCALES):
+        if scale not in (None, *SCALES):
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows = []
         own = self.store.own_runs()
         for run in own:
             try:
                 stored = self.store.load(run)
+                scores = {(run, f"spearman_{stored.aggregate}"): stored.score}
                 with believed(run):
-                    rows.append(_own_row(stored))
+                    rows.append(_run_row(stored.footer, "own", scores))
             except MissingRun:  # it went meanwhile
                 continue
-            except CorruptRun:
-                rows.append({"run": run, "status": "damaged", "source": "own"})
-            except OtherVersion:
-                rows.append({"run": run, "status": "of another version", "source": "own"})
-        for name in wanted:
-            pack = self.store.packs.get(name)
-            if pack is not None:
-                scores = pack.scores()
+            except (CorruptRun, OtherVersion) as error:
+                status = "damaged" if isinstance(error, CorruptRun) else "of another version"
+                rows.append({"run": run, "status": status, "source": "own"})
+        for name, pack in self.store.packs.items():
+            if scale in (None, name):
+                published = pack.scores()
                 for run in pack.footers.keys() - {*own}:
-                    rows.append(_run_row(pack.footers[run], "published", scores))
-        rows = [row for row in rows if row.get("scale", wanted[0]) in wanted]
+                    rows.append(_run_row(pack.footers[run], "published", published))
+        rows = [row for row in rows if scale in (None, row.get("scale", scale))]
         return pd.DataFrame(sorted(rows, key=lambda row: row["run"]))
 
     def scores(self) -> pd.DataFrame:
@@ -306,14 +304,7 @@ class Results:
             say(f"{are(left_out, 'run')} left out as damaged or of another version: see `runs()`.")
 
 
-def _own_row(run: StoredRun) -> dict[str, Any]:
-    """The row of your own run."""
-    return _run_row(run.footer, "own", {(run.run_id, f"spearman_{run.aggregate}"): run.score})
-
-
-def _run_row(
-    footer: Mapping[str, str], source: str, scores: Mapping[tuple[str, str], float | None] | None
-) -> dict[str, Any]:
+def _run_row(footer: Mapping[str, str], source: str, scores: Mapping | None) -> dict[str, Any]:
     """A run's row, from its footer: other ways to its configuration are slower. Without `scores`
     it is damaged."""
     run = footer["run_id"]

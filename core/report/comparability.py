@@ -8,10 +8,8 @@ provisional. Estimates are shown all the same.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -21,7 +19,6 @@ from scipy.special import stdtrit
 from core.config import methods
 from core.config.run import RunConfig
 from core.config.scale import OWN_SCORES
-from core.errors import HOME
 from core.report.contrasts import MeasuredContrast, measured_contrasts
 from core.report.numbers import number
 from core.report.quantities import ALL, imputed, worst_of
@@ -39,9 +36,9 @@ from core.report.run_lengths import (
 from core.report.statistics import Estimate, over_seeds
 from core.study.claim import ROUNDING, Claim, Contrast, truth
 from core.study.reason import Reason
+from core.study.registered import KNOWN_DATA, rows_of
 from core.study.study import SIMCSE, Metric, Study
 
-KNOWN_DATA = HOME / "results" / "published" / "known_data.csv"
 START = "the start differs from the papers': this encoder had been trained contrastively before"
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_PASSES = 1.0  # over these
@@ -146,17 +143,10 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
     return Reason("untrained shows it", words)
 
 
-@cache
-def known_data() -> list[dict[str, str]]:
-    """What is known of encoders, texts and test pairs, by their digests."""
-    with KNOWN_DATA.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def other_start(cells: Iterable[CellResult]) -> str:
     """What stands beside a verdict on a queue or a slow branch where the encoder had been trained
     contrastively before, unlike the papers': a queue's sign can depend on it. Else empty."""
-    contrastive = [row["encoder"] for row in known_data() if row["start"] == "contrastive"]
+    contrastive = [row["encoder"] for row in rows_of(KNOWN_DATA) if row["start"] == "contrastive"]
     for cell in cells:
         if cell.begun and cell.resolved.trains:
             run = cell.resolved.config(0)
@@ -315,20 +305,13 @@ def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
         elif rows:
             simcse = rows[0].runs
         must = [cell for cell in cells if cell.cell.labels in wanted] or cells
-        shows = {}
+        shows = []
         for cell in cells:
-            is_reference = cell.cell.labels == study.reference
-            stands = cell in must
+            stands = (cell.cell.labels == study.reference, cell in must)
             mean = gain(cell.runs, task, result.setup.scale.generated).mean
             best = -math.inf if math.isnan(mean) else mean
-            shows[cell.name] = (
-                cell.begun and is_reference,
-                cell.begun and stands,
-                is_reference,
-                stands,
-                best,
-            )
-        learner = max(cells, key=lambda cell: shows[cell.name])
+            shows.append((*(cell.begun and stand for stand in stands), *stands, best))
+        learner = cells[shows.index(max(shows))]
         checks[method] = _learning(learner, simcse, result, task)
     return checks
 

@@ -18,17 +18,11 @@ from core.report.verdicts import JudgedStudy, Verdict
 from core.study.claim import Contrast, Joined, Predicate, Term
 from core.study.study import Study
 
-AVERAGE = "avg spearman"
-SELECTED = (AVERAGE, "selected")
+AVERAGE_SCORE = "avg spearman"
 RESAMPLES = 200  # of test pairs: 0.6 s a row with the seven STS sets
 MOST_ROWS = 8
 MOST_TERMS = 4  # of a comparison, or of one side of it, that is spelled out
 Record = dict[str, object]
-
-
-def comparison_rows(verdict: Verdict, result: JudgedStudy) -> list[Record]:
-    """The comparisons of a claim in order, by the columns of comparisons.csv."""
-    return [_comparison_row(group, verdict, result) for group in sides(verdict.claim.predicate)]
 
 
 def weakest_row(verdict: Verdict, result: JudgedStudy) -> Record:
@@ -37,11 +31,11 @@ def weakest_row(verdict: Verdict, result: JudgedStudy) -> Record:
     group = next(group for group in sides(verdict.claim.predicate) if weakest in group)
     tested = of_sum(weakest, verdict.tested)
     own = {"tested_low": tested.low, "tested_high": tested.high, "tested_n": tested.n}
-    return {**_comparison_row(group, verdict, result), **own}
+    return {**comparison_row(group, verdict, result), **own}
 
 
-def _comparison_row(group: Sequence[Contrast], verdict: Verdict, result: JudgedStudy) -> Record:
-    """A comparison, given its contrast or the two sides of it.
+def comparison_row(group: Sequence[Contrast], verdict: Verdict, result: JudgedStudy) -> Record:
+    """A comparison by the columns of comparisons.csv, given its contrast or the two sides of it.
 
     `left` minus `right` (empty: a number stands alone) has to lie above `above` and below `below`,
     as far as these are given; with both, and above not under below, one is enough. `unit` is
@@ -150,34 +144,31 @@ def over_pairs(result: JudgedStudy) -> list[float]:
     """By how much other test pairs would move each row's difference of averages to its base: half
     of the 95 % interval over resampled pairs, under seed 0, of the first rows. None where pairs are
     not stored."""
-    cells = {cell.cell.labels: cell for cell in result.cells}
+    cells = result.by_labels
     sizes: list[float] = []
     for labels, cell in cells.items():
         base = cells.get(result.differences[labels].base, cell)
         if base is cell or result.aggregate != "all" or len(sizes) == MOST_ROWS:
             continue
-        row_pairs = _pairs(cell)
-        base_pairs = _pairs(base)
-        by_set = []
-        for place, name in enumerate(result.setup.scale.tests):
-            a, b = row_pairs.get(name), base_pairs.get(name)
-            if a is None or b is None or len(a) != len(b):
-                break
-            columns = a["gold"].to_numpy(), a["cosine"].to_numpy(), b["cosine"].to_numpy()
-            by_set.append(paired_bootstrap(*columns, RESAMPLES, seed=place))
-        else:
+        pairs = _pairs(cell)
+        of_base = _pairs(base)
+        if len(pairs) and pairs["task"].equals(of_base["task"]):
+            by_task = pairs.assign(base=of_base["cosine"]).groupby("task")
+            by_set = []
+            for place, name in enumerate(result.setup.scale.tests):
+                columns = by_task.get_group(name)[["gold", "cosine", "base"]].to_numpy().T
+                by_set.append(paired_bootstrap(*columns, RESAMPLES, seed=place))
             low, high = np.quantile(np.mean(by_set, axis=0), [0.025, 0.975])
             sizes.append(float(high - low) / 2)
     return [size for size in sizes if np.isfinite(size)]
 
 
-def _pairs(cell: CellResult) -> dict[str, pd.DataFrame]:
-    """The pairs of a cell's run under seed 0 by set, of a cell that shows the selected average."""
+def _pairs(cell: CellResult) -> pd.DataFrame:
+    """The pairs of a cell's run under seed 0, if the cell shows the selected average; else none."""
     metric = cell.metric
-    shown = f"{metric.task} {metric.quantity}", metric.checkpoint
-    first = next((run for run in cell.runs if run.seed == 0), None)
+    shown = f"{metric.task} {metric.quantity}" == AVERAGE_SCORE and metric.checkpoint == "selected"
     pairs = None
-    if first is not None and first.pairs is not None and shown == SELECTED:
+    if shown and cell.runs and cell.runs[0].pairs is not None:
         with contextlib.suppress(UserError):  # damaged: the run's numbers are shown all the same
-            pairs = first.pairs()
-    return {} if pairs is None else dict(iter(pairs.groupby("task")))
+            pairs = cell.runs[0].pairs()
+    return pd.DataFrame(columns=["task"]) if pairs is None else pairs

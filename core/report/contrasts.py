@@ -116,8 +116,7 @@ def measured_contrasts(
         contrasts = chain.from_iterable(
             claim.predicate.contrasts() for claim in result.study.claims
         )
-    by_metric: dict[Metric | None, dict[Labels, CellResult]]
-    by_metric = {None: {cell.cell.labels: cell for cell in result.cells}}
+    by_metric: dict[Metric | None, dict[Labels, CellResult]] = {None: result.by_labels}
     by_contrast = {}
     for contrast in dict.fromkeys(contrasts):
         weights: dict[Labels, float] = {}

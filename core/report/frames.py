@@ -17,7 +17,7 @@ from core.config.quantities import UNITS
 from core.config.result import decimals, unit
 from core.formatting import no_formula, shown
 from core.report.along import differences, differs_along_training
-from core.report.comparisons import Record, comparison_rows, needed, weakest_row
+from core.report.comparisons import Record, comparison_row, needed, sides, weakest_row
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.rule_age import rule_age
@@ -27,10 +27,10 @@ from core.report.words import trained_rates
 from core.study.study import Metric, Study
 
 SETTING = ("scale", "profile", "encoder")
-# columns of lists, and how a CSV file writes an entry; "": by its unit
+# columns of lists, and how a CSV file writes an entry, "-" for None; "": by its unit
 LISTS = {"values": "", "failed_seeds": "d", "printed_runs": "g", "run_ids": "s"}
 FAILED = ("collapsed", "diverged")  # statuses of runs
-COMPARED = "left right above below unit printed estimate ci95_low ci95_high n"  # of a comparison
+COMPARISON = "left right above below unit printed estimate ci95_low ci95_high n"  # of a comparison
 NUMBERS: dict[str, Any] = dict.fromkeys(("above", "below", "printed"), float)
 SUMMARY = {  # a run's numbers in runs.csv
     "score": Metric(task="avg", title=""),
@@ -80,7 +80,7 @@ def cell_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
     if result.by_value:
         return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
-    cells = {cell.cell.labels: cell for cell in result.cells}
+    cells = result.by_labels
     rows = []
     for labels, cell in cells.items():
         difference = result.differences[labels]
@@ -89,9 +89,7 @@ def cell_frame(result: JudgedStudy) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     rates = trained_rates(result)
     if rates:
-        frame["trained_rate"] = [
-            rates[labels][1] if labels in rates else np.nan for labels in cells
-        ]
+        frame["trained_rate"] = [rates.get(labels, ("", np.nan))[1] for labels in cells]
     return frame
 
 
@@ -100,15 +98,14 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
     estimate = cell.estimate
     printed = np.nan if cell.cell.published is None else cell.cell.published
     printed_difference = np.nan
-    pairs = np.empty((0, 2))
+    pairs = np.empty((2, 0))
     if base is not None and alike(cell, base):
         common = sorted(cell.by_seed.keys() & base.by_seed.keys())
-        pairs = np.array([(cell.by_seed[seed], base.by_seed[seed]) for seed in common])
-        pairs = pairs.reshape(-1, 2)
+        pairs = np.array([[of.by_seed[seed] for seed in common] for of in (cell, base)])
         printed_base = base.cell.published
         if printed_base is not None and (cell.unavailable is None or cell.metric == base.metric):
             printed_difference = printed - printed_base
-    paired = over_seeds(pairs[:, 0] - pairs[:, 1])
+    paired = over_seeds(pairs[0] - pairs[1])
     tested = difference.tested
     row: Record = {
         "mean": estimate.mean,
@@ -122,8 +119,8 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
         "paired_ci95_low": paired.low,
         "paired_ci95_high": paired.high,
         "paired_n": paired.n,
-        "paired_mean": over_seeds(pairs[:, 0]).mean,
-        "paired_reference": over_seeds(pairs[:, 1]).mean,
+        "paired_mean": over_seeds(pairs[0]).mean,
+        "paired_reference": over_seeds(pairs[1]).mean,
         "printed_difference": printed_difference,
         "tested_low": tested.low,
         "tested_high": tested.high,
@@ -157,7 +154,7 @@ def by_cell_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
 def value_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
     rows = []
-    for _, _, run, names in _runs([result]):
+    for _, _, run, names in _every_run([result]):
         rows.append({**names, "run": run.run_id, "value": run.value})
     return _frame(rows, "seed run status value", _axes(result), value=float)
 
@@ -166,7 +163,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum, of which
     the run's own file has hundreds of numbers. A run of several cells stands under the first that
     reads it after training; one without a result has an empty value."""
-    runs = list(_runs([result]))
+    runs = list(_every_run([result]))
     runs.sort(key=lambda run: run[1].metric.checkpoint not in ("selected", "last"))
     rows: dict[str, list[Record]] = {}
     for _, _, run, names in runs:
@@ -186,7 +183,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     figure = result.study.figure
     kind = "cells" if figure is None else figure.kind
     if kind == "along":
-        cells = {cell.cell.labels: cell for cell in result.cells}
+        cells = result.by_labels
         for labels, cell in cells.items():
             base = cells.get(base_labels(labels, result.study), cell)
             if base is not cell:
@@ -197,7 +194,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     columns = "seed run_id x value"
     if kind == "spectrum":
         columns += " singular_value"
-    for _, cell, run, names in _runs([result] if kind != "cells" else []):
+    for _, cell, run, names in _every_run([result] if kind != "cells" else []):
         key = cell.metric.checkpoint, run.run_id
         if run.rows is None or key in rows:
             continue
@@ -216,7 +213,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
 def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
     rows: dict[str, Record] = {}
-    for result, cell, run, names in _runs(results):
+    for result, cell, run, names in _every_run(results):
         if run.rows is None or run.run_id in rows:
             continue
         numbers = {}
@@ -235,7 +232,7 @@ def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     return _frame(rows.values(), " ".join(columns), **types)
 
 
-def _runs(
+def _every_run(
     results: Iterable[StudyResult],
 ) -> Iterator[tuple[StudyResult, CellResult, RunResult, Record]]:
     """Every run of these studies' cells, with the columns that name it."""
@@ -275,7 +272,7 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
             }
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})
     columns = "study claim text verdict points within_margin flags reason"
-    return _frame(rows, f"{columns} {COMPARED} tested_low tested_high tested_n", **NUMBERS)
+    return _frame(rows, f"{columns} {COMPARISON} tested_low tested_high tested_n", **NUMBERS)
 
 
 def comparison_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
@@ -286,8 +283,9 @@ def comparison_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
             claim = verdict.claim
             about = {"study": result.study.name, "claim": claim.key}
             head = {**_setting(result), **about, "needed": needed(claim.predicate)}
-            rows += [{**head, **row} for row in comparison_rows(verdict, result)]
-    columns = f"study claim needed {COMPARED} points tested_low tested_high different"
+            for group in sides(claim.predicate):
+                rows.append({**head, **comparison_row(group, verdict, result)})
+    columns = f"study claim needed {COMPARISON} points tested_low tested_high different"
     return _frame(rows, columns, **NUMBERS)
 
 
@@ -311,17 +309,13 @@ def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:
     for name, as_read in LISTS.items():
         if name in frame:
             rows = zip(frame[name], frame["unit"], strict=True)
-            texts = [_joined(entries, as_read or _decimals(unit)) for entries, unit in rows]
+            texts = []
+            for entries, unit in rows:  # a value with the decimals of the table and two more
+                places = UNITS[unit].decimals
+                by_unit = ".10g" if places is None else f".{places + 2}f"
+                words = [
+                    "-" if each is None else format(each, as_read or by_unit) for each in entries
+                ]
+                texts.append(" ".join(words))
             frame = frame.assign(**{name: texts})
     return frame.to_csv(index=False, lineterminator="\n", float_format=f"%.{digits}g")
-
-
-def _joined(entries: Iterable[object], as_read: str) -> str:
-    """A list as text; "-" where there is no number."""
-    return " ".join("-" if each is None else format(each, as_read) for each in entries)
-
-
-def _decimals(unit: str) -> str:
-    """How a value is written: with the decimals of the table and two more."""
-    places = UNITS[unit].decimals
-    return ".10g" if places is None else f".{places + 2}f"

@@ -24,7 +24,7 @@ def plain(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-def places(value: float) -> int:
+def significant(value: float) -> int:
     """Decimals of two significant digits, at least two."""
     if not abs(value) > LAST_BIT:
         return 2
@@ -33,7 +33,7 @@ def places(value: float) -> int:
 
 def signed(value: float) -> str:
     """A difference with its sign, and as many decimals as it takes to see it."""
-    return number(value, places(value), signed=True)
+    return number(value, significant(value), signed=True)
 
 
 def significance(different: str, tested_low: float) -> str:

@@ -21,7 +21,7 @@ from core.report.sheet import Sheet
 from core.report.stated_claims import SOME_ROWS, stated_claim
 from core.report.statistics import ALPHA, LEAST_SEEDS, LOOKS
 from core.report.terminal import ShownTable
-from core.report.verdicts import judge
+from core.report.verdicts import judged
 from core.study.claim import Claim
 from core.study.resolution import ResolvedCell, ResolvedStudy
 from core.study.setup import Setup
@@ -93,7 +93,7 @@ def judge_scores(
     stated = []
     for text in map(one_line, map(str, claims)):
         stated.append(stated_claim(text, rows, margin))
-    result = judge(as_study(scores, stated, reference, name))
+    result = judged(as_study(scores, stated, reference, name))
     frame = claim_frame([result])
     reasons = []
     for verdict in result.verdicts:

@@ -16,7 +16,7 @@ from core.report.drawing import drawing, image
 from core.store import code
 from core.store.cache import cached
 
-LIBRARIES = ("matplotlib", "numpy", "pandas")
+DRAWN_BY = ("matplotlib", "numpy", "pandas")
 MOST_KEPT = 5_000  # figures, those that were drawn last: some 1 GB
 
 
@@ -35,7 +35,7 @@ def drawing_once(memory: Path | None = None) -> Callable[..., dict[str, bytes]]:
     with contextlib.suppress(OSError):  # another command may remove them, too
         for path in sorted(memory.glob("*.pictures"), key=os.path.getmtime)[:-MOST_KEPT]:
             path.unlink()
-    by = (code.digest(), *map(version, LIBRARIES))
+    by = (code.digest(), *map(version, DRAWN_BY))
 
     def kept(*shown) -> dict[str, bytes]:
         key = [*by, joblib.hash(shown)]

@@ -159,6 +159,11 @@ class StudyResult:
         return tuple(runs.values())
 
     @property
+    def by_labels(self) -> dict[Labels, CellResult]:
+        """The cells by their labels."""
+        return {cell.cell.labels: cell for cell in self.cells}
+
+    @property
     def begun(self) -> bool:
         """Whether any of its runs is stored."""
         return any(cell.begun for cell in self.cells)

@@ -12,7 +12,6 @@ from core.report.results import CellResult
 from core.store import code
 from core.study.registered import commit_dates, first_runs, minute, registered
 
-COMMIT = re.compile("[0-9a-f]{7,40}")  # as runs name it; `+` behind it says that files differed
 YOUNGER = "⚑"  # flags of `core.report.words`
 SEEN = "⚑⚐"
 
@@ -39,8 +38,8 @@ def rule_age(key: str, cells: Iterable[CellResult]) -> str:
 def date_of(commit: str) -> str:
     """When a commit of this repository was made, as it is stored or as git has it; empty where that
     is not known."""
-    commit = commit.rstrip("+")
-    if commit in commit_dates() or not COMMIT.fullmatch(commit):
+    commit = commit.rstrip("+")  # files differed from it
+    if commit in commit_dates() or not re.fullmatch("[0-9a-f]{7,40}", commit):
         return commit_dates().get(commit, "")
     try:
         return minute(code.git(HOME, "show", "--no-patch", "--format=%ct", commit))

@@ -21,7 +21,7 @@ from core.report.words import (
 )
 from core.study.study import Study
 
-OF_PAPER = "On the paper and its code, at their own scale:"
+ON_PAPER = "On the paper and its code, at their own scale:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def make_sheet(result: JudgedStudy, cells: bool = True) -> Sheet:
         scope_note=scope_note(result),
         notes=run_notes(result),
         troubles=tuple(damaged(result)),
-        paper_notes=(OF_PAPER, *notes) if notes else (),
+        paper_notes=(ON_PAPER, *notes) if notes else (),
         statements=tuple(statements(result.parts[0].study)),
     )
 

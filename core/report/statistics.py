@@ -36,7 +36,7 @@ LEAST_SEEDS = 5  # of a difference that a table may mark
 NORMAL_MEAN = float(np.sqrt(2 / np.pi))  # mean of |z| of a normal z
 NORMAL_SD = float(np.sqrt(1 - 2 / np.pi))  # its SD
 GRID = np.linspace(-9.0, 9.0, 3601)
-BLOCK = 100  # resamples at a time: 3 MB an array with 4,000 pairs
+AT_A_TIME = 100  # resamples: 3 MB an array with 4,000 pairs
 
 Settled = Literal["undecided", "supported", "contradicted", "equivalent"]
 CODED: tuple[Settled, ...] = get_args(Settled)  # by code
@@ -340,8 +340,8 @@ def paired_bootstrap(
     """
     random = np.random.default_rng(seed)
     differences = []
-    for start in range(0, resamples, BLOCK):
-        drawn = random.integers(0, len(gold), (min(BLOCK, resamples - start), len(gold)))
+    for start in range(0, resamples, AT_A_TIME):
+        drawn = random.integers(0, len(gold), (min(AT_A_TIME, resamples - start), len(gold)))
         counts = np.stack([np.bincount(row, minlength=len(gold)) for row in drawn], axis=1)
         of_gold = _ranks(gold, counts)  # (pairs, block)
         length = (counts * of_gold**2).sum(0)

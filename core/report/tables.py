@@ -13,7 +13,7 @@ from tabulate import tabulate
 from core.config.quantities import UNITS
 from core.formatting import printable
 from core.report.frames import by_cell_name
-from core.report.numbers import LAST_BIT, number, places, significance
+from core.report.numbers import LAST_BIT, number, significance, significant
 from core.report.sheet import Sheet
 from core.report.words import FLAGS, verdict_note, with_encoder
 from core.study.axes import Labels
@@ -25,7 +25,7 @@ PAPER = "paper"
 OURS_PAIRED = "ours, same seeds"
 REFERENCE_PAIRED = "reference, same seeds"
 PAIRED = "ours − reference (paired)"
-PRINTED = "paper − reference"
+PAPER_DIFFERENCE = "paper − reference"
 COLUMN_OF_LINE = {
     OURS: "mean",
     SEEDS: "n",
@@ -33,18 +33,18 @@ COLUMN_OF_LINE = {
     OURS_PAIRED: "paired_mean",
     REFERENCE_PAIRED: "paired_reference",
     PAIRED: "paired_difference",
-    PRINTED: "printed_difference",
+    PAPER_DIFFERENCE: "printed_difference",
 }
 ENDS = {OURS: "ci95_high", PAIRED: "paired_ci95_high"}
-OF_PAPER = (PAPER, PRINTED)
-COMPARED = (OURS_PAIRED, REFERENCE_PAIRED, PAIRED, PRINTED)
+OF_PAPER = (PAPER, PAPER_DIFFERENCE)
+COMPARED = (OURS_PAIRED, REFERENCE_PAIRED, PAIRED, PAPER_DIFFERENCE)
 MOST_COLUMNS = 6  # of a table in one of two columns of text
 HEADS = {  # in LaTeX
     SEEDS: "n",
     OURS_PAIRED: "oursₙ",
     REFERENCE_PAIRED: "ref.ₙ",
     PAIRED: "Δ ours",
-    PRINTED: "Δ paper",
+    PAPER_DIFFERENCE: "Δ paper",
 }
 AVERAGE_LABEL = "avg"  # the column with the average over the test sets
 MARK_MEANINGS = {
@@ -105,7 +105,7 @@ def text_table(
         if study.rows or not study.columns:  # else all of them are of `--vary`
             names[-1] = with_encoder(names[-1], members.values())
         if columns is None:
-            body.append([*names, *(_entry(members[labels], line) for line in lines)])
+            body.append([*names, *(_cell_text(members[labels], line) for line in lines)])
         else:
             of_group = [members.get((*labels, label)) for label in columns.labels]
             body += _group(names, of_group, lines)
@@ -148,20 +148,20 @@ def _group(names: list[str], of_group: list[dict | None], lines: list[str]) -> l
         lines = [line for line in lines if line not in COMPARED]
     body: list[list[str]] = []
     for line in lines:
-        texts = [_entry(row, line) for row in of_group]
+        texts = [_cell_text(row, line) for row in of_group]
         if any(texts):
             body.append([*(names if not body else [""] * len(names)), line, *texts])
     return body
 
 
-def _entry(row: dict | None, line: str) -> str:
+def _cell_text(row: dict | None, line: str) -> str:
     """What one line of a table says of a cell."""
     if row is None:
         return ""
     value = row[COLUMN_OF_LINE[line]]
     if line == SEEDS:
         return str(value or "")
-    difference = line in (PAIRED, PRINTED)
+    difference = line in (PAIRED, PAPER_DIFFERENCE)
     if line in COMPARED and row["is_base"]:
         return "†" if line == PAIRED or (difference and np.isfinite(value)) else ""
     if np.isnan(value):
@@ -169,7 +169,7 @@ def _entry(row: dict | None, line: str) -> str:
     half = row[ENDS[line]] - value if line in ENDS else np.nan
     decimals = UNITS[row["unit"]].decimals
     if decimals is None:
-        decimals = places(half)
+        decimals = significant(half)
     text = number(value, decimals, signed=difference)
     if half > LAST_BIT:
         text += f" ± {number(half, decimals)}"

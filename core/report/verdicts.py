@@ -159,7 +159,7 @@ class JudgedStudy(StudyResult):
             differences |= part.differences
         if differences:
             return differences
-        cells = {cell.cell.labels: cell for cell in self.cells}
+        cells = self.by_labels
         bases = {labels: base_labels(labels, self.study) for labels in cells}
         by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
         for labels, cell in cells.items():
@@ -181,10 +181,10 @@ class JudgedStudy(StudyResult):
         return differences
 
 
-def judge(result: StudyResult) -> JudgedStudy:
+def judged(result: StudyResult) -> JudgedStudy:
     """The verdict on every claim of a study."""
     if result.by_value:
-        parts = tuple(map(judge, result.by_value))
+        parts = tuple(map(judged, result.by_value))
         verdicts = tuple(chain.from_iterable(part.verdicts for part in parts))
         return JudgedStudy(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
     read = measured_contrasts(result)
@@ -221,7 +221,7 @@ def alike(cell: CellResult, base: CellResult) -> bool:
 def study_result(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) -> JudgedStudy:
     """A study on its stored runs, judged; `store` and `loaded` as in
     `core.report.results.gather`."""
-    return judge(gather(resolved, store, loaded=loaded))
+    return judged(gather(resolved, store, loaded=loaded))
 
 
 def _verdict(

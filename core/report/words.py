@@ -15,14 +15,14 @@ from core.config.quantities import SCORE
 from core.config.result import unit
 from core.config.section import decimal
 from core.formatting import counted, shown
-from core.report.comparability import known_data
-from core.report.comparisons import AVERAGE, over_pairs
+from core.report.comparisons import AVERAGE_SCORE, over_pairs
 from core.report.contrasts import Direction
 from core.report.numbers import number
 from core.report.results import StudyResult
 from core.report.verdicts import JudgedStudy, Outcome, why_unmarked
 from core.study.axes import Labels
 from core.study.reason import in_title
+from core.study.registered import KNOWN_DATA, rows_of
 from core.study.resolution import values
 
 # of every verdict, and of where an undecided claim points; beside the word: never colour alone, and
@@ -178,7 +178,7 @@ def _known(result: StudyResult, scores: Collection[str] = ("",)) -> list[str]:
         "pairs": {sources.evaluation_digest},
     }
     sentences = []
-    for row in known_data():
+    for row in rows_of(KNOWN_DATA):
         same = all(row[name] in {"", *known} for name, known in digests.items())
         if same and row["score"] in scores:
             sentences.append(row["sentence"])
@@ -204,7 +204,7 @@ def number_note(result: JudgedStudy) -> str:
     sentences = [f"{_number_words(result)}; {seed_counts(result)}."]
     scores = {f"{cell.metric.task} {cell.metric.quantity}" for cell in result.cells}
     known = _known(result, scores)
-    sizes = [] if known or AVERAGE not in scores else over_pairs(result)
+    sizes = [] if known or AVERAGE_SCORE not in scores else over_pairs(result)
     if sizes:
         least, most = (number(size) for size in (min(sizes), max(sizes)))
         span = f"{least} to {most}" if least < most else most

@@ -19,7 +19,6 @@ import zlib
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.config.scale import SCALES
@@ -64,17 +63,17 @@ class Pack:
     def scores(self) -> dict[tuple[str, str], float] | None:
         """The average score of each run's selected checkpoint, by run and metric; None if a page is
         damaged. Pages have their checksums; no seal is checked."""
-        columns = ["run_id", "checkpoint", "task", "metric", "value"]
+        wanted = [("task", "=", "avg"), ("checkpoint", "=", "selected")]
         with contextlib.suppress(pa.ArrowException, OSError, ValueError):
-            # words by their numbers: 0.1 s against 0.4 s
-            file = pq.ParquetFile(
-                self.path, page_checksum_verification=True, read_dictionary=columns[:-1]
+            rows = pq.read_table(
+                self.path,
+                columns=["run_id", "metric", "value"],
+                filters=wanted,
+                read_dictionary=SCHEMA.names[:4],  # 0.1 s against 0.4 s
+                page_checksum_verification=True,
             )
-            rows = file.read(columns, use_threads=False)
-            average = pc.equal(rows["task"], "avg")
-            rows = rows.filter(pc.and_(average, pc.equal(rows["checkpoint"], "selected")))
-            keys = zip(rows["run_id"].to_pylist(), rows["metric"].to_pylist(), strict=True)
-            return dict(zip(keys, rows["value"].to_pylist(), strict=True))
+            runs, metrics, scores = rows.to_pydict().values()
+            return dict(zip(zip(runs, metrics, strict=True), scores, strict=True))
         return None
 
     def read(self, run: str) -> PackedRun:

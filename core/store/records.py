@@ -51,7 +51,7 @@ PAIR_SCHEMA = pa.schema(
     }
 )
 MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
-SOURCE = Literal["own", "published"]
+Origin = Literal["own", "published"]
 MEND = {
     # training sets the file aside; a run without its pairs stays done
     "own": "train the run again, with --force if its pairs alone are damaged",
@@ -83,7 +83,7 @@ class StoredRun:
     table: pa.Table
     provenance: dict[str, object]
     footer: dict[str, str]
-    source: SOURCE
+    source: Origin
 
     @functools.cached_property
     def config(self) -> RunConfig:
@@ -109,7 +109,7 @@ class StoredRun:
 
 
 @contextlib.contextmanager
-def believed(where: object, source: SOURCE = "own") -> Iterator[None]:
+def believed(where: object, source: Origin = "own") -> Iterator[None]:
     """Within this context an error of any kind but OtherVersion becomes CorruptRun: `where` is
     damaged."""
     try:
@@ -224,7 +224,7 @@ def check_name(path: Path, footer: dict[str, str]) -> None:
         raise ValueError(f"it holds run {footer['run_id']}")
 
 
-def stored_run(table: pa.Table, footer: dict[str, str], source: SOURCE, where: object) -> StoredRun:
+def stored_run(table: pa.Table, footer: dict[str, str], source: Origin, where: object) -> StoredRun:
     """The run of a table and its footer, which come from `where`. Raises CorruptRun unless the
     configuration's text has the run's id, and status and provenance are a run's, OtherVersion for
     another NUMERICS. The configuration itself is read when it is needed (5 ms for each of 3,000

@@ -89,7 +89,7 @@ def catalogue(*folders: Path) -> Catalogue:
             continue
         for file in sorted(folder.glob("[!_.]*.py")):
             try:
-                study = _named(_stated(file, "STUDY", Study), paper, file)
+                study = _with_names(_stated(file, "STUDY", Study), paper, file)
                 check_study(study)
                 keys = [f"key {claim.key}" for claim in study.claims]
                 taken |= _owned([f"name {study.name}", *keys], file, taken)
@@ -121,7 +121,7 @@ def _stated(file: Path, name: str, kind: type) -> Any:
     return value
 
 
-def _named(study: Study, paper: Paper, file: Path) -> Study:
+def _with_names(study: Study, paper: Paper, file: Path) -> Study:
     """The study with the paper of its folder, and the name and title of its file's path where it
     states none."""
     stem = file.stem.replace("_", "-")

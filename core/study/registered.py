@@ -11,8 +11,11 @@ from pathlib import Path
 from core.errors import HOME
 
 REGISTERED = HOME / "studies" / "reference" / "registered.csv"
-FIRST_RUNS = HOME / "results" / "published" / "first_runs.csv"
-COMMITS = HOME / "results" / "published" / "commits.csv"
+PUBLISHED = HOME / "results" / "published"
+FIRST_RUNS = PUBLISHED / "first_runs.csv"
+COMMITS = PUBLISHED / "commits.csv"
+# what is known of encoders, texts and test pairs, by their digests
+KNOWN_DATA = PUBLISHED / "known_data.csv"
 
 
 @cache
@@ -39,8 +42,9 @@ def commit_dates() -> dict[str, str]:
     return {row["commit"]: row["date"] for row in rows_of(COMMITS)}
 
 
+@cache
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
+    """The rows of a CSV file, read once."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

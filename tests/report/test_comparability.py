@@ -22,7 +22,6 @@ from core.report.comparability import (
     START,
     against_bar,
     gain,
-    known_data,
     learning,
     other_start,
     task_of,
@@ -37,6 +36,7 @@ from core.report.words import number_note, run_notes, scope_note
 from core.study.check import check_study
 from core.study.claim import Claim, collapsed, greater
 from core.study.reason import in_words
+from core.study.registered import KNOWN_DATA, rows_of
 from core.study.resolution import resolve
 from core.study.study import Axis, Metric, Row
 from core.study.study import study as make
@@ -154,7 +154,7 @@ def test_what_scale_mini_is_stands_beside_its_verdicts():
 def test_the_error_of_test_pairs_stands_where_it_was_measured_alone():
     """Of averages, on one text and these pairs with one encoder: known_data.csv has their
     digests."""
-    (row,) = (row for row in known_data() if row["score"] == "avg spearman")
+    (row,) = (row for row in rows_of(KNOWN_DATA) if row["score"] == "avg spearman")
     encoder = SOURCES.encoder._replace(digest=row["encoder"])
     here = {"corpus_digest": row["text"], "evaluation_digest": row["pairs"]}
     here = dataclasses.replace(SOURCES, encoders=(encoder,), **here)

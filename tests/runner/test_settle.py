@@ -7,7 +7,7 @@ from collections import Counter
 from known_jobs import ONE, TWO
 
 from core.report.results import gather
-from core.report.verdicts import judge
+from core.report.verdicts import judged
 from core.study.resolution import resolve
 
 KNOWN = {"KNOWN_STUDIES": "yes", "FAKE_JOB": "tests.support.known_jobs:run"}
@@ -26,7 +26,7 @@ def test_what_is_true_is_found_and_no_run_is_trained_twice(desk):
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = {}
     for study in (ONE, TWO):
-        for verdict in judge(gather(resolve(study, desk.setup(3)), desk.store)).verdicts:
+        for verdict in judged(gather(resolve(study, desk.setup(3)), desk.store)).verdicts:
             outcomes[verdict.claim.key] = verdict.outcome
     assert outcomes == TRUTH
     assert max(Counter(desk.started()).values()) == 1
