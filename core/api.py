@@ -159,21 +159,18 @@ class Results:
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
         x 100."""
-        return _stacked((run, stored.rows) for run, stored in self._runs())
+        return _stacked((run, stored.rows) for run, stored in self._each(self.store.load))
 
     def curves(self) -> pd.DataFrame:
         """One row a check: run, step, dev (Spearman x 100 on the development set), mean training
         loss."""
-        return _stacked((run, _curve(stored)) for run, stored in self._runs())
+        return _stacked((run, _curve(stored)) for run, stored in self._each(self.store.load))
 
     def pairs(self) -> pd.DataFrame:
         """One row a test pair of your own runs: run, task, subset, gold, cosine, words_a,
         words_b."""
-        parts = []
-        for run, frame in self._each(self.store.own_runs(), self.store.load_pairs):
-            if frame is not None:
-                parts.append((run, frame))
-        return _stacked(parts)
+        pairs = self._each(self.store.load_pairs)
+        return _stacked((run, frame) for run, frame in pairs if frame is not None)
 
     def table(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """A study's table, one row a cell, with the columns of its CSV file. `setup` is that of
@@ -285,15 +282,11 @@ class Results:
             wanted = varied(wanted, setup, changes, fields)
         return verdicts.study_result(resolve(wanted, setup), self.store, loaded)
 
-    def _runs(self) -> Iterator[tuple[str, StoredRun]]:
-        """Every run that can be believed."""
-        return self._each(self.store.runs(), self.store.load)
-
-    def _each(self, runs: Iterable[str], load: Callable[[str], T]) -> Iterator[tuple[str, T]]:
-        """What these runs left; says how many are left out since they are damaged, or of another
+    def _each(self, load: Callable[[str], T]) -> Iterator[tuple[str, T]]:
+        """What every run left; says how many are left out since they are damaged, or of another
         version of the code."""
         left_out = 0
-        for run in runs:
+        for run in self.store.runs():
             try:
                 yield run, load(run)
             except MissingRun:  # it went meanwhile

@@ -1,8 +1,6 @@
 """An encoder's folder: what of it decides a number, and what loading it says. Another process loads
 it, since planning has no torch."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -36,20 +34,10 @@ PLAIN = EncoderSource(
     folder=DEMO_FOLDER.parent / "plain" / "encoder",
 )
 # Everything in an encoder's folder that can move a number; what is not there does not count.
-ENCODER_FILES = (
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "spiece.model",
-    "spm.model",
-    "sentencepiece.bpe.model",
-)
+ENCODER_FILES = """
+    config.json model.safetensors tokenizer.json tokenizer_config.json special_tokens_map.json
+    added_tokens.json vocab.txt vocab.json merges.txt spiece.model spm.model sentencepiece.bpe.model
+    """.split()
 LOADING = "core.evaluation.encoding"  # the module that loads an encoder as a run does
 LOADING_VERSION = 3  # raised when loading learns to see another mistake
 COPY = "copy the encoder's own files there again"

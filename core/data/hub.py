@@ -6,8 +6,6 @@ compares a file with the digest that stands here, which a public source states f
 else with that name. Where the revision is None, the hub's at first use is kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -222,15 +220,11 @@ def fetch(repository: Repository, name: str, cache_dir: Path, *, offline: bool =
         """The file's digest if it is not the one that is pinned or, for a large file, named by the
         client."""
         wanted = repository.files[name] or path.resolve().name
-        if len(wanted) not in (SHA1, SHA256):
-            return None
         digest = file_digest(path)
         if len(wanted) == SHA1:  # as git counts it
             content = b"blob %d\0" % path.stat().st_size + path.read_bytes()
             digest = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-        if digest == wanted:
-            return None
-        return digest
+        return None if digest == wanted or len(wanted) not in (SHA1, SHA256) else digest
 
     with contextlib.suppress(FileNotFoundError):
         path = Path(client(local_files_only=True))

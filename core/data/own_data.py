@@ -10,8 +10,6 @@ FILE?columns=sent0,sent1,hard_neg`. Rows are written into the cache as lines. Sc
 scale: only their order counts.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,8 +1,6 @@
 """What a scale is made of on this machine, by content: training text, evaluation sets, encoder,
 which are shipped, lie here, are recorded with stored runs, or are fetched. No torch."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -123,7 +121,9 @@ def sources_of(
             )
         return demo_sources()
     folders = dict(options.encoders)
-    data_dir = options.data_dir and _absolute(options.data_dir)
+    data_dir = options.data_dir and Path(
+        os.path.abspath(options.data_dir)
+    )  # children work elsewhere
     if scale.name in SHIPPED_ENCODERS:
         folders.setdefault(ENCODER, SHIPPED_ENCODERS[scale.name])
 
@@ -158,11 +158,6 @@ def sources_of(
                 recorded = NOT_FETCHED
         not_fetched = unfetched_sources(others, recorded)
     return local_sources(places, cache, not_fetched)
-
-
-def _absolute(path: Path) -> Path:
-    """A path that does not depend on the current folder, since children work elsewhere."""
-    return Path(os.path.abspath(path))
 
 
 def options_for(scale: Scale, sources: Sources, options: DataOptions) -> DataOptions:

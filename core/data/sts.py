@@ -3,8 +3,6 @@ demo's own sets. Text is read as SentEval reads it: one pair a line, quotes lite
 runs made single blanks. Other counts than published are refused, since a score on other pairs is
 another number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -136,7 +134,7 @@ def used_files(transfer: bool = False) -> tuple[str, ...]:
 
 def transfer_files() -> list[str]:
     """The files of the seven transfer tasks."""
-    files: list[str] = []
+    files = []
     for task in TRANSFER:
         files += [file for file, _ in SPLITS[task].values()]
     return files
@@ -227,8 +225,8 @@ def _split(
 def _year(root: Path, name: str) -> StsSet:
     """STS12 … STS16: by subset an input file of two tab-separated sentences and a gold file, by
     line; unscored lines are left out."""
-    labels: list[str] = []
-    pairs: list[Pair] = []
+    labels = []
+    pairs = []
     for subset, count in STS_YEARS[name].items():
         text, gold = (root / file for file in year_files(name, subset))
         lines = numbered_lines(text)

@@ -1,8 +1,6 @@
 """Text files: a training text, by line or as the released preparation read it, numbered lines of
 other data, and SHA-256 digests."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

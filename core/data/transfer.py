@@ -1,8 +1,6 @@
 """Labelled sentences for probing: SentEval's seven transfer tasks (MoCoSE, Table 2), and the demo's
 own; and the digest of all evaluation files. Text and counts are as in `core.data.sts`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from core.config.scale import DEMO, TRANSFER
 from core.data.sts import SPLITS, examples, senteval_root, used_files
 from core.data.text import DEMO_FOLDER, named_digest, numbered_lines, text_digest
 
-TREC_KINDS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+TREC_KINDS = "ABBR DESC ENTY HUM LOC NUM".split()
 LABELS = {
     "0": 0,
     "1": 1,

@@ -1,7 +1,5 @@
 """Differences along training: paired development scores of stored runs, check by check."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 

@@ -1,8 +1,6 @@
 """What the runs say of a study's claims, in sentences: verdicts, and below them their
 comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ does not learn here, has no verdict; where learning is too close to call, the ve
 provisional. Estimates are shown all the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -100,9 +98,7 @@ def gate(
     untrained = before_training(claim, begun, result)
     if untrained is not None:
         failed.append(untrained)
-    if failed:
-        close = []
-    return tuple(dict.fromkeys(failed)), tuple(dict.fromkeys(close))
+    return tuple(dict.fromkeys(failed)), () if failed else tuple(dict.fromkeys(close))
 
 
 def without_scatter(of_claim: Iterable[MeasuredContrast]) -> Reasons:

@@ -1,8 +1,6 @@
 """The comparisons of a claim on the runs, one by one, as people read them. All numbers are raw:
 what a claim requires stands beside them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 
@@ -156,8 +154,8 @@ def over_pairs(result: JudgedStudy) -> list[float]:
             by_task = pairs.assign(base=of_base["cosine"]).groupby("task")
             by_set = []
             for place, name in enumerate(result.setup.scale.tests):
-                columns = by_task.get_group(name)[["gold", "cosine", "base"]].to_numpy().T
-                by_set.append(paired_bootstrap(*columns, RESAMPLES, seed=place))
+                gold, own, other = by_task.get_group(name)[["gold", "cosine", "base"]].to_numpy().T
+                by_set.append(paired_bootstrap(gold, own, other, RESAMPLES, seed=place))
             low, high = np.quantile(np.mean(by_set, axis=0), [0.025, 0.975])
             sizes.append(float(high - low) / 2)
     return [size for size in sizes if np.isfinite(size)]

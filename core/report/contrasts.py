@@ -1,8 +1,6 @@
 """The values of a claim's contrasts on a study's runs, seed by seed, and on the paper's printed
 numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """How figures look: style, sheet, legend, numeric axes. The same bytes on every machine."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -22,7 +20,7 @@ GREY = "#555555"
 PALE = "#DDDDDD"
 # Okabe and Ito's
 COLOURS = (BLUE, "#E69F00", "#009E73", "#CC79A7", SKY, "#000000", DIFFERENT)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = "os^DvPX"
 RC = {
     "font.size": 8,
     "axes.titlesize": 8,

@@ -1,7 +1,5 @@
 """What figures say: titles, the setting of their runs, and the names of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

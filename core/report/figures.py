@@ -1,7 +1,5 @@
 """Figures from data frames: as the paper draws a study, and as paired differences."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from operator import mul

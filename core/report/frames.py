@@ -4,8 +4,6 @@ nothing else.
 Every frame begins with `scale, profile, encoder`. `docs/using.md` explains every column.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -165,7 +163,7 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     reads it after training; one without a result has an empty value."""
     runs = list(_every_run([result]))
     runs.sort(key=lambda run: run[1].metric.checkpoint not in ("selected", "last"))
-    rows: dict[str, list[Record]] = {}
+    rows = {}
     for _, _, run, names in runs:
         if run.run_id not in rows:
             listed = [{"task": ""}] if run.rows is None else run.rows.listed
@@ -179,26 +177,25 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     """One row a point of a study's curves: development score by step, or singular value over the
     largest by index from 1, and the singular value itself; none for a study without curves. Cells
     that read the same runs stand once. Of differences along training, one row a cell and check."""
-    rows: dict[tuple, list[Record]] = {}
+    rows = {}
     figure = result.study.figure
     kind = "cells" if figure is None else figure.kind
+    columns = "seed run_id x value"
     if kind == "along":
+        columns = "step passes difference half_width seeds"
         cells = result.by_labels
         for labels, cell in cells.items():
             base = cells.get(base_labels(labels, result.study), cell)
             if base is not cell:
                 checks = differences(cell, base, result.aggregate)
                 rows[labels] = [{**_head(result, cell), **check} for check in checks]
-        columns = "step passes difference half_width seeds"
-        return _frame(itertools.chain(*rows.values()), columns, _axes(result))
-    columns = "seed run_id x value"
-    if kind == "spectrum":
+    elif kind == "spectrum":
         columns += " singular_value"
-    for _, cell, run, names in _every_run([result] if kind != "cells" else []):
+    for _, cell, run, names in _every_run([result] if kind in ("curve", "spectrum") else []):
         key = cell.metric.checkpoint, run.run_id
         if run.rows is None or key in rows:
             continue
-        points: list[Record] = []
+        points = []
         if kind == "curve":
             for step, score in run.rows.curve(result.aggregate).items():
                 points.append({"x": step, "value": score})
@@ -212,7 +209,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
 
 def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
-    rows: dict[str, Record] = {}
+    rows = {}
     for result, cell, run, names in _every_run(results):
         if run.rows is None or run.run_id in rows:
             continue
@@ -240,7 +237,7 @@ def _every_run(
         for cell in result.cells:
             place = _head(result, cell)
             for run in cell.runs:
-                fields = ("seed", "run_id", "status", "source")
+                fields = "seed run_id status source".split()
                 yield result, cell, run, place | {name: getattr(run, name) for name in fields}
 
 

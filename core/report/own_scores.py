@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from core.config.scale import OWN_SCORES, EncoderSource, Sources
+from core.config.scale import OWN_SCORES
+from core.data.sources import NOT_FETCHED
 from core.errors import UserError
 from core.formatting import nearest, no_formula, shown
 from core.report import tables
@@ -30,25 +31,14 @@ from core.study.study import Axis, FigureSpec, Metric, study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TEXTS = ("row", "reference", "left", "right", "claim", "text")  # columns with a user's words
+TEXTS = "row reference left right claim text".split()  # columns with a user's words
 WHEN = (
     f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the seeds' "
     f"numbers or names. By the chance of seeds at most {ALPHA:.0%} of such tables have a wrong "
     "verdict, however often they are checked, if seeds that are added come last."
 )
-SETUP = Setup(  # under which nothing is resolved
-    profile="",
-    scale=OWN_SCORES,
-    sources=Sources(
-        corpus_digest="",
-        corpus_rows=0,
-        corpus_name="",
-        evaluation_digest="",
-        evaluation_name="",
-        encoders=(EncoderSource("bert-base", digest="", hidden=0, name=""),),
-    ),
-    seeds=0,
-)
+# under which nothing is resolved
+SETUP = Setup(profile="", scale=OWN_SCORES, sources=NOT_FETCHED, seeds=0)
 NO_CLAIM = "No claim is stated, so there is no verdict; --claim 'a > b' states one."
 
 
@@ -95,13 +85,9 @@ def judge_scores(
         stated.append(stated_claim(text, rows, margin))
     result = judged(as_study(scores, stated, reference, name))
     frame = claim_frame([result])
-    reasons = []
-    for verdict in result.verdicts:
-        reason = verdict.reason
-        if verdict.outcome == "undecided" and not reason:
-            reason = prospect(verdict, len(stated))
-        reasons.append(reason)
-    frame["reason"] = reasons
+    for place, verdict in enumerate(result.verdicts):
+        if verdict.outcome == "undecided" and not verdict.reason:
+            frame.loc[place, "reason"] = prospect(verdict, len(stated))
     return JudgedScores(
         Sheet(
             result=result,

@@ -1,7 +1,5 @@
 """How many seeds an undecided claim is likely to need. No verdict uses it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from core.report.statistics import LOOKS, alpha_at, claim_p, settled

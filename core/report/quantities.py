@@ -1,7 +1,5 @@
 """A run's numbers: as stored, as a table's entry reads them, and what a failed run counts for."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

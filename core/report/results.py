@@ -187,8 +187,8 @@ def gather(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) ->
     if loaded is None:
         loaded = {}
     scale = resolved.setup.scale
-    simcse = chain.from_iterable(_runs(cell, 1, scale, store, loaded) for cell in resolved.simcse)
-    bar = tuple(simcse)
+    bar = [_runs(cell, 1, scale, store, loaded) for cell in resolved.simcse]
+    simcse = tuple(chain.from_iterable(bar))
     by_part = []
     for part in resolved.parts():
         cells = []
@@ -202,7 +202,7 @@ def gather(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) ->
         whole = tuple(_with_failed_runs(cells, worst))
         aggregates = [cell.config(0).sts.aggregate for cell in part.available]  # of test pairs
         aggregate = aggregates[0] if aggregates else "all"
-        results.append(StudyResult(resolved=part, aggregate=aggregate, cells=whole, simcse=bar))
+        results.append(StudyResult(resolved=part, aggregate=aggregate, cells=whole, simcse=simcse))
     if not resolved.study.varied:
         return results[0]
     every = tuple(chain.from_iterable(result.cells for result in results))

@@ -1,10 +1,8 @@
 """Figures by row: paired differences to the reference, or levels without one."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,19 +27,11 @@ LEAST_HEIGHT = 0.8  # of a panel in inches
 PANEL_LETTERS = 84  # of the titles of panels side by side
 
 
-class Style(NamedTuple):
-    """How a row's number is drawn: colour, marker, and whether it is tested and significant."""
-
-    colour: str
-    marker: str
-    words: str
-
-
-STYLES = {  # by a row's column `different`
-    "yes": Style(DIFFERENT, "D", "ours, significant"),
-    "no verdict": Style(GREY, "o", "ours, no verdict"),
-    "no": Style(BLUE, "o", "ours, not significant"),
-    "": Style(SKY, "s", "ours, not tested"),
+STYLES = {  # colour, marker and words of a row's number, by its column `different`
+    "yes": (DIFFERENT, "D", "ours, significant"),
+    "no verdict": (GREY, "o", "ours, no verdict"),
+    "no": (BLUE, "o", "ours, not significant"),
+    "": (SKY, "s", "ours, not tested"),
 }
 
 
@@ -136,12 +126,12 @@ def _row_panel(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
     seeds = np.stack(rows["seeds"])
     panel.plot(seeds, y, "|", color=GREY, ms=4, alpha=0.5, label="one seed")
     for different, group in rows[rows["ours"].notna()].groupby("different"):
-        style = STYLES[different]
+        colour, marker, words = STYLES[different]
         errors = group[["low", "high"]].sub(group["ours"], axis=0).abs().T
-        label = style.words if paired else "ours"
+        label = words if paired else "ours"
         if errors.notna().any(axis=None):
             label += ", 95 % interval"
-        look: dict[str, Any] = {"fmt": style.marker, "color": style.colour, "label": label}
+        look: dict[str, Any] = {"fmt": marker, "color": colour, "label": label}
         panel.errorbar(group["ours"], y[group.index], xerr=errors, elinewidth=2.6, **look)
     tested = rows[rows["is_tested"]]
     if len(tested):

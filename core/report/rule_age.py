@@ -1,8 +1,6 @@
 """Whether the rule of a claim is older than the runs that it judges, and than the first runs on
 their text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -1,7 +1,5 @@
 """How long a run is, and how far its queue and slow branch lag behind, against the paper's run."""
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -1,8 +1,6 @@
 """A user's own scores, read strictly. Files and Python have one layout: the columns row, seed and
 score, and set where a score is of one of several test sets."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -20,7 +18,7 @@ from core.errors import UserError, refusing
 from core.formatting import counted, shown
 from core.store.files import regular
 
-COLUMNS = ("row", "seed", "score")
+SCORE_COLUMNS = ("row", "seed", "score")
 SET = "set"
 LAYOUT = (
     "write a line for each score with row, seed and score, and set for several test sets; a mean "
@@ -76,7 +74,7 @@ def _scores(frame: pd.DataFrame, place: str) -> Scores:
     for each seed and set, there are two rows and seeds, and all are in one unit."""
     refusal = _refusal(frame, place.partition(",")[0])
     frame = frame.rename(columns=lambda name: one_line(str(name)).lower()).map(one_line)
-    if sorted(frame) not in (sorted(COLUMNS), sorted((*COLUMNS, SET))):
+    if sorted(frame) not in (sorted(SCORE_COLUMNS), sorted((*SCORE_COLUMNS, SET))):
         raise UserError(refusal)
     if SET not in frame:
         frame[SET] = ""
@@ -154,5 +152,5 @@ def _refusal(frame: pd.DataFrame, place: str) -> str:
     elif not seeds and len(texts) == 1 < len(names):
         change = f".melt({texts[0]!r})"
     if change:
-        change = f"; one way is pandas.read_csv(FILE){change}.set_axis({[*COLUMNS]}, axis=1)"
+        change = f"; one way is pandas.read_csv(FILE){change}.set_axis({[*SCORE_COLUMNS]}, axis=1)"
     return f"{place} has the columns {shown(','.join(names))!r}; {LAYOUT}{change}."

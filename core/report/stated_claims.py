@@ -1,8 +1,6 @@
 """Claims that a user states about rows of a table, as text: `a > b`, `a = b within 0.5`,
 `a best`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -29,7 +27,7 @@ def stated_claim(text: str, rows: Sequence[str], margin: float | None = None) ->
 
 def _parsed(text: str, rows: Sequence[str]) -> list[Predicate]:
     """Every way to read a text as a claim on these rows."""
-    parsed: list[Predicate] = []
+    parsed = []
     for left in rows:
         rest = text.removeprefix(left)
         if rest == text:

@@ -13,8 +13,6 @@ fails outright now and then, its mean lies far from what healthy seeds say.
 wrong, in one of ten one of five, in three of ten one of eighty.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +41,7 @@ CODED: tuple[Settled, ...] = get_args(Settled)  # by code
 SETTLED_OUTCOMES = CODED[1:]
 # one-sided p of a contrast: against "not above zero", and against "not below zero"; 1: no test
 Tails = tuple[np.ndarray, np.ndarray]
+NO_TEST: Tails = (np.ones(()), np.ones(()))
 
 
 class Estimate(NamedTuple):
@@ -129,14 +128,10 @@ def p_values(predicate: Predicate, of: Callable[[Contrast], Tails]) -> Tails:
     """
     if isinstance(predicate, Contrast):
         return of(predicate)
-    supports = []
-    contradictions = []
-    for part in predicate.parts:
-        p_sup, p_con = p_values(part, of)
-        supports.append(p_sup)
-        contradictions.append(p_con)
-    support = np.sort(np.stack(np.broadcast_arrays(*supports)), axis=0)  # (parts, ...)
-    contradiction = np.sort(np.stack(np.broadcast_arrays(*contradictions)), axis=0)
+    sides = zip(*(p_values(part, of) for part in predicate.parts), strict=True)
+    support, contradiction = (  # (parts, ...)
+        np.sort(np.stack(np.broadcast_arrays(*side)), axis=0) for side in sides
+    )
     m = len(predicate.parts)
     u = predicate.needed
     return np.minimum(1.0, (m - u + 1) * support[u - 1]), np.minimum(1.0, u * contradiction[m - u])
@@ -163,13 +158,11 @@ def claim_p(claim: Claim, values: Mapping[Contrast, np.ndarray | None]) -> tuple
     """
 
     def shifted(by: float) -> Tails:
-        of = {}
-        for contrast, seeds in values.items():
-            no_test = np.ones(())
-            of[contrast] = (no_test, no_test)
-            if seeds is not None:
-                of[contrast] = tails(contrast, seeds, by)
-        return p_values(claim.predicate, of.__getitem__)
+        def of(contrast: Contrast) -> Tails:
+            seeds = values[contrast]
+            return NO_TEST if seeds is None else tails(contrast, seeds, by)
+
+        return p_values(claim.predicate, of)
 
     sup, con = shifted(0.0)
     if claim.margin is None:
@@ -239,19 +232,18 @@ def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tupl
     lower and the upper bound: the largest of each side. None if no claim compares it."""
     pair = greater(labels, reference).terms
     turned = greater(reference, labels).terms
-    lower = []
-    upper = []
+    sides = []
     for claim in claims:
         for contrast, sup, con in leaves(claim.predicate):
             if contrast.metric is not None or contrast.of != "value":
                 continue
             if contrast.terms in (pair, turned):
                 is_above = (contrast.terms == pair) == (contrast.side == "above")
-                lower.append(sup if is_above else con)
-                upper.append(con if is_above else sup)
-    if not lower:
+                sides.append((sup, con) if is_above else (con, sup))
+    if not sides:
         return None
-    return max(lower), max(upper)
+    lower, upper = map(max, zip(*sides, strict=True))
+    return lower, upper
 
 
 # Shares of runs that do something, such as collapse. A number of two kinds of runs has no normal
@@ -334,9 +326,8 @@ def paired_bootstrap(
     """Spearman x 100 of a less that of b over resampled pairs of one set, (resamples,): the
     quantiles at 2.5 and 97.5 % are the bounds of the difference.
 
-    gold (pairs,); a and b hold cosines, (pairs,) or (seeds, pairs) for a mean over seeds. A pair
-    is drawn with its gold score and all its cosines. Each set needs another seed. NaN where a
-    resample has no rank correlation.
+    gold, and the cosines a and b: (pairs,). A pair is drawn with its gold score and both cosines.
+    Each set needs another seed. NaN where a resample has no rank correlation.
     """
     random = np.random.default_rng(seed)
     differences = []
@@ -345,16 +336,13 @@ def paired_bootstrap(
         counts = np.stack([np.bincount(row, minlength=len(gold)) for row in drawn], axis=1)
         of_gold = _ranks(gold, counts)  # (pairs, block)
         length = (counts * of_gold**2).sum(0)
-        means = []
+        scores = []
         for cosines in (a, b):
-            scores = []
-            for row in np.atleast_2d(cosines):
-                ranks = _ranks(row, counts)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    product = (counts * of_gold * ranks).sum(0)
-                    scores.append(product / np.sqrt(length * (counts * ranks**2).sum(0)))
-            means.append(np.mean(scores, axis=0))
-        differences.append(100.0 * (means[0] - means[1]))
+            ranks = _ranks(cosines, counts)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                product = (counts * of_gold * ranks).sum(0)
+                scores.append(product / np.sqrt(length * (counts * ranks**2).sum(0)))
+        differences.append(100.0 * (scores[0] - scores[1]))
     return np.concatenate(differences)
 
 

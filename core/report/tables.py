@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -71,10 +72,14 @@ class TextTable(NamedTuple):
     rows: list[list[str]]
     lead: int
 
+    def changed(self, change: Callable[[list[str]], list[str]]) -> TextTable:
+        """The table with each of its lines changed."""
+        headers, *rows = map(change, (self.headers, *self.rows))
+        return TextTable(headers, rows, self.lead)
+
     def columns(self, first: int, last: int) -> TextTable:
         """The leading columns and those from `first` to `last`."""
-        lines = [line[: self.lead] + line[first:last] for line in (self.headers, *self.rows)]
-        return TextTable(lines[0], lines[1:], self.lead)
+        return self.changed(lambda line: line[: self.lead] + line[first:last])
 
 
 def text_table(
@@ -190,8 +195,7 @@ def marks(table: TextTable) -> list[str]:
 def laid_out(table: TextTable, escape, style: str) -> str:
     """The table in one of tabulate's formats."""
     sides = ["left"] * table.lead + ["right"] * (len(table.headers) - table.lead)
-    rows = [list(map(escape, row)) for row in table.rows]
-    headers = list(map(escape, table.headers))
+    headers, rows, _ = table.changed(lambda line: list(map(escape, line)))
     return tabulate(rows, headers, tablefmt=style, colalign=sides, disable_numparse=True)
 
 
@@ -229,8 +233,7 @@ def latex(sheet: Sheet, averages: bool = False) -> str:
         caption += f" ({encoders.pop()})"
         cells = cells.assign(encoder="")  # no label repeats it
     table = text_table(sheet.study, cells, averages=averages)
-    short = [[HEADS.get(text, text) for text in line] for line in (table.headers, *table.rows)]
-    table = TextTable(short[0], short[1:], table.lead)
+    table = table.changed(lambda line: [HEADS.get(text, text) for text in line])
     in_a_column = OURS in table.headers
     kind = "table" if in_a_column or len(table.headers) <= MOST_COLUMNS else "table*"
     lines = [
@@ -299,37 +302,19 @@ MARKDOWN = str.maketrans(
         **{c: f"\\{c}" for c in "|*_<`$~!"},
     }
 )
+SYMBOLS = r"""
+    " '' ~ \textasciitilde{} ^ \textasciicircum{} < $<$ > $>$ | $|$
+    ± $\pm$ − $-$ × $\times$ · $\cdot$ ≤ $\leq$ ≥ $\geq$ → $\to$ ≈ $\approx$
+    η $\eta$ λ $\lambda$ ε $\epsilon$ τ $\tau$ θ $\theta$ Δ $\Delta$ ₙ $_n$
+    ▲ $^{\blacktriangle}$ ▼ $^{\blacktriangledown}$ † $^{\dagger}$ ‡ $^{\ddagger}$
+    ⚑ $\vartriangleright$
+    """.split()  # each with its LaTeX
 LATEX = str.maketrans(
     {  # [ and * would be options of the line break before them
         "\\": r"\textbackslash{}",
         **{c: f"\\{c}" for c in "{}$&%#_"},
         **{c: f"{{{c}}}" for c in "[]*`"},
-        '"': "''",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": "$<$",
-        ">": "$>$",
-        "|": "$|$",
-        "±": r"$\pm$",
-        "−": "$-$",
-        "×": r"$\times$",
-        "·": r"$\cdot$",
-        "η": r"$\eta$",
-        "λ": r"$\lambda$",
-        "ε": r"$\epsilon$",
-        "≤": r"$\leq$",
-        "≥": r"$\geq$",
-        "→": r"$\to$",
-        "≈": r"$\approx$",
-        "τ": r"$\tau$",
-        "θ": r"$\theta$",
-        "▲": r"$^{\blacktriangle}$",
-        "▼": r"$^{\blacktriangledown}$",
-        "†": r"$^{\dagger}$",
-        "‡": r"$^{\ddagger}$",
-        "Δ": r"$\Delta$",
-        "ₙ": r"$_n$",
-        "⚑": r"$\vartriangleright$",
+        **dict(zip(SYMBOLS[::2], SYMBOLS[1::2], strict=True)),
     }
 )
 

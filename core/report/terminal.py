@@ -1,7 +1,5 @@
 """A study as plain text: its table as wide as the terminal, and its verdicts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from core.formatting import printable
@@ -23,15 +21,13 @@ def terminal(sheet: Sheet, width: int | None = None, file: str = "") -> str:
     parts below one another; `file` has all of it."""
     table = text_table(sheet.study, sheet.cells)
     body = _table_lines(table)
-    whole = _width(body)
+    whole = max(map(len, body))
     if width is not None and whole > width:
         words = []
         if sheet.study.rows and AVERAGE_LABEL in table.headers:
             table = text_table(sheet.study, sheet.cells, averages=True)
-            words = ["", "This is the average over the test sets."]
-            words.append(
-                f"The whole table takes {whole} columns{file and f', or stands in {file}'}."
-            )
+            takes = f"The whole table takes {whole} columns{file and f', or stands in {file}'}."
+            words = ["", "This is the average over the test sets.", takes]
         headers = [
             header.replace("− ", "−\n").replace(", same", ",\nsame") for header in table.headers
         ]
@@ -69,19 +65,16 @@ def _table_lines(table: TextTable) -> list[str]:
     ).splitlines()
 
 
-def _width(lines: list[str]) -> int:
-    return max(map(len, lines))
-
-
 def _parts(table: TextTable, width: int) -> list[str]:
     """The lines of a table in parts below one another, each with the leading columns and as many
     others as the width has room for, at least one."""
-    lines: list[str] = []
+    lines = []
     first = table.lead
     while first < len(table.headers):
-        last = len(table.headers)
-        while last > first + 1 and _width(_table_lines(table.columns(first, last))) > width:
-            last -= 1
-        lines += [*_table_lines(table.columns(first, last)), ""]
+        for last in range(len(table.headers), first, -1):
+            part = _table_lines(table.columns(first, last))
+            if max(map(len, part)) <= width:
+                break
+        lines += [*part, ""]
         first = last
     return lines[:-1]

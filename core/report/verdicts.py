@@ -345,7 +345,7 @@ def judgeable_claims(resolved: ResolvedStudy, store=None) -> tuple[int, list[str
     Of stored runs only the first are read, of the cells that claims have on the untrained encoder:
     all took a minute.
     """
-    loaded: Loaded = {}
+    loaded = {}
     for claim in resolved.study.claims:
         if claim.untrained is not None:
             for cell in resolved.of(resolved.study.cells_of(claim.untrained.contrasts())):

@@ -1,8 +1,6 @@
 """What a reader reads around a study's numbers: title, setting, notes, comparisons and verdicts in
 words."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -21,7 +19,7 @@ from core.report.numbers import number
 from core.report.results import StudyResult
 from core.report.verdicts import JudgedStudy, Outcome, why_unmarked
 from core.study.axes import Labels
-from core.study.reason import in_title
+from core.study.reason import in_words
 from core.study.registered import KNOWN_DATA, rows_of
 from core.study.resolution import values
 
@@ -57,21 +55,10 @@ UNJUDGED = ("not run", "no verdict")
 LEARNING_RATE = "train.learning_rate"
 LIKE = 0.05  # passes over the text: less is no difference
 # A different value of these can move a number without being part of the run's identity.
-ENVIRONMENT = (
-    "python",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "scipy",
-    "cuda",
-    "device",
-    "processor",
-    "threads",
-    "commit",
-    "code",
-)
+ENVIRONMENT = """
+    python torch transformers tokenizers datasets numpy scipy cuda device processor threads commit
+    code
+    """.split()
 
 
 def title(result: StudyResult) -> str:
@@ -89,7 +76,7 @@ def figure_title(result: JudgedStudy) -> str:
     """The title of a study's figures: its table, and the verdicts or why there are none."""
     unmarked = why_unmarked(result)
     if unmarked:
-        return f"{title(result)}. No verdict: {in_title(unmarked)}"
+        return f"{title(result)}. No verdict: {in_words(unmarked, brief=True)}"
     counts = Counter(verdict.outcome for verdict in result.verdicts)
     verdicts = [f"{outcome}: {counted(n, 'claim')}" for outcome, n in counts.items()]
     return ". ".join(filter(None, [title(result), ", ".join(verdicts)]))
@@ -98,7 +85,7 @@ def figure_title(result: JudgedStudy) -> str:
 def trained_rates(result: StudyResult) -> dict[Labels, tuple[str, float]]:
     """By the labels of a cell, the label that states its learning rate, and the rate at which the
     cell is trained, where the scale changed it."""
-    rates: dict[Labels, tuple[str, float]] = {}
+    rates = {}
     for entry in result.cells:
         cell = entry.cell
         stated = result.study.named(cell, result.setup.profile).get(LEARNING_RATE)
@@ -307,15 +294,11 @@ def _origin(result: JudgedStudy) -> Iterator[str]:
     ordered = any("seed.data" in cell.cell.changes for cell in result.cells)
     if runs and result.setup.profile == "released" and not ordered:
         yield "All runs have one order of the text and one dropout; seeds move new weights (D35)."
-    published = sum(run.source == "published" for run in runs)
-    if published:
-        here = sum(run.source == "own" for run in runs)
-        sentence = (
-            f"From the project's published results: {counted(published, 'run')} of those shown"
-        )
-        if here:
-            sentence += f", {here} from this machine"
-        yield f"{sentence}."
+    sources = Counter(run.source for run in runs)
+    if sources["published"]:
+        here = f", {sources['own']} from this machine" if sources["own"] else ""
+        count = counted(sources["published"], "run")
+        yield f"From the project's published results: {count} of those shown{here}."
     environments = [{**run.provenance, **run.provenance.get("versions", {})} for run in runs]
     differing = []
     for name in ENVIRONMENT:

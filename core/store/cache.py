@@ -5,8 +5,6 @@
 `digest` is of the content, so that a file which was changed is not read, but made anew.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

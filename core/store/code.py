@@ -1,7 +1,5 @@
 """The code that made a run: its digest, and the commit of a repository that has it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Writing a file so that readers see all of it or nothing, whatever dies in between."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

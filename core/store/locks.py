@@ -5,8 +5,6 @@ with its holder, and it outlives a killed driver while the training that inherit
 Nothing here knows what a run is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -7,8 +7,6 @@ Runs stand in the order of their ids. The file's footer holds each run's own foo
 status, provenance) and seal, as they were when the run was stored: reading checks both.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import functools

@@ -123,7 +123,7 @@ def believed(where: object, source: Origin = "own") -> Iterator[None]:
 
 def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     """Every test pair of a run. Raises ValueError if a block's columns differ in length."""
-    rows: list[tuple[object, ...]] = []
+    rows = []
     for block in blocks:
         columns = zip(block.gold, block.cosine, block.words_a, block.words_b, strict=True)
         for gold, cosine, *words in columns:

@@ -1,7 +1,5 @@
 """The axes of a study: what each label stands for, and what a combination of labels changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any

@@ -6,8 +6,6 @@ What is wrong with a file is kept as a fault with its place, so that commands on
 on.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
@@ -73,9 +71,9 @@ class Catalogue:
 
 def catalogue(*folders: Path) -> Catalogue:
     """The papers and studies under these folders; what is wrong with one is among the faults."""
-    files: dict[Path, Study] = {}
-    faults: dict[Path, str] = {}
-    papers: list[Path] = []
+    files = {}
+    faults = {}
+    papers = []
     for folder in folders:
         papers += [path for path in sorted(folder.glob("[!.]*")) if any(path.glob("[!_.]*.py"))]
     taken = {f"name {path.name}": path.name for path in papers}  # names and keys, with their owners

@@ -1,8 +1,6 @@
 """What can be wrong with a study beyond its fields, each refused with one sentence before any
 training."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import chain, product

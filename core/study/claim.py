@@ -131,13 +131,12 @@ class Claim(Typed):
 
     def contrasts(self) -> tuple[Contrast, ...]:
         """The contrasts of its predicate, then those on the untrained encoder."""
-        if self.untrained is None:
-            return self.predicate.contrasts()
-        return self.predicate.contrasts() + self.untrained.contrasts()
+        untrained = () if self.untrained is None else self.untrained.contrasts()
+        return self.predicate.contrasts() + untrained
 
     def cells(self) -> tuple[Pattern, ...]:
         """The labels of its cells, in order."""
-        cells: list[Pattern] = []
+        cells = []
         for contrast in self.contrasts():
             cells += [term.cell for term in contrast.terms]
         return tuple(cells)

@@ -1,7 +1,5 @@
 """Why something cannot be run or judged: a kind for code, and words for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -37,11 +35,6 @@ class Reason(NamedTuple):
     brief: str = ""
 
 
-def in_words(reasons: Iterable[Reason]) -> str:
-    """The words of reasons, each once."""
-    return "; ".join(dict.fromkeys(reason.words for reason in reasons))
-
-
-def in_title(reasons: Iterable[Reason]) -> str:
-    """Reasons as a figure's title gives them, each once."""
-    return "; ".join(dict.fromkeys(reason.brief or reason.words for reason in reasons))
+def in_words(reasons: Iterable[Reason], brief: bool = False) -> str:
+    """The words of reasons, each once; `brief` as in a figure's title."""
+    return "; ".join(dict.fromkeys(brief * reason.brief or reason.words for reason in reasons))

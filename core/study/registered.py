@@ -1,8 +1,6 @@
 """The rules of claims as they were registered, and when runs on each text were first seen.
 `tools/registered.py` writes both."""
 
-from __future__ import annotations
-
 import csv
 from datetime import UTC, datetime
 from functools import cache

@@ -1,7 +1,5 @@
 """The setup of a command: profile, scale, sources and seeds under which studies are resolved."""
 
-from __future__ import annotations
-
 from core.config.scale import Scale, Sources
 from core.config.section import frozen
 

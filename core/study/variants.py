@@ -1,7 +1,5 @@
 """A user's own variants of a study, by `--set` and `--vary`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +31,7 @@ def varied(
     the study's own value. Raises UserError for a wrong field or value.
     """
     study = study.at(setup.scale)
-    runs: dict[Labels, RunConfig] = {}
+    runs = {}
     for cell in study.cells:
         resolved = resolved_cell(study, cell, setup)
         if resolved.base is not None and resolved.unavailable is None:
@@ -54,7 +52,7 @@ def varied(
         name = f"{study.name}@{suffix}"
         study = replace(study.without_paper(), name=name, title=f"{study.title} with {suffix}")
     cells = []
-    claims: list[Claim] = []
+    claims = []
     for combination in product(*words.values()):
         stated = dict(zip(words, combination, strict=True))
         place = tuple(stated[axis.name] for axis in axes)
@@ -128,9 +126,8 @@ def _varies(study: Study, path: str) -> bool:
     section = path.partition(".")[0]
     for cell in study.cells:
         for changes in (cell.changes, *cell.by_profile.values()):
-            if changes.get(section) is not None:
-                return True
-            if any(field == path or field.startswith(f"{path}.") for field in changes):
+            within = any(f"{field}.".startswith(f"{path}.") for field in changes)
+            if within or changes.get(section) is not None:
                 return True
     return False
 
