@@ -27,66 +27,62 @@ from core.formatting import counted
 Pair = tuple[str, str, float]
 FETCH_AGAIN = "fetch SentEval's data again"
 # Pairs per subset, as published. STS13 lacks SMT, whose sentences are not redistributable.
-STS_YEARS: dict[str, dict[str, int]] = {
-    "STS12": {
-        "MSRpar": 750,
-        "MSRvid": 750,
-        "SMTeuroparl": 459,
-        "surprise.OnWN": 750,
-        "surprise.SMTnews": 399,
-    },
-    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "STS14": {
-        "deft-forum": 450,
-        "deft-news": 300,
-        "headlines": 750,
-        "images": 750,
-        "OnWN": 750,
-        "tweet-news": 750,
-    },
-    "STS15": {
-        "answers-forums": 375,
-        "answers-students": 750,
-        "belief": 375,
-        "headlines": 750,
-        "images": 750,
-    },
-    "STS16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
-}
+STS_YEARS: dict[str, dict[str, int]] = {}
 # The other sets and the transfer tasks: by split a file below the root, with its pairs or examples.
-SPLITS: dict[str, dict[str, tuple[str, int]]] = {
-    "STS-B": {
-        "train": ("STS/STSBenchmark/sts-train.csv", 5749),
-        "dev": ("STS/STSBenchmark/sts-dev.csv", 1500),
-        "test": ("STS/STSBenchmark/sts-test.csv", 1379),
-    },
-    "SICK-R": {
-        "train": ("SICK/SICK_train.txt", 4500),
-        "dev": ("SICK/SICK_trial.txt", 500),
-        "test": ("SICK/SICK_test_annotated.txt", 4927),
-    },
-    # two classes, one a file
-    "MR": {"pos": ("MR/rt-polarity.pos", 5331), "neg": ("MR/rt-polarity.neg", 5331)},
-    "CR": {"pos": ("CR/custrev.pos", 2407), "neg": ("CR/custrev.neg", 1368)},
-    "SUBJ": {"pos": ("SUBJ/subj.objective", 5000), "neg": ("SUBJ/subj.subjective", 5000)},
-    "MPQA": {"pos": ("MPQA/mpqa.pos", 3312), "neg": ("MPQA/mpqa.neg", 7294)},
-    "SST-2": {
-        "train": ("SST/binary/sentiment-train", 67349),
-        "dev": ("SST/binary/sentiment-dev", 872),
-        "test": ("SST/binary/sentiment-test", 1821),
-    },
-    "TREC": {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
-    "MRPC": {
-        "train": ("MRPC/msr_paraphrase_train.txt", 4076),
-        "test": ("MRPC/msr_paraphrase_test.txt", 1725),
-    },
-}
+# Of two classes each is a file.
+SPLITS: dict[str, dict[str, tuple[str, int]]] = {}
+PUBLISHED_COUNTS = """
+    STS12 MSRpar 750
+    STS12 MSRvid 750
+    STS12 SMTeuroparl 459
+    STS12 surprise.OnWN 750
+    STS12 surprise.SMTnews 399
+    STS13 FNWN 189
+    STS13 headlines 750
+    STS13 OnWN 561
+    STS14 deft-forum 450
+    STS14 deft-news 300
+    STS14 headlines 750
+    STS14 images 750
+    STS14 OnWN 750
+    STS14 tweet-news 750
+    STS15 answers-forums 375
+    STS15 answers-students 750
+    STS15 belief 375
+    STS15 headlines 750
+    STS15 images 750
+    STS16 answer-answer 254
+    STS16 headlines 249
+    STS16 plagiarism 230
+    STS16 postediting 244
+    STS16 question-question 209
+    STS-B train STS/STSBenchmark/sts-train.csv 5749
+    STS-B dev STS/STSBenchmark/sts-dev.csv 1500
+    STS-B test STS/STSBenchmark/sts-test.csv 1379
+    SICK-R train SICK/SICK_train.txt 4500
+    SICK-R dev SICK/SICK_trial.txt 500
+    SICK-R test SICK/SICK_test_annotated.txt 4927
+    MR pos MR/rt-polarity.pos 5331
+    MR neg MR/rt-polarity.neg 5331
+    CR pos CR/custrev.pos 2407
+    CR neg CR/custrev.neg 1368
+    SUBJ pos SUBJ/subj.objective 5000
+    SUBJ neg SUBJ/subj.subjective 5000
+    MPQA pos MPQA/mpqa.pos 3312
+    MPQA neg MPQA/mpqa.neg 7294
+    SST-2 train SST/binary/sentiment-train 67349
+    SST-2 dev SST/binary/sentiment-dev 872
+    SST-2 test SST/binary/sentiment-test 1821
+    TREC train TREC/train_5500.label 5452
+    TREC test TREC/TREC_10.label 500
+    MRPC train MRPC/msr_paraphrase_train.txt 4076
+    MRPC test MRPC/msr_paraphrase_test.txt 1725
+    """
+for _name, _part, *_file, _count in map(str.split, PUBLISHED_COUNTS.strip().split("\n")):
+    if _file:
+        SPLITS.setdefault(_name, {})[_part] = (_file[0], int(_count))
+    else:
+        STS_YEARS.setdefault(_name, {})[_part] = int(_count)
 STSB_COLUMNS = 7  # columns of STS-B, of which some lines have more
 _PLACES = (
     "",
