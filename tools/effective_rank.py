@@ -78,7 +78,7 @@ def runs_of(store: Store, scale: str) -> pd.DataFrame:
             for cell in result.cells:
                 if not cell.runs:
                     continue
-                config = replace(cell.resolved.config(0), seed=Seed())
+                config = replace(cell.config(0), seed=Seed())
                 cell_id = run_id(config)
                 for run in cell.runs:
                     if run.rows is None or run.status == "diverged":

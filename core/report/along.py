@@ -48,7 +48,7 @@ def differences(cell: CellResult, base: CellResult, aggregate: str) -> Iterator[
     interval, seeds."""
     if not (cell.begun and base.begun):
         return
-    config = cell.resolved.config(0)
+    config = cell.config(0)
     for step, scores in by_check((cell, base), (1, -1), aggregate).iterrows():
         at_check = over_seeds(scores.dropna())
         yield {

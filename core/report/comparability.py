@@ -144,8 +144,8 @@ def other_start(cells: Iterable[CellResult]) -> str:
     contrastively before, unlike the papers': a queue's sign can depend on it. Else empty."""
     contrastive = [row["encoder"] for row in rows_of(KNOWN_DATA) if row["start"] == "contrastive"]
     for cell in cells:
-        if cell.begun and cell.resolved.trains:
-            run = cell.resolved.config(0)
+        if cell.begun and cell.trains:
+            run = cell.config(0)
             if run.memory and run.encoder.digest in contrastive:
                 return START
     return ""
@@ -202,10 +202,10 @@ def configurations(cells: Iterable[CellResult]) -> list[Check]:
     runs = []
     pairs = {}  # of those with a memory: the run here and the paper's
     for cell in cells:
-        run = cell.resolved.config(0)
+        run = cell.config(0)
         runs.append(run)
-        if run.memory and cell.resolved.paper is not None:
-            pairs[cell.name] = (run, cell.resolved.paper)
+        if run.memory and cell.paper is not None:
+            pairs[cell.name] = (run, cell.paper)
     checks = []
     for limit in LIMITS if pairs else ():
         numbers = sorted((limit.number(*pair), name) for name, pair in pairs.items())
@@ -321,7 +321,7 @@ def trained(result: StudyResult, of: Iterable[MeasuredContrast] | None = None) -
             pair for measured in of for pair in zip(measured.cells, measured.metrics, strict=True)
         ]
     names = {cell.name for cell, metric in pairs if metric.checkpoint in AFTER_TRAINING}
-    return [cell for cell in result.cells if cell.name in names and cell.resolved.trains]
+    return [cell for cell in result.cells if cell.name in names and cell.trains]
 
 
 def _method(cell: CellResult, study: Study) -> MethodKey:

@@ -213,9 +213,8 @@ def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     for result, cell, run, names in _every_run(results):
         if run.rows is None or run.run_id in rows:
             continue
-        numbers = {}
-        for name, metric in SUMMARY.items():
-            numbers[name] = value(run.rows, metric, result.aggregate, result.setup.scale)
+        about = result.aggregate, result.setup.scale
+        numbers = {name: value(run.rows, metric, *about) for name, metric in SUMMARY.items()}
         rows[run.run_id] = {
             **names,
             "study": result.study.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Literal
@@ -16,10 +16,9 @@ from core.errors import UserError
 from core.report.quantities import Rows, imputed, value, worst_of
 from core.report.statistics import Estimate, over_seeds
 from core.study.axes import Labels
-from core.study.reason import Reason
 from core.study.resolution import ResolvedCell, ResolvedStudy
 from core.study.setup import Setup
-from core.study.study import Cell, Metric, Study
+from core.study.study import Metric, Study
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 
@@ -58,31 +57,10 @@ Loaded = dict[str, RunResult]  # by run id
 
 
 @frozen
-class CellResult:
+class CellResult(ResolvedCell):
     """One entry of a table over its seeds."""
 
-    resolved: ResolvedCell
     runs: tuple[RunResult, ...]
-
-    @property
-    def cell(self) -> Cell:
-        """What the study says of it."""
-        return self.resolved.cell
-
-    @property
-    def metric(self) -> Metric:
-        """What the entry is."""
-        return self.resolved.metric
-
-    @property
-    def unavailable(self) -> Reason | None:
-        """Why a cell without runs cannot be run; None of every other."""
-        return self.resolved.unavailable
-
-    @property
-    def name(self) -> str:
-        """The cell's labels in one word."""
-        return self.resolved.name
 
     @property
     def by_seed(self) -> dict[int, float]:
@@ -194,7 +172,8 @@ def gather(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) ->
         cells = []
         for cell in part.cells:
             runs = _runs(cell, resolved.seeds, scale, store, loaded)
-            cells.append(CellResult(resolved=cell, runs=runs))
+            facts = {field.name: getattr(cell, field.name) for field in fields(cell)}
+            cells.append(CellResult(**facts, runs=runs))
         by_part.append((part, cells))
     worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
     results = []
@@ -243,7 +222,7 @@ def in_metric(
         for run in cell.runs:
             number = run.read(read, result.aggregate, result.setup.scale)
             runs.append(replace(run, value=number))
-        cells.append(replace(cell, resolved=replace(cell.resolved, metric=read), runs=tuple(runs)))
+        cells.append(replace(cell, metric=read, runs=tuple(runs)))
     return {cell.cell.labels: cell for cell in _with_failed_runs(cells, worst_values(cells))}
 
 

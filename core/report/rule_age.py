@@ -22,7 +22,7 @@ def rule_age(key: str, cells: Iterable[CellResult]) -> str:
         return ""
     rule = registered()[key][-1]["date"]
     begun = [cell for cell in cells if cell.begun]
-    texts = {cell.resolved.config(0).data.digest for cell in begun}
+    texts = {cell.config(0).data.digest for cell in begun}
     runs = [run for cell in begun for run in cell.runs if run.rows is not None]
     dates = {date_of(str(run.provenance.get("commit"))) for run in runs}
     if any("" < date < rule for date in dates):

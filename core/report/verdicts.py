@@ -253,7 +253,7 @@ def _verdict(
             for cell in measured.cells:
                 reason = cell.unavailable
                 if reason is None and metric is not None:
-                    transfer = cell.resolved.config(0).eval.transfer
+                    transfer = cell.config(0).eval.transfer
                     reason = unmeasured(metric, transfer, result.setup.scale)
                 if reason is not None:
                     reasons[reason] = None

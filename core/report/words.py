@@ -91,7 +91,7 @@ def trained_rates(result: StudyResult) -> dict[Labels, tuple[str, float]]:
         stated = result.study.named(cell, result.setup.profile).get(LEARNING_RATE)
         if stated is None or entry.unavailable is not None:
             continue
-        trained = entry.resolved.config(0).train.learning_rate
+        trained = entry.config(0).train.learning_rate
         for label in cell.labels:
             if trained != stated and decimal(label) == stated:
                 rates[cell.labels] = (label, trained)
@@ -142,14 +142,14 @@ def scope_note(result: JudgedStudy) -> str:
 
 def _checkpoint(result: StudyResult) -> Iterator[str]:
     """Of which checkpoint a table speaks that reads the selected one."""
-    cells = [cell for cell in result.cells if cell.resolved.trains]
+    cells = [cell for cell in result.cells if cell.trains]
     if not any(cell.metric.checkpoint == "selected" for cell in cells):
         return
     stored = {run.run_id: run.rows for cell in cells for run in cell.runs if run.rows is not None}
     steps = [rows.selected_step for rows in stored.values()]
     step = ""
     if steps and None not in steps:
-        last = cells[0].resolved.config(0).train.steps
+        last = cells[0].config(0).train.steps
         step = f" (median: step {median(step or 0 for step in steps):,.0f} of {last:,})"
     selected = f"the checkpoint that the development set selects{step}"
     yield f"They describe {selected}, unless a step is named."
