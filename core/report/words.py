@@ -174,7 +174,7 @@ def _known(result: StudyResult, scores: Collection[str] = ("",)) -> list[str]:
 
 def _encoders(result: StudyResult) -> set[str]:
     """The digests of the scale's encoder and of others that a run of these starts from."""
-    begun = [cell.resolved.config(0).encoder for cell in result.cells if cell.begun]
+    begun = [cell.config(0).encoder for cell in result.cells if cell.begun]
     return {result.setup.sources.encoder.digest, *(encoder.digest for encoder in begun)}
 
 
