@@ -9,7 +9,7 @@ from scipy import stats
 from core.report.contrasts import measured_contrasts
 from core.report.quantities import Rows
 from core.report.statistics import alpha_at
-from core.report.verdicts import AS_PRINTED, judge
+from core.report.verdicts import AS_PRINTED, judged
 from core.study.claim import (
     Contrast,
     Term,
@@ -117,7 +117,7 @@ def test_another_metric_is_read_of_the_same_runs():
     assert last.tested.mean == pytest.approx(np.mean(CLEAR["a"]) - 1 - 40)  # last is a point below
     assert cosine.outcome == "not run" and last.weakest.printed is None
     # settled at three seeds
-    assert judge(give(one)).verdicts[1].tested.mean == pytest.approx(40 - 0.51)
+    assert judged(give(one)).verdicts[1].tested.mean == pytest.approx(40 - 0.51)
 
 
 def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
@@ -126,7 +126,7 @@ def test_a_diverged_run_is_missing_where_the_metric_has_no_worst_value():
     assert measured_contrasts(one)[claims[1]].values.tolist() == [[49.0, 0.0, 49.1]]
     # seed 2 comes behind the gap
     assert measured_contrasts(one)[claims[0]].values.tolist() == [[0.5]]
-    assert judge(one).verdicts[0].outcome == "undecided"
+    assert judged(one).verdicts[0].outcome == "undecided"
 
 
 def test_seconds_of_two_devices_are_never_compared_and_other_rows_remove_no_seed():
