@@ -34,19 +34,18 @@ from core.runner.orders import (
     ShowOrder,
     StudyOrder,
     TrainOrder,
-    VerifyOrder,
     VersionOrder,
     option_defaults,
     values_of,
 )
 
 # The orders that an option chooses; of two options the earlier here. Without one it is `Train`.
-CHOSEN = (VersionOrder, FieldsOrder, SettleOrder, VerifyOrder, ListOrder, PlanOrder, RedrawOrder)
+CHOSEN = (VersionOrder, FieldsOrder, SettleOrder, ListOrder, PlanOrder, RedrawOrder)
 # What fields cannot say: an option, what it does, and those that it leaves no room for.
 APART = (
     ("--all", "names every study", "STUDY --set --vary"),
-    ("--text", "makes tables without claims", "--all --until-settled --verify-published"),
-    ("--pairs", "makes tables without claims", "--all --until-settled --verify-published"),
+    ("--text", "makes tables without claims", "--all --until-settled"),
+    ("--pairs", "makes tables without claims", "--all --until-settled"),
     ("--gpus", "plans one run on each GPU of another machine", "--jobs --device"),
 )
 # packages that an option needs, and the files that bring them

@@ -42,13 +42,12 @@ from core.runner.orders import (
     ShowOrder,
     TableOrder,
     TrainOrder,
-    VerifyOrder,
     VersionOrder,
 )
 from core.runner.plan import Plan
 from core.runner.progress import Answers, answer
 from core.runner.train import RunTrainer, Surroundings, check_planned
-from core.runner.verify import compare, verify
+from core.runner.verify import compare
 from core.store import code, files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
@@ -122,19 +121,16 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
     resolved_studies = context.resolved_studies()
     status = 0
     match order:
-        case VerifyOrder():
-            return verify(context, around, again, order.number)
         case PlanOrder():
             plan = plan_of(context, resolved_studies, order, keep_models=order.keep_models)
             tell(context, plan, resolved_studies, claims=not scope.all)
             return 0
         case SettleOrder():
-            answers = Answers((), store, ())
-            training = RunTrainer(context, around, again, order.outputs, answers)
+            training = RunTrainer(context, around, again, order.outputs)
             status = settle(context, order, training)
         case TrainOrder():
             plan = plan_of(context, resolved_studies, order, order.force, order.outputs.keep_models)
-            answers = Answers(resolved_studies, store, plan.missing)
+            answers = Answers(resolved_studies, plan.missing)
             training = RunTrainer(context, around, again, order.outputs, answers, order.force)
             status = train_missing(training, plan)
     if status > 128 or (isinstance(order, SettleOrder) and order.plan):
@@ -231,7 +227,7 @@ def train_missing(training: RunTrainer, plan: Plan) -> int:
         status = training.train(plan)
     if status <= 128:  # it was not stopped
         done = [run.run_id for run in plan.missing if store.has(run.run_id)]
-        compare(Store(store.root / "none", store.published), store, done)
+        compare(store, done)
     return status
 
 

@@ -39,7 +39,6 @@ from core.runner.orders import (
     SettleOrder,
     TableOrder,
     TrainOrder,
-    VerifyOrder,
     Workers,
 )
 from core.store.store import Store
@@ -99,8 +98,6 @@ def data_of(
     others = [] if order.data.own_encoder or scale.name != PAPER.name else others_of(studies)
     sources = sources_of(order.data, scale, need, others, store, cache_folder())
     announce(sources, scale)
-    if isinstance(order, VerifyOrder):
-        return scale, sources, studies
     one_page = order.scope.all or isinstance(order, SettleOrder)
     return on_data(order.data.encoders, scale, studies, sources, store.root, one_page)
 

@@ -99,7 +99,6 @@ TYPED_NAMES = {
     "settings": "--set",
     "encoders": "--encoder",
     "section": "--fields",
-    "number": "--verify-published",
     "claims": "--claim",
     "studies": "STUDY",
     "models": "MODEL",
@@ -138,7 +137,6 @@ STUDY_OPTIONS: Groups = {
         "section": Option(
             "what --set can change: type, default of each profile, meaning", "SECTION"
         ),
-        "number": Option("train N published runs again and compare", "N", count),
     },
     "seeds and budget": {
         "seeds": Option(

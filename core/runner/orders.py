@@ -175,17 +175,6 @@ class SettleOrder(StudyOrder):
 
 
 @frozen
-class VerifyOrder(StudyOrder):
-    """Train a number of published runs again, and compare."""
-
-    flag: ClassVar[str] = "number"
-    does: ClassVar[str] = "trains published runs as they are and keeps none"
-    need: ClassVar[Need] = "train"
-    machine: Machine = Machine()
-    number: int
-
-
-@frozen
 class FieldsOrder(ChosenOrder):
     """List what --set can change, in one section or in all (empty)."""
 
@@ -239,7 +228,7 @@ class RunsOrder:
     results_dir: Path | None = None
 
 
-AnyStudyOrder = TrainOrder | ListOrder | RedrawOrder | SettleOrder | VerifyOrder
+AnyStudyOrder = TrainOrder | ListOrder | RedrawOrder | SettleOrder
 AnyOrder = AnyStudyOrder | RunsOrder | FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder
 
 

@@ -44,10 +44,7 @@ def position(message: Message, bar: bool) -> str:
 class Answers:
     """The verdicts of these studies whenever the `missing` runs complete a check."""
 
-    def __init__(
-        self, studies: Sequence[ResolvedStudy], store: Store, missing: Sequence[PlannedRun]
-    ):
-        self.store = store
+    def __init__(self, studies: Sequence[ResolvedStudy] = (), missing: Sequence[PlannedRun] = ()):
         self.bar = ""  # in a line, where every claim stands
         self._sentences: dict[tuple[str, str], str] = {}
         self._left = {run.run_id for run in missing}
@@ -57,7 +54,7 @@ class Answers:
                 runs = {run for cell in study.available for run in cell.run_ids[:seeds]}
                 self._due.append((study, seeds, runs & self._left))
 
-    def after(self, run: str) -> list[str]:
+    def after(self, run: str, store: Store) -> list[str]:
         """The sentences on claims that a stored run changes; none after the last run, since tables
         follow."""
         self._left.discard(run)
@@ -73,7 +70,7 @@ class Answers:
 
         loaded: Loaded = {}
         checked = [study for study, seeds in complete if seeds in LOOKS]
-        return self.changed(study_result(study, self.store, loaded) for study in checked)
+        return self.changed(study_result(study, store, loaded) for study in checked)
 
     def changed(self, results: Iterable[JudgedStudy]) -> list[str]:
         """The sentences on claims that are new or have changed."""

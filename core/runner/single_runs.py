@@ -12,7 +12,6 @@ from core.runner import cli, inputs
 from core.runner import plan as planning
 from core.runner.launch import Launcher
 from core.runner.orders import TrainOrder
-from core.runner.progress import Answers
 from core.runner.train import RunTrainer, Surroundings
 from core.store import files
 from core.store.store import Store
@@ -71,8 +70,7 @@ def train_runs(
         return store, [*cell.run_ids]
 
     # Training
-    answers = Answers((), store, ())
-    training = RunTrainer(context, around, (), order.outputs, answers, order.force)
+    training = RunTrainer(context, around, (), order.outputs, force=order.force)
     key = repr((training.order(), order.machine))
     if key in LAUNCHERS:
         vars(training)["launcher"] = LAUNCHERS[key]

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class RunTrainer:
     around: Surroundings
     again: Sequence[str]
     outputs: Outputs
-    answers: Answers
+    answers: Answers = field(default_factory=Answers)
     force: bool = False
 
     @property
@@ -165,7 +165,7 @@ class RunTrainer:
                     if ending.state != "elsewhere":
                         endings[ending.run] = ending
                     if ending.state in ("done", "found"):
-                        for line in self.answers.after(ending.run):
+                        for line in self.answers.after(ending.run, self.store):
                             shown.note(line)
             left = [run for run in left if run.run_id not in endings]
             if left and first and not (stop.asked or scheduler.lost):

@@ -49,7 +49,6 @@ OPTIONS = {
     "--gpu x": "There is no option --gpu; did you mean --gpus?",
     "--cell 0.96": "No cell is called '0.96'; did you mean 0.9",
     "--until-settled --budget 2h --force": "so --force does not go with it; leave one out",
-    "--verify-published 2 --plan": "so --plan does not go with it; leave one out",
     "--encoder x": "--encoder gives one name twice",
     "--text \udce9": "is not UTF-8; give another name",
 }

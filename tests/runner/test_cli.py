@@ -40,8 +40,8 @@ def test_options_may_stand_anywhere_and_encoders_are_given_by_the_one_they_stand
     assert dict(given.data.encoders) == {"bert-base": own, "bert-large": large}
 
 
-OPTIONS = """all budget cells cluster data_dir device encoders force gpus jobs keep_models list number
-pairs plan profile regenerate_figures results_dir scale section seeds settings studies tensorboard
+OPTIONS = """all budget cells cluster data_dir device encoders force gpus jobs keep_models list pairs
+plan profile regenerate_figures results_dir scale section seeds settings studies tensorboard
 text until_settled use_published vary version"""
 OF_EVALUATE = "allow_pickle csv data_dir device json models pairs pooling scale transfer"
 OF_JUDGE = "claims margin reference results_dir scores"
@@ -80,7 +80,6 @@ def test_whoever_adds_an_option_strikes_one():
         "--list --data-dir y --encoder bert-large=z",
         "--all --until-settled --budget 1000h",
         "table7 --until-settled --plan",
-        "table7 --verify-published 3",
     ],
 )
 def test_an_order_is_typed_again_by_its_own_words(line, monkeypatch):

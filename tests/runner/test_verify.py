@@ -1,5 +1,4 @@
-"""--verify-published: what it says of the runs that it trains again, and that nothing of it is
-kept."""
+"""tools.verify: what it says of the runs that it trains again, and that nothing of it is kept."""
 
 import math
 import shutil
@@ -20,7 +19,7 @@ def contents(desk: Desk) -> dict[Path, bytes]:
 
 
 def test_published_runs_are_trained_again_and_compared(desk):
-    """By --verify-published, which keeps nothing, and by a user who trains them."""
+    """By tools.verify, which keeps nothing, and by a user who trains them."""
     train = ("mocose-one", "--cell", "a", "--cell", "b", "--seeds", "1", "--jobs", "2")
     desk.commit()
 
@@ -51,7 +50,7 @@ def test_published_runs_are_trained_again_and_compared(desk):
     started = len(desk.started())
 
     def verify(count: int, status: int, job: str) -> str:
-        out = do(job, "mocose-one", "--verify-published", str(count), status=status)
+        out = do(job, "verify", str(count), "mocose-one", status=status)
         assert contents(desk) == before
         kept = list((desk.folder / "tmp").glob("verify-published-*"))
         assert bool(kept) == ("FAILED" in out)  # logs of failures stay

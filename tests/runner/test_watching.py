@@ -45,7 +45,7 @@ def test_lines_tell_count_score_and_time_left(monkeypatch):
     first, second, third = (planned(steps) for steps in (160, 161, 162))  # all cost the same
     out = io.StringIO()
     monkeypatch.setattr("core.runner.progress.time", clock := SimpleNamespace(monotonic=float))
-    shown = Display([first, second, third], lambda config: 40.0, 1, Answers((), None, ()), out)
+    shown = Display([first, second, third], lambda config: 40.0, 1, Answers(), out)
     assert shown.left() == 3 * 40.0  # before any run the estimate is the plan's
     shown.hear(first.run_id, Message(started=True))
     shown.hear(first.run_id, Message(phase="train", step=40, total=160, rate=4.0, dev=61.0))
@@ -78,7 +78,7 @@ from core.runner.plan import PlannedRun
 from core.runner.progress import Display
 from core.runner.worker import Message
 run = PlannedRun(run_id="0" * 16, config=base("mocose", "paper"), cells=("made-up a",), seed=0)
-answers = Answers((), None, ())
+answers = Answers()
 answers.bar = "E7.1: for, 5 of 8 seeds"
 shown = Display([run], lambda config: 40.0, 1, answers)
 with shown.live:

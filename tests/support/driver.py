@@ -2,6 +2,7 @@
 runner's tests."""
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import signal
@@ -97,10 +98,9 @@ def main(argv: list[str]) -> int:
         job=os.environ.get("FAKE_JOB", "tests.support.fake_jobs:run"),
         warm=(),
     )
-    if argv[:1] == ["publish"]:
-        from tools import publish
-
-        return publish.main(argv[1:], around)
+    if argv[:1] in (["publish"], ["verify"]):
+        tool = importlib.import_module(f"tools.{argv[0]}")
+        return tool.main(argv[1:], around)
     return run_study.main(argv, around)
 
 

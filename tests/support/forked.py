@@ -104,8 +104,8 @@ def serve() -> None:
     # ruff: noqa: F401
     import core.report.render
     import core.runner.settle
-    import core.runner.verify
     import tests.support.known_jobs
+    import tools.verify
 
     requests = socket.socket(fileno=0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest
