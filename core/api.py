@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pandas as pd
 
 import studies
+from core.config.identity import fields_by_path
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
 from core.data.sources import recorded_sources
@@ -300,27 +301,20 @@ class Results:
 def _run_row(footer: Mapping[str, str], source: str, scores: Mapping | None) -> dict[str, Any]:
     """A run's row, from its footer: other ways to its configuration are slower. Without `scores`
     it is damaged."""
-    run = footer["run_id"]
-    fields = json.loads(footer["config"])["run"]
     provenance = json.loads(footer["provenance"])
-    flat = {}
-    for section, values in fields.items():
-        if isinstance(values, dict):
-            for name, value in values.items():
-                if name not in ("kind", "section"):
-                    flat[f"{section}.{name}"] = value
-    metric = f"spearman_{fields['sts']['aggregate']}"
+    fields = fields_by_path(footer["config"])
+    score = (footer["run_id"], f"spearman_{fields['sts.aggregate']}")
     return {
-        "run": run,
-        "scale": fields["scale"],
-        "method": fields["method"],
+        "run": footer["run_id"],
+        "scale": fields.pop("scale"),
+        "method": fields.pop("method"),
         "status": "damaged" if scores is None else footer["status"],
         "source": source,
-        "score": None if scores is None else scores.get((run, metric)),
+        "score": None if scores is None else scores.get(score),
         "seconds": frames.seconds(provenance),
         "host": provenance.get("host"),
         "encoder": provenance.get("encoder"),
-        **flat,
+        **fields,
     }
 
 

@@ -14,6 +14,7 @@ from core.runner.options import (
     JUDGE_OPTIONS,
     RUNS_OPTIONS,
     STUDY_OPTIONS,
+    Groups,
     Parser,
     program,
     typed_name,
@@ -53,25 +54,45 @@ PACKAGES = {
     "--tensorboard": ("tensorboard", "requirements-watch.txt"),
     "--cluster": ("distributed", "requirements-cluster.txt"),
 }
+# The commands beside those on studies: order, options, and the words of --help.
+COMMANDS: dict[str, tuple[Any, Groups, dict[str, str]]] = {
+    "evaluate": (
+        EvaluateOrder,
+        EVALUATE_OPTIONS,
+        {
+            "description": "Score an encoder's folder on the STS tests (Spearman x 100, SentEval's "
+            "'all')."
+        },
+    ),
+    "judge": (
+        JudgeOrder,
+        JUDGE_OPTIONS,
+        {
+            "description": "Judge scores of your own: differences paired by seed, with verdicts "
+            "that stay right at most seeds you add.",
+            "epilog": "SCORES is a CSV file with the columns row, seed and score, and set for "
+            "several test sets. The claims of one command share 5 % of error, so state all of them "
+            "at once, and before you see the scores.",
+        },
+    ),
+    "runs": (RunsOrder, RUNS_OPTIONS, {"description": "List the stored runs."}),
+}
 Made = TypeVar("Made")
 
 
 def parse(argv: Sequence[str]) -> AnyOrder:
     """The order of a command line. Raises UserError for anything that cannot be meant."""
     check_words(argv)
-    match argv[:1]:
-        case ["evaluate"]:
-            return _made(EvaluateOrder, vars(evaluate_parser().parse_args(argv[1:])))
-        case ["judge"]:
-            return _made(JudgeOrder, vars(judge_parser().parse_args(argv[1:])))
-        case ["runs"]:
-            return _made(RunsOrder, vars(runs_parser().parse_intermixed_args(argv[1:])))
-        case ["show"]:
-            typed = _typed(argv[1:])
-            kind: type[ChosenOrder] = ShowOrder
-        case _:
-            typed = _typed(argv)
-            kind = next((chosen for chosen in CHOSEN if chosen.flag in typed), TrainOrder)
+    if argv and argv[0] in COMMANDS:
+        kind, options, about = COMMANDS[argv[0]]
+        parser = Parser(options, kind, prog=f"{program()} {argv[0]}", **about)
+        return _made(kind, vars(parser.parse_intermixed_args(argv[1:])))
+    if argv[:1] == ["show"]:
+        typed = _typed(argv[1:])
+        kind = ShowOrder
+    else:
+        typed = _typed(argv)
+        kind = next((chosen for chosen in CHOSEN if chosen.flag in typed), TrainOrder)
     check_together(kind, typed)
     order: Any = _made(kind, typed)
     if isinstance(order, StudyOrder):
@@ -95,38 +116,6 @@ def study_parser() -> Parser:
         f"nothing. `{name} evaluate MODEL ...` scores any checkpoint, and `{name} judge SCORES "
         f"...` judges scores of your own, `{name} runs` lists stored runs; each has a --help of "
         "its own.",
-    )
-
-
-def evaluate_parser() -> Parser:
-    """The parser of `evaluate`."""
-    return Parser(
-        EVALUATE_OPTIONS,
-        EvaluateOrder,
-        prog=f"{program()} evaluate",
-        description="Score an encoder's folder on the STS tests (Spearman x 100, SentEval's "
-        "'all').",
-    )
-
-
-def judge_parser() -> Parser:
-    """The parser of `judge`."""
-    return Parser(
-        JUDGE_OPTIONS,
-        JudgeOrder,
-        prog=f"{program()} judge",
-        description="Judge scores of your own: differences paired by seed, with verdicts that "
-        "stay right at most seeds you add.",
-        epilog="SCORES is a CSV file with the columns row, seed and score, "
-        "and set for several test sets. The claims of one command share 5 % "
-        "of error, so state all of them at once, and before you see the scores.",
-    )
-
-
-def runs_parser() -> Parser:
-    """The parser of `runs`."""
-    return Parser(
-        RUNS_OPTIONS, RunsOrder, prog=f"{program()} runs", description="List the stored runs."
     )
 
 

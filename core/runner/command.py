@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-import os
 import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from core.config import fields, methods
 from core.config.identity import NUMERICS
@@ -48,8 +46,7 @@ from core.runner.plan import Plan
 from core.runner.progress import Answers, answer
 from core.runner.train import RunTrainer, Surroundings, check_planned
 from core.runner.verify import compare
-from core.store import code, files
-from core.store.store import Store
+from core.store import code
 from core.study.catalogue import Catalogue
 from core.study.resolution import ResolvedStudy, resolve
 from core.study.study import Study
@@ -88,12 +85,10 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
 
     # The user's results beside the published ones, and the studies
     scope = order.scope
-    results = Path(os.path.abspath(scope.results_dir or around.own / "results"))
-    published = around.home / "results" / "published"
-    files.check_results_dir(results, published)
+    store = around.store(scope.results_dir)
+    results = store.root
     if isinstance(order, RedrawOrder) and scope.results_dir and not results.parent.exists():
         raise UserError(f"{results.parent} is not there; give the --results-dir that you mean.")
-    store = Store(results, published)
     drawer = StudyDrawer(store, results, (results if scope.results_dir else around.own) / "figures")
     studies: Sequence[Study] = around.catalogue.studies
     lists = isinstance(order, ListOrder) and not isinstance(order, PlanOrder)
@@ -126,14 +121,23 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
             tell(context, plan, resolved_studies, claims=not scope.all)
             return 0
         case SettleOrder():
+            from core.runner.settle import Settling  # brings scipy
+
+            settling = Settling(context, order.use_published, order.budget)
+            if order.plan:
+                return settling.plan()
             training = RunTrainer(context, around, again, order.outputs)
-            status = settle(context, order, training)
+            with contextlib.closing(training):
+                status = settling.go(training)
         case TrainOrder():
             plan = plan_of(context, resolved_studies, order, order.force, order.outputs.keep_models)
             answers = Answers(resolved_studies, plan.missing)
             training = RunTrainer(context, around, again, order.outputs, answers, order.force)
-            status = train_missing(training, plan)
-    if status > 128 or (isinstance(order, SettleOrder) and order.plan):
+            with contextlib.closing(training):
+                status = training.train(plan)
+            if status <= 128:
+                compare(store, [run.run_id for run in plan.missing])
+    if status > 128:
         return status  # stopped: the user wants out, and what is stored can be drawn later
     for resolved in drawer.draw(context, resolved_studies, order):
         tell(context, planning.plan([resolved], store), [resolved])
@@ -218,28 +222,6 @@ def plan_of(
                 f"{study.least_seeds} seeds, not {seeds}."
             )
     return plan
-
-
-def train_missing(training: RunTrainer, plan: Plan) -> int:
-    """Train what is missing, and compare it with what is published; the exit status."""
-    store = training.store
-    with contextlib.closing(training):
-        status = training.train(plan)
-    if status <= 128:  # it was not stopped
-        done = [run.run_id for run in plan.missing if store.has(run.run_id)]
-        compare(store, done)
-    return status
-
-
-def settle(context: Context, order: SettleOrder, training: RunTrainer) -> int:
-    """Train what settles claims, or print it; the exit status."""
-    from core.runner.settle import Settling  # brings scipy
-
-    settling = Settling(context, order.use_published, order.budget)
-    if order.plan:
-        return settling.plan()
-    with contextlib.closing(training):
-        return settling.go(training)
 
 
 def tell(

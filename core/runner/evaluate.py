@@ -29,19 +29,14 @@ if TYPE_CHECKING:
     from core.evaluation.scoring import EvaluationResult
 
 SHOWN_AGGREGATES = ("all", "mean", "wmean")
-SOURCE = ["path", "pooling", "sets", "less"]  # of the CSV file: what a row is of
-COLUMNS = [*SOURCE, "task", "metric", "value", "pairs"]
+SCORE_OF = ["path", "pooling", "sets", "less", "task", "metric"]  # what a row of the CSV is of
+CSV_COLUMNS = [*SCORE_OF, "value", "pairs"]
 NO_SCORE = "  no rank correlation: all cosines are equal, or a vector is zero or not finite"
-SPEARMAN = "spearman_all"
-ACCURACY = "accuracy_test"
-MTEB = {"STS-B": "STSBenchmark", SPEARMAN: "cosine_spearman", ACCURACY: "accuracy"}
-INTERVAL = (
-    "In brackets: 95 % by the percentile bootstrap over each set's pairs, 2,000 draws, seed 0."
-)
+MAIN = {"spearman_all": "cosine_spearman", "accuracy_test": "accuracy"}  # and MTEB's names
 Values = dict[tuple[str, str], float]  # by set or task, and metric
 
 
-class Task(NamedTuple):
+class TestData(NamedTuple):
     """Sets by name, which of them are tests (the others are development sets), those that give
     alignment and uniformity, transfer tasks, and where all come from."""
 
@@ -65,12 +60,11 @@ def score_encoders(order: EvaluateOrder) -> None:
         raise UserError("MODEL is missing; give the folder of an encoder.")
     if order.csv:
         _add_rows(order.csv)
-    folders = []
-    for place in order.models:
-        folders.append(encoder_folder(place, devices.cache_folder()))
-        if not (folders[-1] / "modules.json").is_file():
-            configuration(folders[-1])
-    task = _task(order)
+    folders = [encoder_folder(place, devices.cache_folder()) for place in order.models]
+    for folder in folders:
+        if not (folder / "modules.json").is_file():
+            configuration(folder)
+    data = _test_data(order)
     devices.resources(order.scale, order.device, None)  # refuses cuda without a GPU
     import torch  # takes seconds: mistakes are found first
 
@@ -82,12 +76,12 @@ def score_encoders(order: EvaluateOrder) -> None:
     for place, folder in zip(order.models, folders, strict=True):
         began = time.monotonic()
         encode, pooling = _encode_and_pooling(order, folder)
-        evaluation = scoring.evaluate(task.sets, encode, task.geometry_of)
-        values = _score_values(task, evaluation)
-        if task.transfer:
-            for name, accuracy in transfer.transfer_accuracies(task.transfer, encode).items():
+        evaluation = scoring.evaluate(data.sets, encode, data.geometry_of)
+        values = _score_values(data, evaluation)
+        if data.transfer:
+            for name, accuracy in transfer.transfer_accuracies(data.transfer, encode).items():
                 say(f"{name}: accuracy {accuracy.test:.2f}")
-                values[name, ACCURACY] = accuracy.test
+                values[name, "accuracy_test"] = accuracy.test
         seconds = time.monotonic() - began
         say(f"{seconds:.1f} s, pooling {pooling}")
         tables = [("", values)]
@@ -96,23 +90,23 @@ def score_encoders(order: EvaluateOrder) -> None:
             first = scored
         else:
             say(f"A is {order.models[0]}, B is {place}.")
-            tables.append((str(order.models[0]), _less(task, first, scored)))
+            tables.append((str(order.models[0]), _less(data, first, scored)))
         rows = []
         for less, table in tables:
             for (name, metric), value in table.items():
-                graded = metric.startswith("spearman") and name in task.sets
-                pairs = len(task.sets[name]) if graded else ""
-                source = (no_formula(str(place)), pooling, task.source, less)
+                graded = metric.startswith("spearman") and name in data.sets
+                pairs = len(data.sets[name]) if graded else ""
+                source = (no_formula(str(place)), pooling, data.source, less)
                 rows.append((*source, name, metric, value, pairs))
         if order.csv:
             _add_rows(order.csv, rows)
         if order.json:
-            _write_json(order.json, place, pooling, task, values, seconds)
+            _write_json(order.json, place, pooling, data, values, seconds)
 
 
-def _score_values(task: Task, evaluation: EvaluationResult) -> Values:
+def _score_values(data: TestData, evaluation: EvaluationResult) -> Values:
     """Print a line for each set, the average, alignment and uniformity."""
-    sets, tests = task.sets, task.tests
+    sets, tests = data.sets, data.tests
     development = " and ".join(name for name in sets if name not in tests)
     read = f"{counted(len(tests), 'test set')} and {development or 'no development set'}"
     say(f"Read {read}, {sum(map(len, sets.values()))} pairs.")
@@ -122,10 +116,8 @@ def _score_values(task: Task, evaluation: EvaluationResult) -> Values:
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     values: Values = {}
     for name, score in scores.items():
-        pairs: object = ""
+        pairs = len(sets.get(name, "")) or ""
         note = ""
-        if name in sets:
-            pairs = len(sets[name])
         if name == "avg":
             note = f"  of the {counted(len(tests), 'test')}"
             if development:
@@ -139,39 +131,39 @@ def _score_values(task: Task, evaluation: EvaluationResult) -> Values:
     for metric, value in evaluation.geometry.items():
         if not math.isnan(value):  # a set may be smaller than a batch
             say(f"{metric.replace('_', ', ')}: {value:.4f}")
-        values[task.geometry_of[-1].name, metric] = value
+        values[data.geometry_of[-1].name, metric] = value
     return values
 
 
-def _less(task: Task, first: Scored, second: Scored) -> Values:
+def _less(data: TestData, first: Scored, second: Scored) -> Values:
     """Print the scores of two encoders side by side, and their differences over the same pairs."""
     import numpy as np
 
     from core.report.statistics import paired_bootstrap
 
     draws = {}
-    for seed, name in enumerate(task.sets):
+    for seed, name in enumerate(data.sets):
         pairs = []
         for encoder in (first, second):
             blocks = [block for block in encoder.evaluation.pairs if block.task == name]
             pairs.append(np.concatenate([(block.gold, block.cosine) for block in blocks], axis=1))
         (gold, a), (_, b) = pairs
         draws[name] = paired_bootstrap(gold, b, a, seed=seed)
-    if task.tests:
-        draws["avg"] = np.mean([draws[name] for name in task.tests], axis=0)
+    if data.tests:
+        draws["avg"] = np.mean([draws[name] for name in data.tests], axis=0)
     say(f"{'':<12} {'A':>7} {'B':>7} {'B - A':>7}")
     values: Values = {}
     for (name, metric), score in first.values.items():
-        if metric in (SPEARMAN, ACCURACY):
+        if metric in MAIN:
             other = second.values[name, metric]
             values[name, metric] = other - score
             line = f"{name:<12} {score:>7.2f} {other:>7.2f} {other - score:>+7.2f}"
-            if metric == SPEARMAN:
+            if name in draws:
                 low, high = np.quantile(draws[name], (0.025, 0.975)).tolist()
                 values |= {(name, f"{metric}_low"): low, (name, f"{metric}_high"): high}
                 line += f" [{low:+.2f}, {high:+.2f}]"
             say(line)
-    say(INTERVAL)
+    say("In brackets: 95 % by the percentile bootstrap over each set's pairs, 2,000 draws, seed 0.")
     return values
 
 
@@ -180,21 +172,20 @@ def _add_rows(path: Path, rows: Sequence[tuple] = ()) -> None:
     without rows, for a file of other columns."""
     import pandas as pd
 
-    old = pd.DataFrame(columns=COLUMNS)
+    old = pd.DataFrame(columns=CSV_COLUMNS)
     with refusing(f"{path} cannot be read", "give another --csv"):
         if path.exists():
             old = pd.read_csv(regular(path), dtype=str, keep_default_na=False)
-    if list(old) != COLUMNS:
+    if list(old) != CSV_COLUMNS:
         raise UserError(f"{path} holds no scores; give another --csv.")
     if rows:
-        new = pd.DataFrame(rows, columns=COLUMNS)
-        again = pd.MultiIndex.from_frame(old[SOURCE]).isin(pd.MultiIndex.from_frame(new[SOURCE]))
-        table = pd.concat([old[~again], new])
+        table = pd.concat([old, pd.DataFrame(rows, columns=CSV_COLUMNS)])
+        table = table.drop_duplicates(SCORE_OF, keep="last")
         write_whole(path, table.to_csv(index=False, na_rep="nan").encode())
 
 
 def _write_json(
-    folder: Path, place: Path, pooling: str, task: Task, values: Values, seconds: float
+    folder: Path, place: Path, pooling: str, data: TestData, values: Values, seconds: float
 ) -> None:
     """Write tests and transfer tasks as MTEB lays its results out, in fractions. Raises UserError
     for a file of other sets or another pooling."""
@@ -203,26 +194,26 @@ def _write_json(
     folder = folder / name.replace("/", "__") / revision
     meta = {"name": name, "revision": revision}
     write_whole(folder / "model_meta.json", json.dumps(meta).encode())
-    titles = {(name, SPEARMAN): MTEB.get(name, name) for name in task.tests}
-    titles |= {(task.name, ACCURACY): f"{task.name}Classification" for task in task.transfer}
-    for (name, metric), title in titles.items():
-        value = values[name, metric]
+    titles = {name: name for name in data.tests} | {"STS-B": "STSBenchmark"}
+    titles |= {task.name: f"{task.name}Classification" for task in data.transfer}
+    source = {"dataset_revision": data.source, "pooling": pooling}
+    for (name, metric), value in values.items():
+        if metric not in MAIN or name not in titles:
+            continue
         score = None if math.isnan(value) else value / 100
-        entry: dict[str, Any] = {MTEB[metric]: score, "main_score": score}
+        entry: dict[str, Any] = {MAIN[metric]: score, "main_score": score}
         entry |= {"hf_subset": "default", "languages": []}
-        source = {"dataset_revision": task.source, "pooling": pooling}
-        file = {
-            "task_name": title,
+        file = source | {
+            "task_name": titles[name],
             "mteb_version": None,
             "scores": {"test": [entry]},
             "evaluation_time": seconds,
             "kg_co2_emissions": None,
         }
-        path = folder / f"{title}.json"
-        before = source | json_object(path)
-        if source != {key: before[key] for key in source}:
+        path = folder / f"{titles[name]}.json"
+        if not source.items() <= (file | json_object(path)).items():
             raise UserError(f"{path} is of other sets or another pooling; give another --json.")
-        write_whole(path, json.dumps(source | file, indent=2).encode())
+        write_whole(path, json.dumps(file, indent=2).encode())
 
 
 def _encode_and_pooling(
@@ -285,7 +276,7 @@ def _encode_and_pooling(
     return encode, pooling
 
 
-def _task(order: EvaluateOrder) -> Task:
+def _test_data(order: EvaluateOrder) -> TestData:
     """What the order names. Raises UserError if it names nothing."""
     cache = devices.cache_folder()
     check_names("--pairs", order.pairs)
@@ -319,4 +310,4 @@ def _task(order: EvaluateOrder) -> Task:
         sets, tasks, geometry_of = {}, [], list(own.values())
     if tasks:
         source.append("transfer")
-    return Task(sets | own, tests, geometry_of, tasks, " ".join(source))
+    return TestData(sets | own, tests, geometry_of, tasks, " ".join(source))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from core.config.methods import PROFILES
 from core.config.scale import PAPER, SCALES, Scale, Sources
@@ -92,14 +91,37 @@ def context_of(order: AnyStudyOrder, studies: Sequence[Study], store: Store) -> 
 def data_of(
     order: AnyStudyOrder, scale: Scale, studies: Sequence[Study], store: Store
 ) -> tuple[Scale, Sources, Sequence[Study]]:
-    """The sources of an order; scale and studies as these data make and name them. Says what was
-    read. Raises UserError."""
+    """The sources of an order; scale and studies as these data make and name them. Text, pairs and
+    encoders of one's own are in the names of studies; the encoder that stands for the scale's own,
+    without text or pairs, where stored runs have another. Says what was read. Raises UserError,
+    also if one page is drawn of both."""
     need = "plan" if isinstance(order, SettleOrder) and order.plan else order.need
     others = [] if order.data.own_encoder or scale.name != PAPER.name else others_of(studies)
     sources = sources_of(order.data, scale, need, others, store, cache_folder())
     announce(sources, scale)
+    given = dict(order.data.encoders)
+    if sources.own_text or sources.pairs:
+        scale = with_own_pairs(scale, [name for name, _ in sources.pairs])
+        own = own_data(sources, given)
+        on_own = [study.on(own, own=True) for study in studies]
+        return scale, replace(sources, in_names=True), on_own
+    if sources.encoder.folder is None or scale.generated:
+        return scale, sources, studies
+    recorded = recorded_sources(scale, Store(store.root, None))
+    other = other_data(sources, recorded) if recorded else ""
     one_page = order.scope.all or isinstance(order, SettleOrder)
-    return on_data(order.data.encoders, scale, studies, sources, store.root, one_page)
+    if other:
+        has = f"{store.root} has runs of scale {scale.name} with another encoder or other data"
+        if one_page:
+            raise UserError(
+                f"{has} than {other}; give another --results-dir, since a page is for one."
+            )
+        say(f"{has}, so these tables are named after {other}.")
+    further = "" if one_page else own_data(sources, given.keys() - {ENCODER})
+    names = ",".join(filter(None, (further, other)))
+    if names:
+        studies = [study.on(names, own=False) for study in studies]
+    return scale, replace(sources, in_names=bool(other)), studies
 
 
 def setup_of(order: AnyStudyOrder, scale: Scale, sources: Sources) -> Setup:
@@ -143,41 +165,6 @@ def others_of(studies: Sequence[Study]) -> list[str]:
     for study in studies:
         names |= {cell.encoder for cell in study.cells if not cell.copied}
     return sorted(names - {ENCODER})
-
-
-def on_data(
-    named: Sequence[tuple[str, Path]],
-    scale: Scale,
-    studies: Sequence[Study],
-    sources: Sources,
-    results: Path,
-    one_page: bool,
-) -> tuple[Scale, Sources, Sequence[Study]]:
-    """Scale, sources and studies. Text, pairs and encoders of one's own (`named`) are in the names
-    of studies; the encoder that stands for the scale's own, without text or pairs, where runs in
-    `results` have another. Raises UserError if `one_page` is drawn of both."""
-    given = dict(named)
-    if sources.own_text or sources.pairs:
-        scale = with_own_pairs(scale, [name for name, _ in sources.pairs])
-        own = own_data(sources, given)
-        on_own = [study.on(own, own=True) for study in studies]
-        return scale, replace(sources, in_names=True), on_own
-    if sources.encoder.folder is None or scale.generated:
-        return scale, sources, studies
-    recorded = recorded_sources(scale, Store(results, None))
-    other = other_data(sources, recorded) if recorded else ""
-    if other:
-        has = f"{results} has runs of scale {scale.name} with another encoder or other data"
-        if one_page:
-            raise UserError(
-                f"{has} than {other}; give another --results-dir, since a page is for one."
-            )
-        say(f"{has}, so these tables are named after {other}.")
-    further = "" if one_page else own_data(sources, given.keys() - {ENCODER})
-    names = ",".join(filter(None, (further, other)))
-    if names:
-        studies = [study.on(names, own=False) for study in studies]
-    return scale, replace(sources, in_names=bool(other)), studies
 
 
 def announce(sources: Sources, scale: Scale) -> None:

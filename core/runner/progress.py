@@ -4,6 +4,7 @@ else."""
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import threading
 import time
@@ -48,28 +49,27 @@ class Answers:
         self.bar = ""  # in a line, where every claim stands
         self._sentences: dict[tuple[str, str], str] = {}
         self._left = {run.run_id for run in missing}
-        self._due: list[tuple[ResolvedStudy, int, set[str]]] = []  # with the runs that seeds lack
-        for study in studies if self._left else ():
-            for seeds in range(1, study.seeds + 1):
-                runs = {run for cell in study.available for run in cell.run_ids[:seeds]}
-                self._due.append((study, seeds, runs & self._left))
+        self._due: list[tuple[ResolvedStudy, set[str]]] = []  # checks, and the runs that they lack
+        if missing:
+            from core.report.statistics import LOOKS
+
+            for study, seeds in itertools.product(studies, LOOKS):
+                if seeds <= study.seeds:
+                    runs = {run for cell in study.available for run in cell.run_ids[:seeds]}
+                    self._due.append((study, runs & self._left))
 
     def after(self, run: str, store: Store) -> list[str]:
         """The sentences on claims that a stored run changes; none after the last run, since tables
         follow."""
         self._left.discard(run)
-        complete = []
-        for study, seeds, runs in self._due:
-            if runs == {run}:
-                complete.append((study, seeds))
+        checked = [study for study, runs in self._due if runs == {run}]
+        for _, runs in self._due:
             runs.discard(run)
-        if not complete or not self._left:
+        if not checked or not self._left:
             return []
-        from core.report.statistics import LOOKS
         from core.report.verdicts import study_result
 
         loaded: Loaded = {}
-        checked = [study for study, seeds in complete if seeds in LOOKS]
         return self.changed(study_result(study, store, loaded) for study in checked)
 
     def changed(self, results: Iterable[JudgedStudy]) -> list[str]:
@@ -111,7 +111,6 @@ class Display:
         jobs: int,
         answers: Answers,
         out: TextIO | None = None,
-        heartbeat: float = HEARTBEAT,
     ):
         from rich.console import Console
         from rich.live import Live
@@ -125,7 +124,6 @@ class Display:
         self._ended = 0
         self._waited = False
         self._trained: list[tuple[float, float]] = []  # estimated and real seconds of finished runs
-        self._heartbeat = heartbeat
         self._spoke = time.monotonic()
         self._lock = threading.RLock()
         # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second
@@ -154,7 +152,7 @@ class Display:
                     f"larger --jobs adds slots. Taken by: {message.waiting or 'unknown'}."
                 )
             live = self._console.is_terminal and not self._console.is_dumb_terminal
-            if self._going and not live and time.monotonic() - self._spoke > self._heartbeat:
+            if self._going and not live and time.monotonic() - self._spoke > HEARTBEAT:
                 self.note("; ".join(str(self._lines()).split("\n")))
 
     def ended(self, ending: Ending) -> None:

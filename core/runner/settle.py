@@ -27,7 +27,7 @@ OPEN = ("undecided", "not run")
 LACKS_RUN = ("no baseline", "no run", "no score")  # reasons that bar a claim until runs are there
 
 
-class Check(NamedTuple):
+class NextCheck(NamedTuple):
     """The next check of a claim: the runs that it lacks, and their seconds by the clock."""
 
     claim: str
@@ -66,16 +66,13 @@ class Settling:
             for run in result.runs:
                 if run.trouble:
                     self.store.verified(run.run_id)  # sets a damaged file aside
-        while checks := self.checks():
-            if not self.fits(checks[0]):
-                break
-            print(f"Next: {checks[0].words()}", flush=True)
-            sources = self.context.setup.sources
-            ended = training.train(Plan(checks[0].runs, checks[0].runs, sources))
+        while (check := next(iter(self.checks()), None)) and self.fits(check):
+            print(f"Next: {check.words()}", flush=True)
+            ended = training.train(Plan(check.runs, check.runs, self.context.setup.sources))
             if ended > 128:
                 return ended
             status = max(status, ended)
-            ids = {run.run_id for run in checks[0].runs}
+            ids = {run.run_id for run in check.runs}
             self.failed |= {run for run in ids if not self.store.has(run, use_published=True)}
             outcomes = self.judge()
             for line in answers.changed(self.judged):
@@ -93,7 +90,7 @@ class Settling:
         print(f"{are(count, 'claim')} undecided; more runs may settle {len(checks)}.")
         return 0
 
-    def fits(self, check: Check) -> bool:
+    def fits(self, check: NextCheck) -> bool:
         """Whether a check fits into the time left; says so if it does not."""
         left = max(0.0, self.ends - time.monotonic())
         if check.wall > left:
@@ -109,12 +106,9 @@ class Settling:
         self.judged = [
             study_result(resolved, self.store, self.loaded) for resolved in self.resolved_studies
         ]
-        outcomes: list[str] = []
-        for result in self.judged:
-            outcomes += [verdict.outcome for verdict in result.verdicts]
-        return outcomes
+        return [verdict.outcome for result in self.judged for verdict in result.verdicts]
 
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[NextCheck]:
         """The next check of each claim that more runs may settle, the quickest first; without
         checks that need a failed run."""
         expected = self.context.expected()
@@ -135,7 +129,9 @@ class Settling:
                     lacking = tuple(runs.values())
                     name = f"{study.name} {claim.key}"
                     checks.append(
-                        Check(name, later[0], lacking, expected.wall(run.config for run in lacking))
+                        NextCheck(
+                            name, later[0], lacking, expected.wall(run.config for run in lacking)
+                        )
                     )
         return sorted(checks, key=lambda check: check.wall)
 

@@ -13,7 +13,6 @@ from core.runner import plan as planning
 from core.runner.launch import Launcher
 from core.runner.orders import TrainOrder
 from core.runner.train import RunTrainer, Surroundings
-from core.store import files
 from core.store.store import Store
 from core.study.axes import Axis
 from core.study.resolution import ResolvedStudy, resolved_cell
@@ -48,10 +47,7 @@ def train_runs(
         )
 
     # The runs
-    results = (order.scope.results_dir or around.own / "results").absolute()
-    published = around.home / "results" / "published"
-    files.check_results_dir(results, published)
-    store = Store(results, published)
+    store = around.store(order.scope.results_dir)
     rows = Axis("method", "Method", (method,))
     table = study(name=method, title=method, caption=method, method=method, rows=rows)
     context = inputs.context_of(order, [table], store).changed(order.changes)

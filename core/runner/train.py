@@ -30,6 +30,7 @@ from core.runner.orders import Outputs, Workers
 from core.runner.plan import Plan, PlannedRun
 from core.runner.progress import Answers, Display
 from core.runner.worker import RunOrder, use_gpu
+from core.store import files
 from core.store.store import Store
 from core.study.catalogue import Catalogue
 from core.training.execution import Execution
@@ -56,6 +57,13 @@ class Surroundings:
     own: Path
     job: str = "core.training.job:run"
     warm: tuple[str, ...] = WARM
+
+    def store(self, results_dir: Path | None) -> Store:
+        """The runs of the user's folder of results, and the published ones. Raises UserError."""
+        results = Path(os.path.abspath(results_dir or self.own / "results"))
+        published = self.home / "results" / "published"
+        files.check_results_dir(results, published)
+        return Store(results, published)
 
 
 @dataclass

@@ -22,11 +22,12 @@ USUAL = (
 def compare(store: Store, trained: Iterable[str]) -> float:
     """Print how far runs that were trained just now differ from the published runs with the same
     ids; the largest difference in points, of runs on the same kind of device."""
+    own = Store(store.root, None)
     packs = Store(store.root / "none", store.published)
     gaps: dict[str, dict[str, float]] = {}  # by kinds of device, and by run
     for run in trained:
         with contextlib.suppress(UserError):  # not published, or a damaged file
-            both = packs.load(run), store.load(run)
+            both = packs.load(run), own.load(run)
             kinds = {str(run.provenance.get("device")).partition(":")[0] for run in both}
             of_kinds = gaps.setdefault(" and ".join(sorted(kinds)), {})
             of_kinds[run] = difference(*(run.rows for run in both))
