@@ -27,7 +27,6 @@ from core.runner.estimate import GPU
 from core.runner.inputs import Context
 from core.runner.orders import (
     AnyStudyOrder,
-    Changes,
     EvaluateOrder,
     FieldsOrder,
     JudgeOrder,
@@ -91,8 +90,7 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
         raise UserError(f"{results.parent} is not there; give the --results-dir that you mean.")
     drawer = StudyDrawer(store, results, (results if scope.results_dir else around.own) / "figures")
     studies: Sequence[Study] = around.catalogue.studies
-    lists = isinstance(order, ListOrder) and not isinstance(order, PlanOrder)
-    if scope.studies or not lists:
+    if scope.studies or type(order) is not ListOrder:
         studies = chosen(around.catalogue, scope)
 
     # A page has all scales, and `show` takes the best
@@ -106,13 +104,13 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
     # The data
     context = inputs.context_of(order, studies, store)
     setup = context.setup
-    changes = order.changes if isinstance(order, TableOrder) else Changes()
-    if isinstance(order, ListOrder) and lists:
+    if type(order) is ListOrder:
         return menu(context, around.catalogue, order.use_published)
 
     # The runs
     again = words(order)
-    context = context.changed(changes)
+    if isinstance(order, TableOrder):
+        context = context.changed(order.changes)
     resolved_studies = context.resolved_studies()
     status = 0
     match order:
@@ -268,8 +266,8 @@ def tell(
             if resolved.study.claims:
                 number = f"{able} of {len(resolved.study.claims)} claims"
                 say(
-                    f"{resolved.study.name}: {number} can be judged at scale {setup.scale.name}, if "
-                    "its methods learn."
+                    f"{resolved.study.name}: {number} can be judged at scale {setup.scale.name}, "
+                    "if its methods learn."
                 )
             for reason in reasons:
                 say(f"  {reason}")

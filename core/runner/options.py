@@ -207,8 +207,8 @@ STUDY_OPTIONS: Groups = {
 EVALUATE_OPTIONS: Groups = {
     "what to score": {
         "models": Option(
-            "folders with config.json, weights and a tokenizer, or hf:NAME@REVISION; further ones are "
-            "compared with the first",
+            "folders with config.json, weights and a tokenizer, or hf:NAME@REVISION; further ones "
+            "are compared with the first",
             "MODEL",
             encoder_place,
         ),

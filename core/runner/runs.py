@@ -1,5 +1,5 @@
-"""`run_study.py runs`: stored runs in a list, one of them in full, or how two differ. The list reads
-the ends of files alone: 10,000 runs take a second or two."""
+"""`run_study.py runs`: stored runs in a list, one of them in full, or how two differ. The list
+reads the ends of files alone: 10,000 runs take a second or two."""
 
 from __future__ import annotations
 

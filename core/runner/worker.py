@@ -186,8 +186,8 @@ def train_run(
     config, _ = from_canonical_json(config_json)
     if run_id(config) != run or order.code != LOADED_CODE:
         raise UserError(
-            f"Run {run} of code {order.code} arrived as {run_id(config)} at code {LOADED_CODE}; two "
-            "versions of the code are mixed, so start the command again."
+            f"Run {run} of code {order.code} arrived as {run_id(config)} at code {LOADED_CODE}; "
+            "two versions of the code are mixed, so start the command again."
         )
     store = Store(execution.results_dir, None)
     store.check_there()
@@ -255,10 +255,8 @@ def take_slot(slots: Iterable[str], folder: Path, holder: str, report: Report) -
                 return name
         if time.monotonic() > due:
             due += SLOT_NOTICE
-            paths = [files.regular(folder / f"{name}.lock") for name in slots]
-            if not report(
-                Message(waiting="; ".join(filter(None, (path.read_text() for path in paths))))
-            ):
+            holders = [files.regular(folder / f"{name}.lock").read_text() for name in slots]
+            if not report(Message(waiting="; ".join(filter(None, holders)))):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(SLOT_POLL)
 
