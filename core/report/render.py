@@ -36,8 +36,8 @@ def render(
     """Write the texts of these studies into results_dir / <scale> / <profile>, and their figures; a
     line for each study as it is drawn, and its sheet if it has a run.
 
-    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. The files of a study that is `repeated` lie under
-    another profile, and so are removed here.
+    With `small` a study has no LaTeX, no PDF and no CSV file of its runs. The files of a study
+    that is `repeated` lie under another profile, and so are removed here.
     """
     for result in results:
         name = result.study.name
