@@ -152,7 +152,7 @@ def by_cell_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
 def value_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a cell and seed: what the run counts for in means and verdicts."""
     rows = []
-    for _, _, run, names in _every_run([result]):
+    for _, run, names in _every_run(result):
         rows.append({**names, "run": run.run_id, "value": run.value})
     return _frame(rows, "seed run status value", _axes(result), value=float)
 
@@ -161,10 +161,10 @@ def run_frame(result: StudyResult) -> pd.DataFrame:
     """One row a run, checkpoint, task and metric, as stored, but for curve and spectrum, of which
     the run's own file has hundreds of numbers. A run of several cells stands under the first that
     reads it after training; one without a result has an empty value."""
-    runs = list(_every_run([result]))
-    runs.sort(key=lambda run: run[1].metric.checkpoint not in ("selected", "last"))
-    rows = {}
-    for _, _, run, names in runs:
+    runs = list(_every_run(result))
+    runs.sort(key=lambda run: run[0].metric.checkpoint not in ("selected", "last"))
+    rows: dict[str, list[Record]] = {}
+    for _, run, names in runs:
         if run.run_id not in rows:
             listed = [{"task": ""}] if run.rows is None else run.rows.listed
             rows[run.run_id] = [{**names, **numbers} for numbers in listed]
@@ -191,7 +191,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
                 rows[labels] = [{**_head(result, cell), **check} for check in checks]
     elif kind == "spectrum":
         columns += " singular_value"
-    for _, cell, run, names in _every_run([result] if kind in ("curve", "spectrum") else []):
+    for cell, run, names in _every_run(result) if kind != "cells" else []:
         key = cell.metric.checkpoint, run.run_id
         if run.rows is None or key in rows:
             continue
@@ -207,10 +207,10 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
     return _frame(itertools.chain(*rows.values()), columns, _axes(result))
 
 
-def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
+def summary_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a distinct run: score, MTD, alignment, uniformity and effective rank (runs.csv)."""
-    rows = {}
-    for result, cell, run, names in _every_run(results):
+    rows: dict[str, Record] = {}
+    for cell, run, names in _every_run(result):
         if run.rows is None or run.run_id in rows:
             continue
         about = result.aggregate, result.setup.scale
@@ -228,16 +228,13 @@ def summary_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     return _frame(rows.values(), " ".join(columns), **types)
 
 
-def _every_run(
-    results: Iterable[StudyResult],
-) -> Iterator[tuple[StudyResult, CellResult, RunResult, Record]]:
-    """Every run of these studies' cells, with the columns that name it."""
-    for result in results:
-        for cell in result.cells:
-            place = _head(result, cell)
-            for run in cell.runs:
-                fields = "seed run_id status source".split()
-                yield result, cell, run, place | {name: getattr(run, name) for name in fields}
+def _every_run(result: StudyResult) -> Iterator[tuple[CellResult, RunResult, Record]]:
+    """Every run of a study's cells, with the columns that name it."""
+    for cell in result.cells:
+        place = _head(result, cell)
+        for run in cell.runs:
+            fields = ("seed", "run_id", "status", "source")
+            yield cell, run, place | {name: getattr(run, name) for name in fields}
 
 
 def seconds(provenance: Mapping[str, object]) -> float | None:
@@ -285,17 +282,16 @@ def comparison_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
     return _frame(rows, columns, **NUMBERS)
 
 
-def check_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
-    """One row a study and check: whether its runs can carry the paper's experiment
+def check_frame(result: JudgedStudy) -> pd.DataFrame:
+    """One row a check: whether a study's runs can carry the paper's experiment
     (comparability.csv)."""
     met = {True: "yes", False: "no", None: "not known"}
+    head = (*_setting(result).values(), result.study.name)
     rows = []
-    for result in results:
-        head = (*_setting(result).values(), result.study.name)
-        for check in result.checks:
-            numbers = (check.kind, check.value, check.limit, met[check.met])
-            rows.append((*head, *numbers, check.reason.words))
-    return _frame(rows, "study check value limit met words")
+    for check in result.checks:
+        numbers = (check.kind, check.value, check.limit, met[check.met])
+        rows.append((*head, *numbers, check.reason.words))
+    return _frame(rows, "study check value limit met words", value=float, limit=float)
 
 
 def csv_text(frame: pd.DataFrame, digits: int = 8) -> str:

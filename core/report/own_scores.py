@@ -90,7 +90,8 @@ def judge_scores(
             frame.loc[place, "reason"] = prospect(verdict, len(stated))
     return JudgedScores(
         Sheet(
-            result=result,
+            study=result.study,
+            setup=result.setup,
             title=shown(name),
             setting=f"{scores.words}, paired by seed",
             name="judged",

@@ -18,7 +18,7 @@ from core.config.fields import explained
 from core.errors import HOME
 from core.formatting import counted, shown
 from core.report.claims import comparison_line, comparison_words, estimate_words, flags, lists
-from core.report.frames import check_frame, csv_text
+from core.report.frames import csv_text
 from core.report.sheet import Sheet, statements
 from core.report.statistics import SETTLED_OUTCOMES
 from core.report.tables import TextTable, laid_out, marks, md, text_table
@@ -78,7 +78,7 @@ def readme_head(
     words, picture, alt = head.groups()
     sources = set()
     for of_study in english:
-        if of_study.study.name == Path(picture).stem and of_study.result.begun:
+        if of_study.study.name == Path(picture).stem and of_study.begun:
             sources |= set(of_study.cells["source"]) - {""}
     link = _links({"picture": figures / picture}, folder)
     if sources != {"published"} or not link:
@@ -137,7 +137,7 @@ def page_files(
     answers = []
     for name, heading, verdicts in ANSWERS:
         answers.append((name, heading, [row for row in claims if row.verdict in verdicts]))
-    begun = [of_study for of_study in english if of_study.result.begun]
+    begun = [of_study for of_study in english if of_study.begun]
     papers = {study.name: study.paper for study in studies}
     of_paper: dict[str, list[Any]] = {}
     for row in claims:
@@ -171,7 +171,7 @@ def page_frames(sheets: ByScale) -> dict[str, pd.DataFrame]:
     return {
         "claims.csv": pd.concat([each.claims for each in every], ignore_index=True),
         "comparisons.csv": pd.concat([each.comparisons for each in every], ignore_index=True),
-        "comparability.csv": check_frame(each.result for each in every),
+        "comparability.csv": pd.concat([each.checks for each in every], ignore_index=True),
     }
 
 
@@ -263,9 +263,9 @@ def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dic
     for (scale, profile), of_scale in every.items():
         stem = folder / scale / profile / study.name
         files = _links({kind: Path(f"{stem}{end}") for kind, end in ENDINGS.items()}, folder)
-        if not of_scale.result.begun or not files:
+        if not of_scale.begun or not files:
             continue
-        encoder = shown(of_scale.result.setup.sources.encoder.name)
+        encoder = shown(of_scale.setup.sources.encoder.name)
         table = text_table(of_scale.study, of_scale.cells)
         notes = [of_scale.setting, of_scale.number_note, *marks(table), of_scale.scope_note]
         stem = figures / scale / profile / study.name

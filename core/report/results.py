@@ -188,6 +188,19 @@ def gather(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) ->
     return replace(results[0], resolved=resolved, cells=every, by_value=tuple(results))
 
 
+def reads(resolved: ResolvedStudy, store) -> list[str]:
+    """Every run that `gather` looks for, and perhaps more of the cells' later seeds."""
+    runs = list[str]()
+    for cell in (*resolved.cells, *resolved.simcse):
+        seed = 0
+        while cell.unavailable is None and (
+            seed < resolved.seeds or store.has(runs[-1], use_published=True)
+        ):
+            runs.append(cell.run_id(seed))
+            seed += 1
+    return runs
+
+
 def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
     """By metric, what a failed run without a number of its own counts for among these cells."""
     numbers: dict[Metric, list[float]] = {}

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pandas as pd
 
 from core.report.claims import Sentence, verdict_sentences
-from core.report.frames import cell_frame, claim_frame, comparison_frame, curve_frame
+from core.report.frames import (
+    cell_frame,
+    check_frame,
+    claim_frame,
+    comparison_frame,
+    curve_frame,
+    summary_frame,
+)
+from core.report.results import RunResult
 from core.report.verdicts import JudgedStudy
 from core.report.words import (
     damaged,
@@ -19,6 +27,7 @@ from core.report.words import (
     setting,
     title,
 )
+from core.study.setup import Setup
 from core.study.study import Study
 
 ON_PAPER = "On the paper and its code, at their own scale:"
@@ -26,15 +35,21 @@ ON_PAPER = "On the paper and its code, at their own scale:"
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """A table with its verdicts: the frames of its CSV files, and sentences. `notes` are on these
-    runs, `troubles` those of them that a terminal shows, `paper_notes` on the paper, `statements`
-    what claims say."""
+    """A table with its verdicts: the frames of its CSV files, and sentences. `runs` are without
+    their numbers. `notes` are on these runs, `troubles` those of them that a terminal shows,
+    `paper_notes` on the paper, `statements` what claims say."""
 
-    result: JudgedStudy
+    study: Study
+    setup: Setup
     title: str
     cells: pd.DataFrame
     claims: pd.DataFrame
     comparisons: pd.DataFrame
+    begun: bool = True
+    runs: tuple[RunResult, ...] = ()
+    checks: pd.DataFrame = field(default_factory=pd.DataFrame)
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    summaries: pd.DataFrame = field(default_factory=pd.DataFrame)
     name: str = ""
     setting: str = ""
     number_note: str = ""
@@ -45,31 +60,27 @@ class Sheet:
     statements: tuple[str, ...] = ()
 
     @cached_property
-    def curves(self) -> pd.DataFrame:
-        """The frame of the study's curves, empty without any."""
-        return curve_frame(self.result)
-
-    @cached_property
     def sentences(self) -> list[Sentence]:
         """The verdicts, and the comparisons below them."""
         return verdict_sentences(self.claims, self.comparisons)
 
-    @property
-    def study(self) -> Study:
-        """The study of the table."""
-        return self.result.study
 
-
-def make_sheet(result: JudgedStudy, cells: bool = True) -> Sheet:
-    """The sheet of a study; without its `cells` in half of the time."""
+def make_sheet(result: JudgedStudy) -> Sheet:
+    """The sheet of a study."""
     setup = result.setup
     notes = (*result.study.footnotes, *deviation_notes(result))
     return Sheet(
-        result=result,
+        study=result.study,
+        setup=setup,
         title=title(result),
-        cells=cell_frame(result) if cells else pd.DataFrame(),
+        cells=cell_frame(result),
         claims=claim_frame([result]),
         comparisons=comparison_frame([result]),
+        begun=result.begun,
+        runs=tuple(replace(run, rows=None, pairs=None, provenance={}) for run in result.runs),
+        checks=check_frame(result),
+        curves=curve_frame(result),
+        summaries=summary_frame(result),
         name=f"{result.study.name}-{setup.scale.name}-{setup.profile}",
         setting=setting(result),
         number_note=number_note(result),

@@ -229,7 +229,7 @@ def latex(sheet: Sheet, averages: bool = False) -> str:
     cells = sheet.cells
     encoders = set(cells["encoder"]) - {""}
     caption = sheet.title
-    if len(encoders) == 1 and sheet.result.setup.scale.name != "paper":
+    if len(encoders) == 1 and sheet.setup.scale.name != "paper":
         caption += f" ({encoders.pop()})"
         cells = cells.assign(encoder="")  # no label repeats it
     table = text_table(sheet.study, cells, averages=averages)
@@ -278,7 +278,7 @@ def _tex_entry(text: str) -> str:
 def _latex_notes(sheet: Sheet, table: TextTable) -> list[str]:
     """What a table in LaTeX says below: its numbers, its marks, of which encoder it is, and which
     claims have a rule that is younger than the runs."""
-    scale = sheet.result.setup.scale
+    scale = sheet.setup.scale
     notes = [sheet.number_note, *marks(table)]
     if scale.generated:
         notes.append(sheet.scope_note)

@@ -33,7 +33,7 @@ def terminal(sheet: Sheet, width: int | None = None, file: str = "") -> str:
         ]
         body = [*_parts(table._replace(headers=headers), width), *words]
     below = [*marks(table), *sheet.troubles]
-    if sheet.result.setup.scale.generated:
+    if sheet.setup.scale.generated:
         below.append(sheet.scope_note)
     below.append("")
     for sentence in sheet.sentences:

@@ -7,7 +7,7 @@ import itertools
 import os
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -23,15 +23,14 @@ from core.runner.inputs import Context, setup_of
 from core.runner.orders import AnyStudyOrder, ShowOrder
 from core.store import code
 from core.store.store import Store
-from core.study.resolution import ResolvedStudy, resolve
+from core.study.resolution import ResolvedStudy
 from core.study.study import Study
 
 if TYPE_CHECKING:  # the report brings scipy
-    from core.report.results import Loaded
+    from core.report.drawn import Drawings, DrawnStudy
     from core.report.sheet import Sheet
-    from core.report.verdicts import JudgedStudy
 
-BySetup = dict[tuple[str, str], list[ResolvedStudy]]  # by scale and profile
+Key = tuple[str, str]  # scale and profile
 PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS says otherwise
 
 
@@ -54,77 +53,55 @@ class StudyDrawer:
         if order.scope.all:
             self.redraw(context.studies, order, context.setup.scale.name)
             return []
-        results = self.results_of(resolved_studies, {})
+        drawings = self.drawings()
+        drawn = [drawings.of(resolved) for resolved in resolved_studies]
+        begun = [each.sheet for each in drawn if each.sheet and each.sheet.begun]
+        shows = isinstance(order, ShowOrder)
         try:
-            sheets = self.drawn(results)
+            for each in drawn:
+                self.write(each)
         except UserError as error:  # a folder that may only be read can still be shown
-            if not isinstance(order, ShowOrder):
+            if not shows:
                 raise
             say(str(error))
-            sheets = [_report().make_sheet(result) for result in results if result.begun]
-        if sheets:
-            say(*missing_runs(sheets), *published_runs(sheets))
-        printed = []
-        if isinstance(order, ShowOrder):
-            printed = [result for result in results if not result.begun]
-            sheets += map(_report().make_sheet, printed)
-        for of_study in sheets:
+        say(*missing_runs(begun), *published_runs(begun))
+        printed = [each.sheet for each in drawn if shows and each.sheet and not each.sheet.begun]
+        for of_study in (*begun, *printed):
             self.show(of_study)
-        return [result.resolved for result in printed]
-
-    def results_of(
-        self, resolved_studies: Sequence[ResolvedStudy], loaded: Loaded
-    ) -> list[JudgedStudy]:
-        """Studies as they stand in the store; `loaded` keeps runs that several of them read."""
-        report = _report()
-        return [report.study_result(resolved, self.store, loaded) for resolved in resolved_studies]
-
-    def drawn(self, results: Sequence[JudgedStudy], repeated: Sequence[str] = ()) -> list[Sheet]:
-        """Draw these studies, saying of each what was written; the sheets of those with a run."""
-        report = _report()
-        from core.report.pictures import drawing_once  # by now it reads no setting of the user's
-
-        draw = drawing_once(cache_folder() / "pictures")
-        sheets = []
-        for line, sheet in report.render(
-            results, self.results, self.figures, draw, self.small, repeated
-        ):
-            say(line)
-            if sheet is not None:
-                sheets.append(sheet)
-        return sheets
-
-    def show(self, sheet: Sheet) -> None:
-        """Print a study's table and verdicts."""
-        from core.report.terminal import terminal
-
-        width = shutil.get_terminal_size((PIPE_COLUMNS, 1)).columns
-        setup = sheet.result.setup
-        page = self.results / setup.scale.name / setup.profile / f"{sheet.study.name}.md"
-        say(*terminal(sheet, width, str(page)).split("\n"))
+        names = {of_study.study.name for of_study in printed}
+        return [resolved for resolved in resolved_studies if resolved.study.name in names]
 
     def redraw(
         self, studies: Sequence[Study], order: AnyStudyOrder, only: str | None = None
     ) -> dict[tuple[str, str], list[Sheet]]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
-        profiles; the sheets of all, by scale and profile."""
+        profiles; the sheets of all with a run, by scale and profile."""
         say("Drawing what is stored; this may take some minutes.")
         report = _report()
         report.refuse_foreign(self.results)
-        resolved_studies = self.resolved_studies(studies, order)
-        sheets = self.sheets(resolved_studies, only, order.scope.profile)
-        hints = [missing_runs(of_setup) for of_setup in sheets.values()]
+        drawings = self.drawings()
+        outlines = self.outlines(studies, order, drawings)
+        every = self.sheets(outlines, only, order.scope.profile, drawings)
+        sheets = {}
+        hints = []
+        for (scale, profile), of_setup in every.items():
+            sheets[scale, profile] = begun = [each for each in of_setup if each.begun]
+            if only in (None, scale) and profile == (order.scope.profile or PROFILES[0]):
+                hints += missing_runs(begun)
         drawn = list(itertools.chain(*sheets.values()))
-        say(*itertools.chain(*hints), *published_runs(drawn))
-        if not drawn:
+        say(*hints[:1], *published_runs(drawn))
+        if drawn:
+            say(*report.write_page(studies, every, self.results, self.figures))
+        else:
             print("No study is started; train one, and it can be redrawn.")
-        say(*report.render_index(studies, sheets, resolved_studies, self.results, self.figures))
         return sheets
 
-    def resolved_studies(self, studies: Sequence[Study], order: AnyStudyOrder) -> BySetup:
+    def outlines(
+        self, studies: Sequence[Study], order: AnyStudyOrder, drawings: Drawings
+    ) -> dict[Key, list[ResolvedStudy]]:
         """Every study by scale and profile; of a scale without a run under the first profile."""
         by_scale = recorded(self.store)
-        resolved_studies = {}
+        outlines = {}
         for at, profile in itertools.product(SCALES.values(), PROFILES):
             sources = by_scale.get(at.name)
             if not sources and profile == PROFILES[0]:
@@ -132,33 +109,65 @@ class StudyDrawer:
                 sources = unfetched_sources(others)
             if sources:
                 setup = replace(setup_of(order, at, sources), profile=profile)
-                resolved_studies[at.name, profile] = [resolve(study, setup) for study in studies]
-        return resolved_studies
+                outlines[at.name, profile] = drawings.outlines(studies, setup)
+        return outlines
 
     def sheets(
-        self, resolved_studies: BySetup, only: str | None, only_profile: str | None
-    ) -> dict[tuple[str, str], list[Sheet]]:
-        """The sheets of all started studies. What the command names of scale and profile is
-        written; what a profile shares with the first one stands there alone."""
+        self,
+        outlines: Mapping[Key, Sequence[ResolvedStudy]],
+        only: str | None,
+        only_profile: str | None,
+        drawings: Drawings,
+    ) -> dict[Key, list[Sheet]]:
+        """The sheets of all studies, those that are not started without runs; none of a further
+        profile with no started study. What the command names of scale and profile is written; what
+        a profile shares with the first one stands there alone."""
         report = _report()
-        sheets = dict[tuple[str, str], list]()
-        loaded: Loaded = {}
-        for (scale, profile), of_both in resolved_studies.items():
-            begun = started(of_both, self.store)
-            results = self.results_of(begun, loaded)
-            both = Path(scale) / profile
-            if only in (None, scale) and only_profile in (None, profile):
-                repeated = []
-                if only_profile is None:
-                    first = [of.result.resolved for of in sheets.get((scale, PROFILES[0]), ())]
-                    again = [each for each in begun if any(map(each.repeats, first))]
-                    repeated = [each.study.name for each in again]
-                drawn = self.drawn(results, repeated)
-            else:
-                drawn = [report.make_sheet(result) for result in results if result.begun]
-            sheets[scale, profile] = drawn
-            report.write_runs(drawn, self.results / both)
+        sheets: dict[Key, list[Sheet]] = {}
+        for (scale, profile), of_setup in outlines.items():
+            folder = Path(scale) / profile
+            begun = {each.study.name for each in started(of_setup, self.store)}
+            written = begun if only in (None, scale) and only_profile in (None, profile) else set()
+            first = outlines[scale, PROFILES[0]] if only_profile is None else ()
+            shown = {each.study.name for each in sheets.get((scale, PROFILES[0]), ()) if each.begun}
+            sheets[scale, profile] = []
+            for each in of_setup if begun or profile == PROFILES[0] else ():
+                name = each.study.name
+                writes = name in written
+                if writes and name in shown and any(map(each.repeats, first)):
+                    writes = False
+                    report.remove(name, self.results / folder, self.figures / folder)
+                    say(f"{name} has the same runs as under profile {PROFILES[0]}.")
+                drawn = drawings.of(each, name in begun, writes)
+                if writes:
+                    self.write(drawn)
+                if drawn.sheet:
+                    sheets[scale, profile].append(drawn.sheet)
+            report.write_runs(sheets[scale, profile], self.results / folder)
         return sheets
+
+    def drawings(self) -> Drawings:
+        """The drawings of the store's runs."""
+        _report()
+        from core.report.drawn import Drawings
+
+        return Drawings(self.store, cache_folder() / "drawn", self.small)
+
+    def write(self, drawn: DrawnStudy) -> None:
+        """Write the files of a study that has a run, and say what was written."""
+        line = drawn.line
+        if drawn.sheet and drawn.sheet.begun:
+            folder = Path(drawn.sheet.setup.scale.name) / drawn.sheet.setup.profile
+            line = _report().write_study(drawn, self.results / folder, self.figures / folder)
+        say(line)
+
+    def show(self, sheet: Sheet) -> None:
+        """Print a study's table and verdicts."""
+        from core.report.terminal import terminal
+
+        width = shutil.get_terminal_size((PIPE_COLUMNS, 1)).columns
+        page = self.results / sheet.setup.scale.name / sheet.setup.profile
+        say(*terminal(sheet, width, str(page / f"{sheet.study.name}.md")).split("\n"))
 
 
 def missing_runs(sheets: Sequence[Sheet]) -> list[str]:
@@ -166,17 +175,17 @@ def missing_runs(sheets: Sequence[Sheet]) -> list[str]:
     alone."""
     missing = {}
     for of_study in sheets:
-        runs = {run.run_id for run in of_study.result.runs if run.status == "missing"}
+        runs = {run.run_id for run in of_study.runs if run.status == "missing"}
         if runs:
             missing[of_study.study.name] = runs
     if not missing:
         return []
-    setup = sheets[0].result.setup
+    setup = sheets[0].setup
     published = any(
         run.source == "published"
         for of_study in sheets
         if of_study.study.name in missing
-        for run in of_study.result.runs
+        for run in of_study.runs
     )
     command = setup.command(*missing, use_published=published)
     line = f"{are(len(set().union(*missing.values())), 'run')} missing; train by `{command}`"
@@ -189,7 +198,7 @@ def missing_runs(sheets: Sequence[Sheet]) -> list[str]:
 
 def published_runs(sheets: Sequence[Sheet]) -> list[str]:
     """How many runs of these sheets are published ones."""
-    runs = itertools.chain.from_iterable(of_study.result.runs for of_study in sheets)
+    runs = itertools.chain.from_iterable(of_study.runs for of_study in sheets)
     published = {run.run_id for run in runs if run.source == "published"}
     if not published:
         return []

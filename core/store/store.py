@@ -101,6 +101,17 @@ class Store:
         table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
         return records.stored_run(table, footer, "own", path)
 
+    def content(self, run: str) -> str:
+        """A text that changes whenever `load` or `load_pairs` may give something else: of the
+        pack's content, and of the size and the change time of the user's own files."""
+        scale = self.scale_of_pack(run)
+        content = "" if scale is None else self.packs[scale].content
+        for kind in ("runs", "pairs"):
+            with contextlib.suppress(OSError):
+                file = self.path(kind, run).stat()
+                content += f" {kind} {file.st_size} {file.st_ctime_ns}"
+        return content
+
     def load_pairs(self, run: str) -> DataFrame | None:
         """Every test pair of the user's own run; None if none are stored. Raises CorruptRun."""
         path = self.path("pairs", run)

@@ -93,6 +93,12 @@ class ResolvedStudy:
         """Every distinct run of the setup's seeds."""
         return {run for cell in self.cells for run in cell.run_ids}
 
+    @property
+    def outline(self) -> ResolvedStudy:
+        """The same without configurations: what of it can be kept in a file."""
+        cells = (replace(cell, paper=None, base=None, configs=()) for cell in self.cells)
+        return replace(self, cells=tuple(cells), simcse=())
+
     def repeats(self, other: ResolvedStudy) -> bool:
         """Whether this is another resolved study, with the same run in each cell."""
         if self.study.name != other.study.name:

@@ -42,7 +42,7 @@ MORE = {
     "core/runner/train.py": ("core.training.execution",),
     "core/runner/worker.py": ("core.training.execution",),
     # remembers what it drew, and with which code
-    "core/report/pictures.py": ("core.store",),
+    "core/report/drawn.py": ("core.store",),
     # asks git which rules a commit holds
     "core/report/rule_age.py": ("core.store",),
     # imported only when a rewritten text is missing

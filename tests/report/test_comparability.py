@@ -321,7 +321,7 @@ def decided(judged):
     """What tables, verdicts and notes decide, without a word of a reason."""
     return (
         claim_frame([judged]).drop(columns="reason"),
-        check_frame([judged]).drop(columns="words"),
+        check_frame(judged).drop(columns="words"),
         cell_frame(judged).drop(columns="unavailable"),
         pd.Series([len(run_notes(judged)), len(reasons(judged)), len(why_unmarked(judged))]),
     )

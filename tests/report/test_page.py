@@ -20,9 +20,9 @@ from small_study import result, small
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, MINI, PAPER
 from core.formatting import shown
+from core.report.drawn import Drawings
 from core.report.page import page_files, readme_head
-from core.report.pictures import drawing_once
-from core.report.render import render, render_index
+from core.report.render import write_page, write_study
 from core.report.sheet import make_sheet
 from core.report.tables import markdown, md, tex
 from core.report.verdicts import study_result
@@ -71,10 +71,17 @@ def page(folder, small=False):
         key = setup.scale.name, profile
         every[key] = [resolve(study, setup) for study in studies]
         if profile == "paper" or (profile == "released" and not small):
-            results = [study_result(resolve(TABLE, setup), store)]
-            written = render(results, folder, folder / "figures", drawing_once(), small)
-            drawn[key] = [of_study for _, of_study in written if of_study is not None]
-    render_index(studies, drawn, every, folder, folder / "figures")
+            drawings = Drawings(store, folder.parent / "kept", small)
+            place = folder / key[0] / key[1], folder / "figures" / key[0] / key[1]
+            table = drawings.of(resolve(TABLE, setup))
+            write_study(table, *place)
+            drawn[key] = table.sheet
+    sheets = {}
+    for key, of_key in every.items():
+        if key in drawn or key[1] == "paper":
+            printed = [make_sheet(study_result(resolved)) for resolved in of_key]
+            sheets[key] = [drawn.get(key, printed[0]), *printed[1:]]
+    write_page(studies, sheets, folder, folder / "figures")
     return folder
 
 

@@ -8,11 +8,10 @@ from small_study import printed, result, small, stored
 
 from core.config.scale import MINI
 from core.errors import UserError
+from core.report import drawn as drawing
 from core.report import frames
-from core.report import render as rendering
-from core.report.pictures import drawing_once
-from core.report.render import render
-from core.report.verdicts import study_result
+from core.report.drawn import Drawings
+from core.report.render import write_study
 from core.report.words import title
 from core.runner import cli
 from core.runner.draw import missing_runs, published_runs
@@ -29,10 +28,17 @@ TABLE6B = find("table6b")
 
 def draw(studies, store, folder, seeds=3):
     """The lines of a drawing, and its sheets."""
-    results = [study_result(resolve(study, made_setup(seeds)), store) for study in studies]
-    drawn = render(results, folder / "results", folder / "figures", drawing_once())
-    lines, sheets = zip(*drawn, strict=True)
-    return lines, list(filter(None, sheets))
+    outlines = [resolve(study, made_setup(seeds)).outline for study in studies]
+    lines = []
+    sheets = []
+    drawings = Drawings(store, folder / ".kept")
+    for drawn in map(drawings.of, outlines):
+        lines.append(drawn.line)
+        if drawn.sheet is not None:
+            place = [folder / root / "demo/paper" for root in ("results", "figures")]
+            lines[-1] = write_study(drawn, *place)
+            sheets.append(drawn.sheet)
+    return lines, sheets
 
 
 def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
@@ -57,7 +63,8 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
         for study in ("mocose-table3", "mocose-table6b")
         for end in endings
     }
-    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")} == expected
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("[!.]*/**/*.*")}
+    assert files == expected
 
 
 def test_missing_runs_are_trained_by_the_order_s_words_on_the_data_of_the_stored_ones():
@@ -68,9 +75,8 @@ def test_missing_runs_are_trained_by_the_order_s_words_on_the_data_of_the_stored
     def hint(line: str) -> str:
         made = made_setup(scale=MINI)
         setup = setup_of(cli.parse(line.split()), made.scale, made.sources)
-        result = SimpleNamespace(setup=setup, runs=[run, run])
         study = SimpleNamespace(name="mocose-table3@loss.temperature=0.1")
-        (sentence,) = missing_runs([SimpleNamespace(result=result, study=study)])
+        (sentence,) = missing_runs([SimpleNamespace(setup=setup, runs=[run, run], study=study)])
         return sentence
 
     line = hint(typed)
@@ -87,14 +93,18 @@ def test_missing_runs_are_trained_by_the_order_s_words_on_the_data_of_the_stored
 
 
 def test_render_twice_gives_the_same_bytes_and_touches_nothing_and_old_figures_go(tmp_path):
-    study = small()
+    study = small(reference=None)
     figures = tmp_path / "figures/demo/paper"
     store = stored(study, a=[50.0, 51.0], b=[52.0, 53.0])
     files = []
     for _ in range(2):
         draw([study], store, tmp_path)
         files.append(
-            {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*.*")}
+            {
+                path: (path.read_bytes(), path.stat().st_mtime_ns)
+                for path in tmp_path.rglob("*.*")
+                if path.is_file()
+            }
         )
     assert files[0] == files[1]
     assert {path.name for path in figures.iterdir()} == {"mocose-small.png", "mocose-small.pdf"}
@@ -113,24 +123,41 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
     with pytest.raises(UserError, match="the disk is full"):
         draw([study], stored(study, a=[10.0, 11.0], b=[12.0, 13.0]), tmp_path)
     assert page.read_bytes() == old
-    assert not [path for path in tmp_path.rglob(".*")]
+    assert not [path for path in tmp_path.glob("[!.]*/**/.*")]
 
 
-def test_a_study_that_cannot_be_drawn_is_one_sentence(tmp_path, monkeypatch):
-    sound = rendering.study_figures
+def test_a_study_whose_figure_fails_has_its_table_and_a_sentence_and_is_not_kept(
+    tmp_path, monkeypatch
+):
+    sound = drawing.study_figures
 
     def figures(study, *words):
         if study.name == "mocose-x":
             raise KeyError("no such label")
         return sound(study, *words)
 
-    monkeypatch.setattr(rendering, "study_figures", figures)
+    monkeypatch.setattr(drawing, "study_figures", figures)
+    sound_study = small(reference=None)
+    store = stored(sound_study, a=[50.0, 51.0], b=[52.0, 53.0])
+    lines, drawn = draw([printed(), sound_study], store, tmp_path)
+    assert "its figure cannot be drawn (KeyError: 'no such label')" in lines[0]
+    assert len(drawn) == 2, lines
+    pictures = tmp_path / "figures/demo/paper"
+    assert (pictures / "mocose-small.png").is_file() and not (pictures / "mocose-x.png").exists()
+    assert (tmp_path / "results/demo/paper/mocose-x.md").is_file()
+    monkeypatch.setattr(drawing, "study_figures", sound)
+    lines, _ = draw([printed(), small()], store, tmp_path)
+    assert "cannot be drawn" not in "".join(lines)
+
+
+def test_a_study_of_which_no_table_can_be_made_is_one_sentence(tmp_path, monkeypatch):
+    def texts(sheet, *_):
+        raise KeyError(sheet.study.name)
+
     store = stored(small(), a=[50.0, 51.0], b=[52.0, 53.0])
-    lines, drawn = draw([printed(), small()], store, tmp_path)
-    assert "it cannot be drawn (KeyError: 'no such label')" in lines[0]
-    assert len(drawn) == 1
-    assert (tmp_path / "figures/demo/paper/mocose-small.png").is_file()
-    assert (tmp_path / "results/demo/paper/mocose-small.md").is_file()
+    monkeypatch.setattr("core.report.drawn.study_texts", texts)
+    lines, drawn = draw([small()], store, tmp_path)
+    assert "cannot be drawn (KeyError: 'mocose-small')" in lines[0] and not drawn
 
 
 def test_no_axis_has_the_name_of_a_column():

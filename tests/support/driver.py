@@ -29,13 +29,15 @@ def without_drawing() -> None:
     """Put a report that draws nothing in the place of the real one."""
     import core.report
 
-    module = types.ModuleType("core.report.render")
-    module.render = lambda *_: [("drew nothing", None)]
-    module.study_result = lambda *_: None
-    module.write_runs = lambda *_: None
-    module.render_index = lambda *_: []
-    module.refuse_foreign = lambda *_: None
-    sys.modules["core.report.render"] = core.report.render = module
+    nothing = types.SimpleNamespace(name="", line="drew nothing", sheet=None)
+    drawn = types.ModuleType("core.report.drawn")
+    drawings = types.SimpleNamespace(of=lambda *_: nothing, outlines=lambda *_: [])
+    drawn.Drawings = lambda *_: drawings
+    render = types.ModuleType("core.report.render")
+    render.refuse_foreign = render.write_runs = lambda *_: None
+    for name, module in (("drawn", drawn), ("render", render)):
+        sys.modules[f"core.report.{name}"] = module
+        setattr(core.report, name, module)
 
 
 class ForkedWorker(launch.Worker):

@@ -69,6 +69,14 @@ class FakeStore:
     def has(self, run_id: str, use_published: bool = True) -> bool:
         return run_id in self.runs and (use_published or self.runs[run_id].source == "own")
 
+    def content(self, run_id: str) -> str:
+        run = self.runs.get(run_id)
+        return (
+            ""
+            if run is None
+            else f"{run.source} {run.status} {run.provenance} {as_table(run.rows)}"
+        )
+
     def load(self, run_id: str) -> FakeRun:
         return self.runs[run_id]
 
