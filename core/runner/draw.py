@@ -84,8 +84,9 @@ class StudyDrawer:
         every = self.sheets(outlines, only, order.scope.profile, drawings)
         sheets = {}
         hints = []
-        for (scale, profile), of_setup in every.items():
-            sheets[scale, profile] = begun = [each for each in of_setup if each.begun]
+        for scale, profile in outlines:
+            begun = [each for each in every.get((scale, profile), ()) if each.begun]
+            sheets[scale, profile] = begun
             if only in (None, scale) and profile == (order.scope.profile or PROFILES[0]):
                 hints += missing_runs(begun)
         drawn = list(itertools.chain(*sheets.values()))
