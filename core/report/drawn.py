@@ -71,7 +71,7 @@ class Drawings:
         runs = [] if store is None else reads(resolved, store)
         self._state(runs)  # before they are read
         try:
-            result = study_result(resolved, store, self.loaded)
+            result = study_result(resolved, store, self.loaded if with_runs else {})
             drawn = self._drawn(result, files)
         except (OSError, UserError):  # of the folder, and so of every study
             raise

@@ -43,6 +43,8 @@ MORE = {
     "core/runner/worker.py": ("core.training.execution",),
     # remembers what it drew, and with which code
     "core/report/drawn.py": ("core.store",),
+    # whose data are none
+    "core/report/own_scores.py": ("core.data.sources",),
     # asks git which rules a commit holds
     "core/report/rule_age.py": ("core.store",),
     # imported only when a rewritten text is missing
