@@ -191,7 +191,7 @@ def curve_frame(result: StudyResult) -> pd.DataFrame:
                 rows[labels] = [{**_head(result, cell), **check} for check in checks]
     elif kind == "spectrum":
         columns += " singular_value"
-    for cell, run, names in _every_run(result) if kind != "cells" else []:
+    for cell, run, names in _every_run(result) if kind in ("curve", "spectrum") else []:
         key = cell.metric.checkpoint, run.run_id
         if run.rows is None or key in rows:
             continue

@@ -148,7 +148,7 @@ def test_rows_and_titles_name_the_encoder_that_ran():
 
 def test_singular_values_are_drawn_as_the_paper_prints_them():
     study = find("mocose-figure7")
-    store = Store("none", PUBLISHED)
+    store = Store("none", PUBLISHED / "archive" / "earlier_text")
     one = study_result(begun_at(MINI, study, store, "paper"), store)
     figure = drawn(one)[study.name]
     panel = figure.axes[0]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from made_scales import cell_run
-from places import ROOT
 
 import run_study
 from core.config.methods import base
@@ -107,4 +106,3 @@ def test_a_plan_says_weeks_on_a_cpu_and_hours_on_gpus(capsys, monkeypatch, tmp_p
         lines += [line for line in capsys.readouterr().out.splitlines() if line.startswith("About")]
     cpu, gpus = lines
     assert " weeks with 2 at once on cpu" in cpu and "h on 4 NVIDIA H100" in gpus
-    assert f"--plan --gpus 4\n{gpus}\n" in (ROOT / "docs" / "using.md").read_text()
