@@ -16,6 +16,7 @@ from core.config.result import decimals, unit
 from core.formatting import no_formula, shown
 from core.report.along import differences, differs_along_training
 from core.report.comparisons import Record, comparison_row, needed, sides, weakest_row
+from core.report.prospects import prospect
 from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.rule_age import rule_age
@@ -253,6 +254,9 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
                 verdict, result.aggregate
             )
             flags = rule_age(key, verdict.compared_cells) + "↯" * turns
+            reasons = [verdict.reason]
+            if verdict.outcome == "undecided":
+                reasons.append(prospect(verdict, len(result.parts[0].study.claims)))
             about = {
                 "study": result.study.name,
                 "claim": key,
@@ -261,7 +265,7 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
                 "points": verdict.direction,
                 "within_margin": "yes" if verdict.within_margin else "",
                 "flags": flags,
-                "reason": verdict.reason,
+                "reason": "; ".join(filter(None, reasons)),
             }
             rows.append({**_setting(result), **weakest_row(verdict, result), **about})
     columns = "study claim text verdict points within_margin flags reason"

@@ -15,7 +15,6 @@ from core.errors import UserError
 from core.formatting import nearest, no_formula, shown
 from core.report import tables
 from core.report.frames import cell_frame, claim_frame, comparison_frame, csv_text
-from core.report.prospects import prospect
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.score_table import Scores, one_line
 from core.report.sheet import Sheet
@@ -84,10 +83,6 @@ def judge_scores(
     for text in map(one_line, map(str, claims)):
         stated.append(stated_claim(text, rows, margin))
     result = judged(as_study(scores, stated, reference, name))
-    frame = claim_frame([result])
-    for place, verdict in enumerate(result.verdicts):
-        if verdict.outcome == "undecided" and not verdict.reason:
-            frame.loc[place, "reason"] = prospect(verdict, len(stated))
     return JudgedScores(
         Sheet(
             study=result.study,
@@ -97,7 +92,7 @@ def judge_scores(
             name="judged",
             troubles=tuple(filter(None, (WHEN, _in_order(scores), "" if stated else NO_CLAIM))),
             cells=cell_frame(result),
-            claims=frame,
+            claims=claim_frame([result]),
             comparisons=comparison_frame([result]),
         )
     )
