@@ -62,7 +62,10 @@ def together(arguments: list[str], count: int, environment: dict[str, str]) -> l
         assert run.stdin is not None, "a pipe"
         run.stdin.write("go\n")
         run.stdin.flush()
-    return [float(run.communicate()[0]) for run in runs]
+    rates = [run.communicate()[0] for run in runs]
+    if any(run.returncode for run in runs):
+        raise SystemExit("A run failed while it trained; its error stands above.")
+    return [float(rate) for rate in rates]
 
 
 @contextlib.contextmanager
