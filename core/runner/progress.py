@@ -4,6 +4,7 @@ else."""
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import sys
 import threading
@@ -129,7 +130,13 @@ class Display:
         # FORCE_COLOR makes a terminal of a file for rich, which would write four frames a second
         # into it.
         is_terminal = (out or sys.stdout).isatty()
-        self._console = Console(file=out, force_terminal=None if is_terminal else False)
+        # a notebook's display needs ipywidgets; without them rich warns at each call
+        has_widgets = importlib.util.find_spec("ipywidgets")
+        self._console = Console(
+            file=out,
+            force_terminal=None if is_terminal else False,
+            force_jupyter=None if has_widgets else False,
+        )
         # a context
         self.live = Live(get_renderable=self._lines, console=self._console, transient=True)
 
