@@ -37,7 +37,7 @@ Frozen = typing.TypeVar("Frozen")
 )
 def frozen(kind: type[Frozen]) -> type[Frozen]:
     """The class as a dataclass whose fields are given by name, and never change."""
-    return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(kind)
+    return dataclasses.dataclass(frozen=True, kw_only=True)(kind)
 
 
 class Bound(typing.NamedTuple):

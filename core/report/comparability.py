@@ -294,12 +294,10 @@ def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
     checks = {}
     for method, cells in by_method.items():
         encoder = method[1]
-        rows = by_method.get(("simcse", encoder))
-        simcse: Sequence[RunResult] = ()
+        simcse: Sequence[CellResult] = by_method.get(("simcse", encoder), ())
         if encoder == "bert-base":
             simcse = result.simcse
-        elif rows:
-            simcse = rows[0].runs
+        bar = simcse[0].runs if simcse else ()
         must = [cell for cell in cells if cell.cell.labels in wanted] or cells
         shows = []
         for cell in cells:
@@ -308,7 +306,7 @@ def learning(result: StudyResult, task: str) -> dict[MethodKey, Check]:
             best = -math.inf if math.isnan(mean) else mean
             shows.append((*(cell.begun and stand for stand in stands), *stands, best))
         learner = cells[shows.index(max(shows))]
-        checks[method] = _learning(learner, simcse, result, task)
+        checks[method] = _learning(learner, bar, result, task)
     return checks
 
 

@@ -23,7 +23,6 @@ from core.report.statistics import ALPHA, LEAST_SEEDS, LOOKS
 from core.report.terminal import ShownTable
 from core.report.verdicts import judged
 from core.study.claim import Claim
-from core.study.resolution import ResolvedStudy
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Metric, study
 
@@ -131,5 +130,4 @@ def as_study(scores: Scores, claims: Sequence[Claim], reference: str, name: str)
         for seed, value in enumerate(scores.rows[cell.labels[0]].tolist()):
             runs.append(RunResult(seed=seed, run_id="", status="ok", provenance={}, value=value))
         cells.append(CellResult(cell=cell, metric=table.metric, runs=tuple(runs)))
-    whole = ResolvedStudy(study=table, setup=SETUP, cells=tuple(cells))
-    return StudyResult(resolved=whole, aggregate="all", cells=tuple(cells), simcse=())
+    return StudyResult(study=table, setup=SETUP, cells=tuple(cells))

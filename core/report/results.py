@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Any, Literal
 
 import pandas as pd
@@ -17,8 +16,7 @@ from core.report.quantities import Rows, imputed, value, worst_of
 from core.report.statistics import Estimate, over_seeds
 from core.study.axes import Labels
 from core.study.resolution import ResolvedCell, ResolvedStudy
-from core.study.setup import Setup
-from core.study.study import Metric, Study
+from core.study.study import Metric
 
 RunStatus = Literal["ok", "collapsed", "diverged", "missing", "no number"]
 
@@ -96,29 +94,18 @@ class CellResult(ResolvedCell):
         return any(run.rows is not None for run in self.runs)
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyResult:
-    """A study as far as it has been run, under a scale and profile.
+@frozen
+class StudyResult(ResolvedStudy):
+    """A study as far as it has been run, under a scale and profile: its cells, and SimCSE's own,
+    have their runs."""
 
-    `simcse` are SimCSE's own runs on the scale's encoder, the bar for "learns". `by_value` has the
-    result at each combination of values of `--vary`; empty if nothing is varied.
-    """
-
-    resolved: ResolvedStudy
-    aggregate: str
     cells: tuple[CellResult, ...]
-    simcse: tuple[RunResult, ...]
-    by_value: tuple[StudyResult, ...] = ()
+    simcse: tuple[CellResult, ...] = ()
 
     @property
-    def study(self) -> Study:
-        """The study, on the scale's own tasks."""
-        return self.resolved.study
-
-    @property
-    def setup(self) -> Setup:
-        """The setup under which it was resolved."""
-        return self.resolved.setup
+    def aggregate(self) -> str:
+        """How its scores join the subsets of a test set (D80)."""
+        return next((cell.base.sts.aggregate for cell in self.available if cell.base), "all")
 
     @property
     def command(self) -> str:
@@ -165,27 +152,16 @@ def gather(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) ->
     if loaded is None:
         loaded = {}
     scale = resolved.setup.scale
-    bar = [_runs(cell, 1, scale, store, loaded) for cell in resolved.simcse]
-    simcse = tuple(chain.from_iterable(bar))
-    by_part = []
-    for part in resolved.parts():
-        cells = []
-        for cell in part.cells:
-            runs = _runs(cell, resolved.seeds, scale, store, loaded)
-            facts = {field.name: getattr(cell, field.name) for field in fields(cell)}
-            cells.append(CellResult(**facts, runs=runs))
-        by_part.append((part, cells))
-    worst = worst_values(chain.from_iterable(cells for _, cells in by_part))  # of the whole table
-    results = []
-    for part, cells in by_part:
-        whole = tuple(_with_failed_runs(cells, worst))
-        aggregates = [cell.config(0).sts.aggregate for cell in part.available]  # of test pairs
-        aggregate = aggregates[0] if aggregates else "all"
-        results.append(StudyResult(resolved=part, aggregate=aggregate, cells=whole, simcse=simcse))
-    if not resolved.study.varied:
-        return results[0]
-    every = tuple(chain.from_iterable(result.cells for result in results))
-    return replace(results[0], resolved=resolved, cells=every, by_value=tuple(results))
+
+    def with_runs(cells: Iterable[ResolvedCell], seeds: int) -> list[CellResult]:
+        return [
+            CellResult(**vars(cell), runs=_runs(cell, seeds, scale, store, loaded))
+            for cell in cells
+        ]
+
+    cells = with_failed_runs(with_runs(resolved.cells, resolved.seeds))
+    simcse = tuple(with_runs(resolved.simcse, 1))
+    return StudyResult(**vars(resolved) | {"cells": cells, "simcse": simcse})
 
 
 def reads(resolved: ResolvedStudy, store) -> list[str]:
@@ -201,18 +177,12 @@ def reads(resolved: ResolvedStudy, store) -> list[str]:
     return runs
 
 
-def worst_values(cells: Iterable[CellResult]) -> dict[Metric, float | None]:
-    """By metric, what a failed run without a number of its own counts for among these cells."""
+def with_failed_runs(cells: Sequence[CellResult]) -> tuple[CellResult, ...]:
+    """The cells of a table with what their failed runs count for, beside the runs' own numbers."""
     numbers: dict[Metric, list[float]] = {}
     for cell in cells:
         numbers.setdefault(cell.metric, []).extend(cell.by_seed.values())
-    return {metric: worst_of(metric, scores) for metric, scores in numbers.items()}
-
-
-def _with_failed_runs(
-    cells: Iterable[CellResult], worst: Mapping[Metric, float | None]
-) -> list[CellResult]:
-    """The cells with what their failed runs count for, beside the runs' own numbers."""
+    worst = {metric: worst_of(metric, scores) for metric, scores in numbers.items()}
     whole = []
     for cell in cells:
         runs = []
@@ -220,7 +190,7 @@ def _with_failed_runs(
             number = imputed(run.status, run.value, cell.metric, worst[cell.metric])
             runs.append(run if number == run.value else replace(run, value=number))
         whole.append(replace(cell, runs=tuple(runs)))
-    return whole
+    return tuple(whole)
 
 
 def in_metric(
@@ -236,7 +206,7 @@ def in_metric(
             number = run.read(read, result.aggregate, result.setup.scale)
             runs.append(replace(run, value=number))
         cells.append(replace(cell, metric=read, runs=tuple(runs)))
-    return {cell.cell.labels: cell for cell in _with_failed_runs(cells, worst_values(cells))}
+    return {cell.cell.labels: cell for cell in with_failed_runs(cells)}
 
 
 def _runs(

@@ -8,7 +8,6 @@ a verdict is the tested one.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -137,7 +136,7 @@ class Difference(NamedTuple):
     different: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class JudgedStudy(StudyResult):
     """A study with its checks and its verdicts, in the claims' order; with `--vary`, those of each
     part in turn, and no checks of the whole. `checks` has the worst cell of each kind."""
@@ -183,8 +182,9 @@ class JudgedStudy(StudyResult):
 
 def judged(result: StudyResult) -> JudgedStudy:
     """The verdict on every claim of a study."""
-    if result.by_value:
-        parts = tuple(map(judged, result.by_value))
+    divided = result.divided()
+    if len(divided) > 1:
+        parts = tuple(map(judged, divided))
         verdicts = tuple(chain.from_iterable(part.verdicts for part in parts))
         return JudgedStudy(**vars(result) | {"by_value": parts, "checks": (), "verdicts": verdicts})
     read = measured_contrasts(result)

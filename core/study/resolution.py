@@ -9,6 +9,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import product
+from typing import Self
 
 from core.config.identity import run_id
 from core.config.methods import profile_changes
@@ -123,12 +124,27 @@ class ResolvedStudy:
             return False
         return all(stored.issuperset(cell.run_ids) for cell in cells)
 
-    def parts(self) -> list[ResolvedStudy]:
-        """The study at each combination of its varied values, in order; itself if nothing
-        is varied."""
+    def divided(self) -> list[Self]:
+        """The study at each combination of its varied values, in order; itself if nothing is
+        varied."""
+        study = self.study
+        if not study.varied:
+            return [self]
         divided = []
-        for part in parts(self.study):
-            divided.append(replace(self, study=part, cells=tuple(self.of(part.cells))))
+        count = len(study.axes) - len(study.varied)
+        for place in product(*(axis.labels for axis in study.axes[count:])):
+            fixed = zip(study.axes[count:], place, strict=True)
+            axes = [*study.axes[:count], *(replace(axis, labels=(label,)) for axis, label in fixed)]
+            cells = [cell for cell in study.cells if cell.labels[count:] == place]
+            claims = [claim for claim in study.claims if claim.cells()[0][count:] == place]
+            part = replace(
+                study,
+                axes=tuple(axes),
+                cells=tuple(cells),
+                claims=tuple(claims),
+                reference=study.reference and (*study.reference[:count], *place),
+            )
+            divided.append(replace(self, study=part, cells=tuple(self.of(cells))))
         return divided
 
 
@@ -252,26 +268,6 @@ def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> Reason | None:
     if metric.task in tasks:
         return None
     return Reason("no such score", f"scale {scale.name} has no {name} {metric.task}")
-
-
-def parts(study: Study) -> tuple[Study, ...]:
-    """The study at each combination of its varied values, in order; the study itself if nothing is
-    varied."""
-    if not study.varied:
-        return (study,)
-    studies = []
-    count = len(study.axes) - len(study.varied)
-    for place in product(*(axis.labels for axis in study.axes[count:])):
-        fixed = zip(study.axes[count:], place, strict=True)
-        axes = [*study.axes[:count], *(replace(axis, labels=(label,)) for axis, label in fixed)]
-        cells = [cell for cell in study.cells if cell.labels[count:] == place]
-        claims = [claim for claim in study.claims if claim.cells()[0][count:] == place]
-        reference = study.reference and (*study.reference[:count], *place)
-        part = replace(
-            study, axes=tuple(axes), cells=tuple(cells), claims=tuple(claims), reference=reference
-        )
-        studies.append(part)
-    return tuple(studies)
 
 
 def values(part: Study) -> str:
