@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import itertools
+import math
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # the report takes a second to import
     from core.report.verdicts import JudgedStudy, Verdict
 
 HEARTBEAT = 30.0  # least seconds between two lines about running runs
+WAITING = 300.0  # and between two about slots that other commands hold
 
 
 def position(message: Message, bar: bool) -> str:
@@ -123,7 +125,7 @@ class Display:
         self._jobs = jobs
         self._answers = answers
         self._ended = 0
-        self._waited = False
+        self._waited = -math.inf  # when a line said who holds slots
         self._trained: list[tuple[float, float]] = []  # estimated and real seconds of finished runs
         self._spoke = time.monotonic()
         self._lock = threading.RLock()
@@ -152,11 +154,11 @@ class Display:
             if message.note:
                 label = f"{self._runs[run].label}: " if run else ""
                 self.note(f"{label}{message.note}")
-            if message.waiting is not None and not self._waited:
-                self._waited = True
+            if message.waiting and time.monotonic() - self._waited > WAITING:
+                self._waited = time.monotonic()
                 self.note(
-                    "All slots of this machine are taken by other commands; waiting for one. A "
-                    f"larger --jobs adds slots. Taken by: {message.waiting or 'unknown'}."
+                    "Waiting for a slot of this machine; a larger --jobs adds slots. Other "
+                    f"commands hold slots: {message.waiting}."
                 )
             live = self._console.is_terminal and not self._console.is_dumb_terminal
             if self._going and not live and time.monotonic() - self._spoke > HEARTBEAT:

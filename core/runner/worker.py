@@ -72,7 +72,7 @@ class Message(NamedTuple):
     its exit status. `note` is a sentence."""
 
     pid: int | None = None
-    waiting: str | None = None  # who holds the slots
+    waiting: str | None = None  # which runs of other commands hold slots
     started: bool | None = None
     note: str | None = None
     phase: str | None = None
@@ -243,20 +243,26 @@ def score(config: RunConfig, result: Result) -> str:
 
 
 def take_slot(slots: Iterable[str], folder: Path, holder: str, report: Report) -> str:
-    """Wait for a free slot, which this process holds until it ends, and which names the holder.
-    Returns the slot's name."""
+    """Wait for a free slot, which this process holds until it ends, and which names the holder and
+    its command. Returns the slot's name."""
     due = time.monotonic() + SLOT_NOTICE
+    command = str(os.getppid())  # the worker is
     while True:
         for name in slots:
             descriptor = locks.hold(folder / f"{name}.lock")
             if descriptor is not None:
                 os.truncate(descriptor, 0)
-                os.write(descriptor, holder.encode())
+                os.write(descriptor, f"{holder}\n{command}".encode())
                 return name
         if time.monotonic() > due:
             due += SLOT_NOTICE
-            holders = [files.regular(folder / f"{name}.lock").read_text() for name in slots]
-            if not report(Message(waiting="; ".join(filter(None, holders)))):
+            others = []
+            for name in slots:
+                text = files.regular(folder / f"{name}.lock").read_text()
+                run, _, whose = text.partition("\n")
+                if whose != command:
+                    others.append(run or "a run of an older version")  # which names none
+            if not report(Message(waiting="; ".join(others))):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(SLOT_POLL)
 

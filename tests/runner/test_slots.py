@@ -1,13 +1,15 @@
 """What a machine has, in a container and behind masks too, and its slots between commands."""
 
+import io
 import os
 import socket
 from types import SimpleNamespace
 
 import pytest
+from small_runs import planned
 
 from core.errors import UserError
-from core.runner import devices
+from core.runner import devices, progress, worker
 from core.runner.devices import narrowed, resources, visible_gpus
 from core.runner.launch import Stop
 from core.runner.train import RunTrainer
@@ -156,7 +158,7 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
     slots = resources("mini", "cpu", None).jobs
     held = [locks.hold(folder / f"cpu.{number}.lock") for number in range(slots)]
     waiting = desk.start(*ONE, TMPDIR=str(desk.folder))
-    while "All slots of this machine are taken by other commands" not in (
+    while "commands hold slots: a run of an older version" not in (
         line := waiting.stdout.readline()
     ):
         assert line, waiting.stderr.read()
@@ -165,6 +167,37 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
         os.close(descriptor)
     out, err = waiting.communicate(timeout=60)
     assert waiting.returncode == 0 and len(desk.started()) == 1, (out, err)
+
+
+def test_only_runs_of_other_commands_are_named_as_holders(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "SLOT_NOTICE", 0.0)
+    texts = {"cpu.0": f"run ours\n{os.getppid()}", "cpu.1": "run theirs\n1", "cpu.2": ""}
+    held = {}
+    for name, text in texts.items():
+        held[name] = locks.hold(tmp_path / f"{name}.lock")
+        os.write(held[name], text.encode())
+    others = []
+
+    def report(message):
+        others.append(message.waiting)
+        os.close(held["cpu.1"])
+        return True
+
+    assert worker.take_slot(texts, tmp_path, "run new", report) == "cpu.1"
+    assert others == ["run theirs; a run of an older version"]
+    assert (tmp_path / "cpu.1.lock").read_text() == f"run new\n{os.getppid()}"
+
+
+def test_a_command_that_waits_says_so_every_few_minutes(monkeypatch):
+    monkeypatch.setattr(progress, "time", clock := SimpleNamespace(monotonic=lambda: 0.0))
+    run = planned(160)
+    out = io.StringIO()
+    shown = progress.Display([run], lambda config: 40.0, 1, progress.Answers(), out)
+    for minutes, holders, lines in ((0, "", 0), (0, "a", 1), (1, "b", 1), (6, "", 1), (6, "b", 2)):
+        clock.monotonic = lambda minutes=minutes: 60.0 * minutes
+        shown.hear(run.run_id, Message(waiting=holders))
+        assert out.getvalue().count("\n") == lines
+    assert out.getvalue().endswith("hold slots: b.\n")
 
 
 def test_a_gpu_that_torch_cannot_use_or_that_hangs_is_one_sentence():
