@@ -24,6 +24,7 @@ from core.runner import devices
 from core.runner.cli import check_names
 from core.runner.orders import EvaluateOrder
 from core.store.files import regular, write_whole
+from core.store.locks import waiting
 
 if TYPE_CHECKING:
     from core.evaluation.scoring import EvaluationResult
@@ -173,15 +174,16 @@ def _add_rows(path: Path, rows: Sequence[tuple] = ()) -> None:
     import pandas as pd
 
     old = pd.DataFrame(columns=CSV_COLUMNS)
-    with refusing(f"{path} cannot be read", "give another --csv"):
-        if path.exists():
-            old = pd.read_csv(regular(path), dtype=str, keep_default_na=False)
-    if list(old) != CSV_COLUMNS:
-        raise UserError(f"{path} holds no scores; give another --csv.")
-    if rows:
-        table = pd.concat([old, pd.DataFrame(rows, columns=CSV_COLUMNS)])
-        table = table.drop_duplicates(SCORE_OF, keep="last")
-        write_whole(path, table.to_csv(index=False, na_rep="nan").encode())
+    with waiting(devices.cache_folder() / "csv.lock", f"writing {path}"):
+        with refusing(f"{path} cannot be read", "give another --csv"):
+            if path.exists():
+                old = pd.read_csv(regular(path), dtype=str, keep_default_na=False)
+        if list(old) != CSV_COLUMNS:
+            raise UserError(f"{path} holds no scores; give another --csv.")
+        if rows:
+            table = pd.concat([old, pd.DataFrame(rows, columns=CSV_COLUMNS)])
+            table = table.drop_duplicates(SCORE_OF, keep="last")
+            write_whole(path, table.to_csv(index=False, na_rep="nan").encode())
 
 
 def _write_json(

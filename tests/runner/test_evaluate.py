@@ -1,11 +1,15 @@
 """`evaluate`: folders of sentence-transformers, some of public bug reports, are scored as they say
 or refused; lines and CSV."""
 
+import contextlib
 import csv
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import senteval_folder
 import tiny_checkpoint
@@ -282,6 +286,27 @@ def test_a_table_keeps_the_rows_of_other_encoders_poolings_and_pairs(model, tmp_
             rows = list(csv.DictReader(table))
         assert {(row["path"], row["pooling"], row["sets"]) for row in rows} == sources
         assert len(rows) == len(sources) * (6 + 6)
+
+
+def test_two_commands_that_add_to_one_table_at_once_lose_no_row(tmp_path, monkeypatch):
+    """Each writes only once both have read, unless one waits for the other's lock."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    both = threading.Barrier(2)
+    real = pd.read_csv
+
+    def read(*arguments, **options):
+        table = real(*arguments, **options)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        return table
+
+    file = tmp_path / "scores.csv"
+    command._add_rows(file, [("first", *command.CSV_COLUMNS[1:])])
+    monkeypatch.setattr(pd, "read_csv", read)
+    with ThreadPoolExecutor() as threads:
+        rows = [[(name, *command.CSV_COLUMNS[1:])] for name in "ab"]
+        assert list(threads.map(command._add_rows, [file, file], rows)) == [None, None]
+    assert sorted(real(file)["path"]) == ["a", "b", "first"]
 
 
 def test_two_encoders_are_compared_over_the_same_pairs_as_scipy_does(model, tmp_path, capsys):
