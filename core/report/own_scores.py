@@ -3,6 +3,7 @@ whose runs have scores and nothing else."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 TEXTS = "row reference left right claim text".split()  # columns with a user's words
 WHEN = (
     f"Verdicts come at {', '.join(map(str, LOOKS))} seeds alone, in the order of the seeds' "
-    f"numbers or names. By the chance of seeds at most {ALPHA:.0%} of such tables have a wrong "
-    "verdict, however often they are checked, if seeds that are added come last."
+    f"numbers or names. By the chance of seeds at most {100 * ALPHA:.0f} % of such tables have a "
+    "wrong verdict, however often they are checked, if seeds that are added come last."
 )
 # under which nothing is resolved
 SETUP = Setup(profile="", scale=OWN_SCORES, sources=NOT_FETCHED, seeds=0)
@@ -88,7 +89,7 @@ def judge_scores(
             setup=result.setup,
             title=shown(name),
             setting=f"{scores.words}, paired by seed",
-            name="judged",
+            name=re.sub(r"\W+", "-", name),
             troubles=tuple(filter(None, (WHEN, _in_order(scores), "" if stated else NO_CLAIM))),
             cells=cell_frame(result),
             claims=claim_frame([result]),
@@ -99,6 +100,8 @@ def judge_scores(
 
 def _in_order(scores: Scores) -> str:
     """Which rows' scores rise or fall from seed to seed; "" without any, or under few seeds."""
+    # By chance a row's do at 3 seeds in 1 table of 3, at 5 in 1 of 60. Of tables of two equal rows
+    # that were sorted, 1.1 % have a wrong verdict at 3 seeds, and 13 % at 5 (200,000 draws).
     rows = []
     for row, values in scores.rows.items():
         steps = np.diff(values)

@@ -38,7 +38,7 @@ def terminal(sheet: Sheet, width: int | None = None, file: str = "") -> str:
     below.append("")
     for sentence in sheet.sentences:
         below.append(f"{'    ' * sentence.depth}{sentence.text}")
-    lines = ["", sheet.title, sheet.setting, sheet.number_note, ""]
+    lines = ["", *filter(None, (sheet.title, sheet.setting, sheet.number_note)), ""]
     lines += [*body, *(f"  {line}" for line in below)]
     return "\n".join(printable(line).rstrip() for line in lines)
 

@@ -1,5 +1,7 @@
 """Verdicts on scores of one's own: against scipy on random tables, and bad tables refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -317,7 +319,10 @@ def test_the_command_leaves_table_and_figure(tmp_path, capsys):
     words = ["judge", str(file), "--claim", "a > =b", "--results-dir", str(tmp_path)]
     for _ in range(2):  # the second time over its own files
         assert run_study.main(words) == 0
-    assert "a > =b undecided" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "a > =b undecided" in said and "\n\n\n" not in said
+    labels = re.findall("label{(.*)}", (tmp_path / "scores-judged.tex").read_text())
+    assert labels == ["tab:scores-csv"]  # each file has its own
     names = {path.name for path in tmp_path.iterdir()} - {"scores.csv"}
     endings = (".md", ".tex", ".csv", "-claims.csv", "-comparisons.csv", ".png", ".pdf")
     assert names == {f"scores-judged{ending}" for ending in endings}
