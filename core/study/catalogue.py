@@ -81,7 +81,8 @@ def catalogue(*folders: Path) -> Catalogue:
         first = folder / "__init__.py"
         try:
             paper = _stated(first, "PAPER", Paper)
-            taken |= _owned([f"paper {paper.key}"], folder, taken)
+            if paper.key != folder.name:  # whichever of two folders comes first, a name is its own
+                taken |= _owned([f"name {paper.key}"], folder, taken)
         except (Exception, SystemExit) as error:
             faults[first] = fault(first, error, "PAPER")
             continue

@@ -139,9 +139,11 @@ def test_a_paper_that_is_wrong_takes_its_studies_along_and_no_others(tmp_path, t
     if text is not None:
         file.write_text(text)
     shipped = Path(studies.__file__).parent / "mocose"
-    (tmp_path / "mocose").symlink_to(shipped)
-    made = catalogue(tmp_path)
-    assert len(made.studies) == len(studies.CATALOGUE.groups["mocose"]) and len(made.faults) == 1
+    other = tmp_path / "zz"  # `catalogue` goes through folders in order of their names
+    other.mkdir()
+    (other / "mocose").symlink_to(shipped)
+    made = catalogue(tmp_path, other)
+    assert len(made.studies) == len(studies.CATALOGUE.groups["mocose"]) and [*made.faults] == [file]
     with pytest.raises(UserError, match="sketched"):
         made.find("sketched-table1")
 
