@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from extras import gpu
-from places import ROOT
+from places import ROOT, python
 from wrong_methods import HEAD, LOSS, SOUND, WRONG, WRONG_ON_A_GPU
 
 import core.methods
@@ -105,6 +105,16 @@ def test_a_sound_method_of_ones_own_passes_without_a_word(sentences, name):
 )
 def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
     assert sentences(name) == []
+
+
+def test_the_command_has_help_and_refuses_in_one_sentence():
+    for words, status, sentence in (
+        ("--help", 0, "usage: python -m tools.trial"),
+        ("simcsf", 2, ""),
+    ):
+        done = python("-m", "tools.trial", words)
+        assert done.returncode == status and done.stdout.startswith(sentence)
+    assert done.stderr == "There is no study 'simcsf'; did you mean simcse?\n"
 
 
 def test_what_is_trained_is_listed():

@@ -7,6 +7,7 @@ It prints what each trains. No command trains or refuses by it. The exit status 
 found.
 """
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -73,7 +74,15 @@ def main(names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.trial",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a method or a study (default: every method)"
+    )
     try:
-        sys.exit(main(sys.argv[1:] or methods.names()))
+        sys.exit(main(parser.parse_args().names or methods.names()))
     except UserError as error:
-        sys.exit(str(error))
+        parser.exit(2, f"{error}\n")
