@@ -107,7 +107,8 @@ def train(
     command: scale (default demo), data_dir, encoder, text, pairs, profile, results_dir, device,
     jobs, keep_models, force, …; one that is given several times takes a list.
 
-    Raises UserError for what the command would refuse and for a run that fails."""
+    Raises UserError for what the command would refuse and for a run that fails, and
+    KeyboardInterrupt when training is stopped: the same call goes on."""
     from core.runner import single_runs
 
     around = single_runs.Surroundings(catalogue=studies.CATALOGUE, home=HOME, own=HOME)

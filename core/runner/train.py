@@ -220,8 +220,11 @@ class RunTrainer:
         older = sum(self.store.has(run.run_id) for run in left)
         words = list(self.again)
         if older:
-            stored = f"Of {counted(older, 'run')} an older result is stored, which tables show."
-            lines += ["", stored]
+            lines += [
+                "",
+                f"Of {counted(older, 'run')} an older result is stored, which tables show.",
+            ]
+            lines.append("--force trains finished runs again, too.")
         else:
             words = [word for word in words if word != "--force"]
         still = f"{are(len(left), 'run')} still to be trained"

@@ -198,6 +198,7 @@ def test_a_redo_that_fails_is_not_forgotten(desk):
     out = desk.do(*SIX, "--force").stdout
     assert len(desk.started()) == 6
     assert "Of 1 run an older result is stored, which tables show." in out
+    assert "--force trains finished runs again, too." in out  # the command that is printed has it
     (again,) = [line for line in out.splitlines() if " run_study.py " in line]
     assert again.endswith(" --force")
     assert f"failed  {runs[1].run_id}" in desk.do(*SIX, "--plan").stdout
