@@ -18,7 +18,6 @@ All but `train` writes nothing, and does not load torch.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pandas as pd
 
 import studies
-from core.config.identity import fields_by_path
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
 from core.data.sources import recorded_sources
@@ -42,7 +40,7 @@ from core.report.score_table import read_scores
 from core.report.sheet import make_sheet
 from core.report.terminal import ShownTable
 from core.runner.best_scale import best_scale, stored_setup
-from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun, believed
+from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 from core.study.resolution import resolve
 from core.study.setup import Setup
@@ -132,31 +130,22 @@ class Results:
     store: Store
 
     def runs(self, scale: str | None = None) -> pd.DataFrame:
-        """One row a run: scale, method, status, source, average test score x 100, seconds, host,
-        encoder, and every field of its configuration by path (`loss.temperature`, …). A damaged run
-        has that status and no score. `seeds` has the runs of a study, by cell and seed."""
+        """One row a run: scale, method, status, source, average test score x 100, seconds, when,
+        host, encoder, …, and every field of its configuration by path (`loss.temperature`, …). A
+        run whose file cannot be read is damaged and has no score. `seeds` has the runs of a study,
+        by cell and seed."""
         if scale not in (None, *SCALES):
             raise UserError(f"There is no scale {scale!r}; scales are {', '.join(SCALES)}.")
         rows = []
-        own = self.store.own_runs()
-        for run in own:
+        for run in self.store.runs():
             try:
-                stored = self.store.load(run)
-                scores = {(run, f"spearman_{stored.aggregate}"): stored.score}
-                with believed(run):
-                    rows.append(_run_row(stored.footer, "own", scores))
+                rows.append(self.store.recorded(run))
             except MissingRun:  # it went meanwhile
                 continue
             except (CorruptRun, OtherVersion) as error:
                 status = "damaged" if isinstance(error, CorruptRun) else "of another version"
                 rows.append({"run": run, "status": status, "source": "own"})
-        for name, pack in self.store.packs.items():
-            if scale in (None, name):
-                published = pack.scores()
-                for run in pack.footers.keys() - {*own}:
-                    rows.append(_run_row(pack.footers[run], "published", published))
-        rows = [row for row in rows if scale in (None, row.get("scale", scale))]
-        return pd.DataFrame(sorted(rows, key=lambda row: row["run"]))
+        return pd.DataFrame([row for row in rows if scale in (None, row.get("scale", scale))])
 
     def scores(self) -> pd.DataFrame:
         """One row a number that a run left: run, checkpoint, task, metric, step, value. Scores are
@@ -285,38 +274,19 @@ class Results:
         return verdicts.study_result(resolve(wanted, setup), self.store, loaded)
 
     def _each(self, load: Callable[[str], T]) -> Iterator[tuple[str, T]]:
-        """What every run left; says how many are left out since they are damaged, or of another
+        """What every run left; says which are left out since they are damaged, or of another
         version of the code."""
-        left_out = 0
+        left_out = []
         for run in self.store.runs():
             try:
                 yield run, load(run)
             except MissingRun:  # it went meanwhile
                 continue
             except (CorruptRun, OtherVersion):
-                left_out += 1
+                left_out.append(run)
         if left_out:
-            say(f"{are(left_out, 'run')} left out as damaged or of another version: see `runs()`.")
-
-
-def _run_row(footer: Mapping[str, str], source: str, scores: Mapping | None) -> dict[str, Any]:
-    """A run's row, from its footer: other ways to its configuration are slower. Without `scores`
-    it is damaged."""
-    provenance = json.loads(footer["provenance"])
-    fields = fields_by_path(footer["config"])
-    score = (footer["run_id"], f"spearman_{fields['sts.aggregate']}")
-    return {
-        "run": footer["run_id"],
-        "scale": fields.pop("scale"),
-        "method": fields.pop("method"),
-        "status": "damaged" if scores is None else footer["status"],
-        "source": source,
-        "score": None if scores is None else scores.get(score),
-        "seconds": frames.seconds(provenance),
-        "host": provenance.get("host"),
-        "encoder": provenance.get("encoder"),
-        **fields,
-    }
+            runs = ", ".join(left_out)[:200]
+            say(f"{are(len(left_out), 'run')} left out as damaged or of another version: {runs}.")
 
 
 def _curve(run: StoredRun) -> pd.DataFrame:

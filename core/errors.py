@@ -16,7 +16,9 @@ class UserError(Exception):
 
 
 @contextlib.contextmanager
-def refusing(problem: str, hint: str, *kinds: type[Exception]) -> Iterator[None]:
+def refusing(
+    problem: str, hint: str, *kinds: type[Exception], raised: type[UserError] = UserError
+) -> Iterator[None]:
     """Within this context errors of these kinds, or of every kind, become a UserError of one
     sentence: what went wrong, the error's own words in brackets, and what to do. A UserError stays
     as it is."""
@@ -27,7 +29,7 @@ def refusing(problem: str, hint: str, *kinds: type[Exception]) -> Iterator[None]
             raise
         cause = error.__cause__ or error
         words = getattr(cause, "strerror", None) or next(iter(str(cause).splitlines()), "")
-        raise UserError(
+        raise raised(
             f"{problem} ({words.rstrip('.')[:200] or type(error).__name__}); {hint}."
         ) from error
 

@@ -14,6 +14,8 @@ LONGEST_NAME = 60  # characters of a name that tables and figures have room for
 def printable(text: str) -> str:
     """The text with what is no letter, mark or blank as an escape, such as `\\x1b`: a name moves no
     cursor, begins no line, turns no direction of writing, and can be encoded."""
+    if text.isprintable():
+        return text
     letters = []
     for letter in text:
         if not letter.isprintable():

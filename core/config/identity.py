@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from core.config import methods
@@ -44,16 +45,19 @@ def canonical_json(run: RunConfig) -> str:
     return f'{{"numerics":{NUMERICS},"run":{{{",".join(texts)}}}}}'
 
 
-def fields_by_path(text: str) -> dict[str, Any]:
+def fields_by_path(run: Mapping[str, Any]) -> dict[str, Any]:
     """What the canonical JSON of a run states, by path, such as `loss.temperature`; faster than
     `from_canonical_json`."""
     fields: dict[str, Any] = {}
-    for section, values in json.loads(text)["run"].items():
+    for section, values in run.items():
         if isinstance(values, dict):
-            fields |= {f"{section}.{name}": value for name, value in values.items()}
-        elif values is not None:
+            tag = "section" if "section" in values else "kind"
+            for name, value in values.items():
+                if name != tag:
+                    fields[f"{section}.{name}"] = value
+        elif values is not None and section != "kind":
             fields[section] = values
-    return {path: value for path, value in fields.items() if path.split(".")[-1] != "kind"}
+    return fields
 
 
 def _text(value: Any) -> str:

@@ -58,9 +58,10 @@ class Pack:
         """The digest of the file."""
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
-    def scores(self) -> dict[tuple[str, str], float] | None:
-        """The average score of each run's selected checkpoint, by run and metric; None if a page is
-        damaged. Pages have their checksums; no seal is checked."""
+    @functools.cached_property
+    def scores(self) -> dict[tuple[str, str], float]:
+        """The average score of each run's selected checkpoint, by run and metric; empty if a page
+        is damaged. Pages have their checksums; no seal is checked."""
         wanted = [("task", "=", "avg"), ("checkpoint", "=", "selected")]
         with contextlib.suppress(pa.ArrowException, OSError, ValueError):
             rows = pq.read_table(
@@ -72,7 +73,7 @@ class Pack:
             )
             runs, metrics, scores = rows.to_pydict().values()
             return dict(zip(zip(runs, metrics, strict=True), scores, strict=True))
-        return None
+        return {}
 
     def read(self, run: str) -> PackedRun:
         """Rows and footer of a run. Raises CorruptRun unless both are as they were when it was

@@ -22,8 +22,9 @@ import os
 import re
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.config.identity import canonical_json, run_id
 from core.config.result import Result
@@ -63,7 +64,7 @@ class Store:
 
     def path(self, kind: str, run: str) -> Path:
         """Where a file of a run lies, or its model. Only the holder of the claim may change it."""
-        return self.root / kind / f"{run}{SUFFIXES[kind]}"
+        return Path(f"{self.root}/{kind}/{run}{SUFFIXES[kind]}")
 
     def has(self, run: str, use_published: bool = False) -> bool:
         """Whether the run is done: its file is there. `load` says whether it can be believed."""
@@ -100,6 +101,24 @@ class Store:
             return records.stored_run(*pack.read(run), "published", where)
         table, footer, _ = records.read_file(path, records.RUN_SCHEMA)
         return records.stored_run(table, footer, "own", path)
+
+    def recorded(self, run: str) -> dict[str, Any]:
+        """What a run's footer records, and its fields by path; its pages are not read. Raises
+        MissingRun, CorruptRun or OtherVersion."""
+        path = self.path("runs", run)
+        scale = None if path.exists() else self.scale_of_pack(run)
+        if scale is not None:
+            pack = self.packs[scale]
+            row = records.row(pack.footers[run], "published", pack.path)
+            row["score"] = pack.scores.get((run, f"spearman_{row['sts.aggregate']}"))
+            if not pack.scores:
+                row["status"] = "damaged"
+            return row
+        row = records.row(records.read_footer(path), "own", path)
+        if row["score"] is None:  # as older runs record it
+            row["score"] = self.load(run).score
+        row["when"] = f"{datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}"
+        return row
 
     def content(self, run: str) -> str:
         """A text that changes whenever `load` or `load_pairs` may give something else: of the

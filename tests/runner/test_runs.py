@@ -7,6 +7,7 @@ from core.config.identity import run_id
 from core.config.methods import base
 from core.config.result import Measurement, Result
 from core.config.vary import vary
+from core.methods.mocose.sections import TextView
 from core.store.store import Store
 
 
@@ -62,12 +63,37 @@ def test_stored_runs_are_listed_shown_and_compared(stored, capsys):
     assert none.endswith("\n0 runs.\n")
     out = listed(capsys, folder, first, second)
     assert "loss.temperature: 0.05 | 0.1\n" in out and "loss.eps" not in out
+    for value in ("3e-05", "3e-5", "0.00003"):
+        assert first in listed(capsys, folder, "--where", f"train.learning_rate={value}")
+    assert "score: 61.00\n" in listed(capsys, folder, second)
+
+
+def test_a_rewriter_of_text_is_a_field_like_others(tmp_path, capsys):
+    store = Store(tmp_path, None)
+    store.prepare()
+    config = vary(base("mocose", "paper"), {"text": TextView(kind="typos")})
+    store.save(config, Result(status="ok", rows=()))
+    out = listed(capsys, tmp_path, "--where", "text.kind=typos", "--where", "queue.slice=none")
+    assert out.endswith("\n1 run.\n") and "text.section" not in listed(
+        capsys, tmp_path, run_id(config)
+    )
+
+
+def test_a_folder_in_the_place_of_a_run_is_removed_and_not_trained(stored, capsys):
+    folder, (first, *_) = stored
+    (folder / "runs" / f"{'b' * 16}.parquet").mkdir()
+    out = listed(capsys, folder)
+    assert "(it is no file); remove it or train the run again" in out and first in out
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--where", "loss.temp=1"], "No run has loss.temp; did you mean loss.temperature?"),
+        (
+            ["--where", "train.seed=0"],
+            "No run has train.seed; there are seed, seed.data, seed.model.",
+        ),
         (["0000"], "0 stored runs begin with 0000"),
         (["tabel7"], "did you mean"),
     ],
