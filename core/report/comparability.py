@@ -140,15 +140,12 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
 
 
 def other_start(cells: Iterable[CellResult]) -> str:
-    """What stands beside a verdict on a queue or a slow branch where the encoder had been trained
-    contrastively before, unlike the papers': a queue's sign can depend on it. Else empty."""
-    contrastive = [row["encoder"] for row in rows_of(KNOWN_DATA) if row["start"] == "contrastive"]
-    for cell in cells:
-        if cell.begun and cell.trains:
-            run = cell.config(0)
-            if run.memory and run.encoder.digest in contrastive:
-                return START
-    return ""
+    """What stands beside a claim where all its runs start from an encoder that had been trained
+    contrastively before, unlike the papers': a difference's sign can depend on it. Else empty; a
+    claim on several starts names them."""
+    contrastive = {row["encoder"] for row in rows_of(KNOWN_DATA) if row["start"] == "contrastive"}
+    starts = {cell.config(0).encoder.digest for cell in cells if cell.begun and cell.trains}
+    return START if starts and starts <= contrastive else ""
 
 
 class Limit(NamedTuple):

@@ -44,4 +44,4 @@ def prospect(verdict: Verdict, claims: int) -> str:
             done |= settled(claim_p(verdict.claim, seen), alpha_at(check, claims)) > 0
             if done.mean() >= LIKELY:
                 return f"{check} seeds are likely to settle it"
-    return "more seeds are unlikely to settle it"
+    return "more seeds may not settle it"

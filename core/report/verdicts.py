@@ -99,7 +99,7 @@ class Verdict:
             absent = begun.count(False)
             if 0 < absent < len(begun):
                 sentences.append(f"{absent} of {len(begun)} rows have no run")
-        if self.outcome not in ("not run", "no verdict"):
+        if self.outcome != "not run":
             sentences += filter(None, [other_start(self.compared_cells)])
         return "; ".join(sentences)
 

@@ -170,14 +170,22 @@ def test_the_error_of_test_pairs_stands_where_it_was_measured_alone():
         assert (row["sentence"] in number_note(study_result(resolve(one, at)))) is stands
 
 
-def test_a_verdict_on_a_queue_has_the_start_beside_it_where_that_is_known_to_be_another():
-    """Of MoCoSE's rows, whatever the study; the encoder decides, by its digest."""
+def test_a_claim_on_trained_cells_has_the_start_beside_it_where_that_is_known_to_be_another():
+    """Whatever the method, and without a verdict, too; the encoder decides, by its digest."""
     known = SOURCES.encoder._replace(digest=MINI_ENCODER_DIGEST)
-    for encoder, keys in ((known, {"AB", "AS", "C"}), (SOURCES.encoder, set())):
-        sources = dataclasses.replace(SOURCES, encoders=(encoder,))
-        judged = filled(study(), sources=sources, **FAR)
+    fails = FAR | {"a": around(50.5), "b": around(50.0)}
+    for encoder, keys in ((known, {"AB", "AS", "S", "C"}), (SOURCES.encoder, set())):
+        judged = filled(study(), sources=dataclasses.replace(SOURCES, encoders=(encoder,)), **fails)
+        assert set(no_verdict(judged)) == {"AB", "AS"}
         assert {one.claim.key for one in judged.verdicts if START in one.reason} == keys
-    assert not other_start(filled(study(), sources=sources).cells)
+
+
+def test_a_claim_on_another_start_too_names_it():
+    cells = []
+    for digest, words in ((MINI_ENCODER_DIGEST, START), ("another", "")):
+        run = SimpleNamespace(encoder=SimpleNamespace(digest=digest))
+        cells.append(SimpleNamespace(begun=True, trains=True, config=lambda _, run=run: run))
+        assert other_start(cells) == words
 
 
 @pytest.mark.parametrize(

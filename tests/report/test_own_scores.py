@@ -102,7 +102,7 @@ def test_an_undecided_claim_says_how_many_seeds_are_likely_to_settle_it():
     judged = judge(frame(b=base, a=base + stored), "a > b")
     assert judged.sheet.claims["reason"][0] == f"{likely} seeds are likely to settle it"
     judged = judge(frame(b=base, a=base + stored - 0.9), "a > b")
-    assert judged.sheet.claims["reason"][0] == "more seeds are unlikely to settle it"
+    assert judged.sheet.claims["reason"][0] == "more seeds may not settle it"
 
 
 def test_files_and_frames_are_read_alike_with_seeds_by_number_then_by_name(tmp_path):
