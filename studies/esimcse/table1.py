@@ -109,8 +109,8 @@ STUDY = study(
             quote=GETS_WORSE,
             place="Section 1",
             note="""As printed by 8.5, mean of the sets. The two groups hold other pairs, and the
-                encoder scores lower there before training, too. So training need not be the reason.
-                What training adds is E1.1 (untrained), which is our reading.""",
+                encoder scores lower there before this training, too. So this training need not be
+                the reason. What it adds is E1.1 (untrained), which is our reading.""",
         ),
         Claim(
             key="E1.1 (untrained)",
