@@ -19,7 +19,6 @@ All but `train` writes nothing, and does not load torch.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ import pandas as pd
 import studies
 from core.config.methods import PROFILES
 from core.config.scale import DEMO, SCALES
+from core.config.vary import written
 from core.data.sources import recorded_sources
 from core.errors import HOME, UserError
 from core.formatting import are, say
@@ -39,11 +39,10 @@ from core.report.results import Loaded
 from core.report.score_table import read_scores
 from core.report.sheet import make_sheet
 from core.report.terminal import ShownTable
-from core.runner.best_scale import best_scale, stored_setup
+from core.runner.best_scale import best_scale
 from core.store.records import CorruptRun, MissingRun, OtherVersion, StoredRun
 from core.store.store import Store
 from core.study.resolution import resolve
-from core.study.setup import Setup
 from core.study.variants import varied
 
 if TYPE_CHECKING:
@@ -112,7 +111,9 @@ def train(
     around = single_runs.Surroundings(catalogue=studies.CATALOGUE, home=HOME, own=HOME)
     alone = pd.api.types.is_scalar(seed)
     seeds = pd.Series([seed] if alone else seed).tolist()  # numpy's numbers are Python's there
-    store, ids = single_runs.train_runs(method, settings or {}, seeds, around, options)
+    changes = [f"{path}={written(value)}" for path, value in (settings or {}).items()]
+    words = [method, *_words({"scale": DEMO.name, **options, "set": changes})]
+    store, ids = single_runs.train_runs(words, seeds, around)
     runs = []
     for run in map(store.load, ids):
         wanted = f"checkpoint == 'selected' and metric == 'spearman_{run.aggregate}'"
@@ -194,14 +195,14 @@ class Results:
     def show(self, study: str, scale: str | None = None, **setup: Any) -> ShownTable:
         """A study's table as the paper has it, with its verdicts, which a notebook shows. Without a
         scale, in English where runs are stored."""
-        return ShownTable(make_sheet(self._shown(study, scale, **setup)))
+        return ShownTable(make_sheet(self.study(study, scale, **setup)))
 
     def plot(self, study: str, scale: str | None = None, **setup: Any) -> Figure:
         """A study's figure, as the command draws it. Without a scale, in English where runs are
         stored. Raises UserError for a study without a figure, or with too few runs for it."""
         from core.report import drawing, figures, words  # brings matplotlib
 
-        result = self._shown(study, scale, **setup)
+        result = self.study(study, scale, **setup)
         with drawing.drawing():
             cells = frames.cell_frame(result)
             curves = frames.curve_frame(result)
@@ -212,13 +213,6 @@ class Results:
                 "its rows have no run, or the paper has none; name another scale."
             )
         return drawn[result.study.name]
-
-    def _shown(self, study: str, scale: str | None, **setup: Any) -> verdicts.JudgedStudy:
-        """A study at the scale, or at the best one that has runs of it."""
-        if scale is None:
-            profile = setup.get("profile", PROFILES[0])
-            scale = best_scale([studies.find(study)], self.store, profile)
-        return self.study(study, scale, **setup)
 
     def comparisons(self, study: str, scale: str = "demo", **setup: Any) -> pd.DataFrame:
         """Every comparison of a study's claims, one row each, with the columns of
@@ -233,45 +227,34 @@ class Results:
     def study(
         self,
         study: str,
-        scale: str = "demo",
-        profile: str = PROFILES[0],
-        seeds: int | None = None,
+        scale: str | None = DEMO.name,
+        *,
         settings: str | Sequence[str] = (),
-        vary: str | Sequence[str] = (),
-        data: str = "",
         loaded: Loaded | None = None,
+        **options: Any,
     ) -> verdicts.JudgedStudy:
-        """What tables, figures and verdicts of a study are made of. `settings` are one or several
-        of `--set`, such as `loss.temperature=0.1`, and `vary` of `--vary`, such as
-        `loss.temperature=0.05,0.1`. `data` names text, pairs and encoder of your own by the options
-        that trained on them, such as "--text mine.txt". `loaded` keeps runs for other studies.
+        """What tables, figures and verdicts of a study are made of; without a scale, in English
+        where runs are stored. `settings` are one or several of `--set`, such as
+        `loss.temperature=0.1`. `options` are others of the command `show`: profile, seeds, vary,
+        and text, pairs, encoder and data_dir of runs on data of your own. `loaded` keeps runs for
+        other studies.
 
-        Raises UserError for names that are not there, and for settings that the command would
-        refuse."""
-        if scale not in SCALES or profile not in PROFILES:
-            raise UserError(
-                f"There is no scale {scale!r} under {profile!r}; scales are {', '.join(SCALES)}, "
-                f"profiles {', '.join(PROFILES)}."
-            )
+        Raises UserError for what the command would refuse."""
+        from core.runner import cli, inputs, orders  # few need them
+
         wanted = studies.find(study)
-        setup = stored_setup(SCALES[scale], self.store, profile, seeds)
-        if data:
-            from core.runner import cli, inputs, orders  # few need them
-
-            words = ["show", wanted.name, "--scale", scale, *shlex.split(data)]
-            order = cli.parse(words)
-            assert isinstance(order, orders.ShowOrder), "by its first word"
-            at, sources, (wanted,) = inputs.data_of(order, SCALES[scale], [wanted], self.store)
-            setup = Setup(profile=profile, scale=at, sources=sources, seeds=seeds or at.seeds)
-        if setup is None:
-            raise UserError(
-                f"No run of scale {scale} is stored in {self.store.root}; train one first."
-            )
-        changes = [settings] if isinstance(settings, str) else settings
-        fields = [vary] if isinstance(vary, str) else vary
-        if changes or fields:
-            wanted = varied(wanted, setup, changes, fields)
-        return verdicts.study_result(resolve(wanted, setup), self.store, loaded)
+        if scale is None:
+            profile = options.get("profile", PROFILES[0])
+            scale = best_scale([wanted], self.store, profile)
+        words = ["show", wanted.name, *_words({"scale": scale, **options, "set": settings})]
+        order = cli.parse(words)
+        assert isinstance(order, orders.ShowOrder), "by its first word"
+        at, sources, named = inputs.data_of(order, SCALES[scale], [wanted], self.store)
+        setup = inputs.setup_of(order, at, sources)
+        changes = order.changes
+        if changes.settings or changes.vary:
+            named = [varied(named[0], setup, changes.settings, changes.vary)]
+        return verdicts.study_result(resolve(named[0], setup), self.store, loaded)
 
     def _each(self, load: Callable[[str], T]) -> Iterator[tuple[str, T]]:
         """What every run left; says which are left out since they are damaged, or of another
@@ -287,6 +270,17 @@ class Results:
         if left_out:
             runs = ", ".join(left_out)[:200]
             say(f"{are(len(left_out), 'run')} left out as damaged or of another version: {runs}.")
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Options of a command as it is typed; one that is given several times takes a list."""
+    words = []
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        for word in value if isinstance(value, list | tuple) else [value]:
+            if word not in (None, False):
+                words.append(option if word is True else f"{option}={word}")
+    return words
 
 
 def _curve(run: StoredRun) -> pd.DataFrame:

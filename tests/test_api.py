@@ -168,10 +168,21 @@ def test_a_variant_is_read_by_its_settings(home):
     assert set(load().table("table6b")["n"]) == {2}
 
 
+def test_a_study_on_text_of_your_own_is_read_by_the_options_that_trained_it(home, tmp_path):
+    text = tmp_path / "mine.txt"
+    text.write_text("".join(f"Sentence {i} is mine.\n" for i in range(400)))
+    empty = load().study("table6b", "mini", text=text, seeds=1)
+    assert "text=mine.txt~" in empty.study.name and empty.setup.sources.corpus_rows == 400
+    config = config_at(empty.setup, empty.study, empty.study.cells[0], 0)
+    Store(home / "results", None).save(config, made_result(config))
+    assert list(load().table("table6b", "mini", text=text, seeds=1)["n"])[:2] == [1, 0]
+
+
 def test_what_is_not_there_is_one_sentence(home):
     for call, sentence in (
         (lambda: load("/nowhere"), "is no results folder"),
-        (lambda: load().table("table6b", scale="huge"), "There is no scale 'huge'"),
+        (lambda: load().table("table6b", scale="huge"), "invalid choice: 'huge'"),
+        (lambda: load().table("table6b", profil="paper"), "did you mean --profile"),
         (lambda: load().table("table6b", scale="paper"), "No run of scale paper is stored"),
         (lambda: load().plot("mocose-table7"), "most of its rows have no run"),
     ):

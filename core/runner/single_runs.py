@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from core.config.scale import DEMO
-from core.config.vary import written
 from core.errors import UserError
 from core.runner import cli, inputs
 from core.runner import plan as planning
@@ -23,22 +20,12 @@ LAUNCHERS: dict[str, Launcher] = {}
 
 
 def train_runs(
-    method: str,
-    settings: Mapping[str, object],
-    seeds: Sequence[int],
-    around: Surroundings,
-    options: Mapping[str, Any],
+    words: Sequence[str], seeds: Sequence[int], around: Surroundings
 ) -> tuple[Store, list[str]]:
-    """The store and the ids of a method's runs, of which what is missing was trained. Raises
-    UserError for a run that failed, and KeyboardInterrupt if training was stopped."""
-    line = [method]
-    for name, value in ({"scale": DEMO.name} | {**options}).items():
-        option = f"--{name.replace('_', '-')}"
-        for word in value if isinstance(value, list | tuple) else [value]:
-            if word not in (None, False):
-                line.append(option if word is True else f"{option}={word}")
-    line += [f"--set={path}={written(value)}" for path, value in settings.items()]
-    order = cli.parse(line)
+    """The store and the ids of the runs of a method, which is the first word, with the words of a
+    command on studies. What is missing was trained. Raises UserError for a run that failed, and
+    KeyboardInterrupt if training was stopped."""
+    order = cli.parse(words)
     if not isinstance(order, TrainOrder) or any(
         (order.cells, order.changes.seeds, order.changes.vary)
     ):
@@ -47,6 +34,7 @@ def train_runs(
         )
 
     # The runs
+    method = words[0]
     store = around.store(order.scope.results_dir)
     rows = Axis("method", "Method", (method,))
     table = study(name=method, title=method, caption=method, method=method, rows=rows)
