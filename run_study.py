@@ -119,7 +119,12 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
             if installed and HOME not in (Path.cwd(), *Path.cwd().parents):
                 own = Path.cwd()
             surroundings = Surroundings(catalogue=CATALOGUE, home=HOME, own=own)
-        status = command.do(order, surroundings)
+        if isinstance(order, RunsOrder):
+            from core.runner.runs import list_runs
+
+            status = list_runs(order, surroundings)
+        else:
+            status = command.do(order, surroundings)
         if sys.stdout is not None:  # it may have been closed before the start
             sys.stdout.flush()  # while a full disk can still be told
         return status

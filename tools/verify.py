@@ -20,6 +20,7 @@ from core.errors import HOME, UserError
 from core.formatting import are, say
 from core.runner import cli, command, inputs
 from core.runner import plan as planning
+from core.runner.inputs import Context
 from core.runner.orders import Outputs, TrainOrder
 from core.runner.plan import Plan
 from core.runner.train import RunTrainer, Surroundings
@@ -36,18 +37,20 @@ def verify(number: int, order: TrainOrder, around: Surroundings) -> int:
     or differs by more than `SAME_POINTS` points on the same kind of device. Raises UserError."""
     published = around.home / "results" / "published"
     packs = Store(published / "none", published)
-    context = inputs.context_of(order, command.chosen(around.catalogue, order.scope), packs)
-    setup = replace(context.setup, seeds=MOST_SEEDS)
-    runs = planning.plan([resolve(study, setup) for study in context.studies], packs).runs
+    named = command.chosen(around.catalogue, order.scope)
+    setup, studies = inputs.setup_and_studies(order, named, packs)
+    setup = replace(setup, seeds=MOST_SEEDS)
+    runs = planning.plan([resolve(study, setup) for study in studies], packs).runs
     stored = [run for run in runs if packs.has(run.run_id, use_published=True)]
     # ids are hashes: a fair sample
     chosen = sorted(stored, key=lambda run: run.run_id)[:number]
     scratch = Path(tempfile.mkdtemp(prefix="verify-published-"))
     say(f"{are(len(chosen), 'published run')} trained again in {scratch}.")
-    context = replace(context, store=Store(scratch, published))
+    store = Store(scratch, published)
+    context = Context(store=store, setup=setup, studies=studies, machine=order.machine)
     with contextlib.closing(RunTrainer(context, around, (), Outputs())) as training:
         status = training.train(Plan(chosen, chosen, setup.sources))
-    worst = compare(context.store, [run.run_id for run in chosen])
+    worst = compare(store, [run.run_id for run in chosen])
     if status == 0:
         shutil.rmtree(scratch, ignore_errors=True)
     return status or int(worst > SAME_POINTS)

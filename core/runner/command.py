@@ -33,7 +33,6 @@ from core.runner.orders import (
     ListOrder,
     PlanOrder,
     RedrawOrder,
-    RunsOrder,
     Scope,
     SettleOrder,
     ShowOrder,
@@ -73,13 +72,9 @@ def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> 
     return 0
 
 
-def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
-    """Do what a command line orders; the exit status. Raises UserError for a folder that cannot be
-    meant, among others."""
-    if isinstance(order, RunsOrder):
-        from core.runner.runs import list_runs
-
-        return list_runs(order, around)
+def do(order: AnyStudyOrder, around: Surroundings) -> int:
+    """Do what an order on studies says; the exit status. Raises UserError for a folder that cannot
+    be meant, among others."""
     gc.set_threshold(COLLECT_EVERY)
 
     # The user's results beside the published ones, and the studies
@@ -102,15 +97,15 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
         order = replace(order, scope=replace(scope, scale=best))
 
     # The data
-    context = inputs.context_of(order, studies, store)
-    setup = context.setup
+    setup, studies = inputs.setup_and_studies(order, studies, store)
+    context = Context(store=store, setup=setup, studies=studies, machine=order.machine)
     if type(order) is ListOrder:
         return menu(context, around.catalogue, order.use_published)
 
     # The runs
     again = words(order)
     if isinstance(order, TableOrder):
-        context = context.changed(order.changes)
+        context = replace(context, studies=context.changed(order.changes))
     resolved_studies = context.resolved_studies()
     status = 0
     match order:
@@ -137,9 +132,11 @@ def do(order: AnyStudyOrder | RunsOrder, around: Surroundings) -> int:
                 compare(store, [run.run_id for run in plan.missing])
     if status > 128:
         return status  # stopped: the user wants out, and what is stored can be drawn later
-    for resolved in drawer.draw(context, resolved_studies, order):
-        tell(context, planning.plan([resolved], store), [resolved])
-        say(f"`{setup.command(resolved.study.name)}` trains them.")
+    undrawn = drawer.draw(context, resolved_studies, order)
+    for resolved in resolved_studies:
+        if resolved.study.name in undrawn:
+            tell(context, planning.plan([resolved], store), [resolved])
+            say(f"`{setup.command(resolved.study.name)}` trains them.")
     return status
 
 

@@ -46,13 +46,13 @@ class StudyDrawer:
 
     def draw(
         self, context: Context, resolved_studies: Sequence[ResolvedStudy], order: AnyStudyOrder
-    ) -> list[ResolvedStudy]:
+    ) -> set[str]:
         """Draw the studies of an order and print their tables, or with --all every started study of
         their scale and the page. `show` prints what the paper printed where nothing can be drawn;
-        returns these studies."""
+        returns the names of these studies."""
         if order.scope.all:
             self.redraw(context.studies, order, context.setup.scale.name)
-            return []
+            return set()
         drawings = self.drawings()
         drawn = [drawings.of(resolved) for resolved in resolved_studies]
         begun = [each.sheet for each in drawn if each.sheet and each.sheet.begun]
@@ -68,8 +68,7 @@ class StudyDrawer:
         printed = [each.sheet for each in drawn if shows and each.sheet and not each.sheet.begun]
         for of_study in (*begun, *printed):
             self.show(of_study)
-        names = {of_study.study.name for of_study in printed}
-        return [resolved for resolved in resolved_studies if resolved.study.name in names]
+        return {of_study.study.name for of_study in printed}
 
     def redraw(
         self, studies: Sequence[Study], order: AnyStudyOrder, only: str | None = None

@@ -33,7 +33,6 @@ from core.runner.orders import (
     Changes,
     Machine,
     PlannedMachine,
-    RedrawOrder,
     Scope,
     SettleOrder,
     TableOrder,
@@ -56,16 +55,16 @@ class Context:
     studies: Sequence[Study]
     machine: Machine
 
-    def changed(self, changes: Changes) -> Context:
-        """The same with these changes in its studies; says which rows stay as they are."""
+    def changed(self, changes: Changes) -> list[Study]:
+        """The studies with these changes; says which rows stay as they are."""
         if not (changes.settings or changes.vary):
-            return self
+            return [*self.studies]
         studies = []
         for study in self.studies:
             studies.append(varied(study, self.setup, changes.settings, changes.vary))
             for footnote in studies[-1].footnotes[len(study.footnotes) :]:
                 print(footnote)
-        return replace(self, studies=studies)
+        return studies
 
     def resolved_studies(self) -> list[ResolvedStudy]:
         """The studies, resolved. Raises UserError for two cells of one run."""
@@ -79,13 +78,14 @@ class Context:
         return expectation(self.machine, self.setup.scale, self.setup.sources, self.store)
 
 
-def context_of(order: AnyStudyOrder, studies: Sequence[Study], store: Store) -> Context:
-    """What an order on these studies works on. Says which data was read. Raises UserError."""
-    machine = Machine() if isinstance(order, RedrawOrder) else order.machine
-    scale = scale_of(order.scope.scale, machine)
+def setup_and_studies(
+    order: AnyStudyOrder, studies: Sequence[Study], store: Store
+) -> tuple[Setup, Sequence[Study]]:
+    """The setup of an order, and these studies as the order's data name them. Says which data was
+    read. Raises UserError."""
+    scale = scale_of(order.scope.scale, order.machine)
     scale, sources, studies = data_of(order, scale, studies, store)
-    setup = setup_of(order, scale, sources)
-    return Context(store=store, setup=setup, studies=studies, machine=machine)
+    return setup_of(order, scale, sources), studies
 
 
 def data_of(

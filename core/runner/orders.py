@@ -149,6 +149,7 @@ class RedrawOrder(TableOrder):
     flag: ClassVar[str] = "regenerate_figures"
     does: ClassVar[str] = "draws what is stored, each table whole"
     need: ClassVar[Need] = "draw"
+    machine: ClassVar[Machine] = Machine()
 
 
 @frozen

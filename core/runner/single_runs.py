@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core.errors import UserError
 from core.runner import cli, inputs
 from core.runner import plan as planning
+from core.runner.inputs import Context
 from core.runner.launch import Launcher
 from core.runner.orders import TrainOrder
 from core.runner.train import RunTrainer, Surroundings
@@ -38,13 +39,14 @@ def train_runs(
     store = around.store(order.scope.results_dir)
     rows = Axis("method", "Method", (method,))
     table = study(name=method, title=method, caption=method, method=method, rows=rows)
-    context = inputs.context_of(order, [table], store).changed(order.changes)
-    (table,) = context.studies
-    cell = resolved_cell(table, table.cells[0], context.setup, seeds)
+    setup, studies = inputs.setup_and_studies(order, [table], store)
+    context = Context(store=store, setup=setup, studies=studies, machine=order.machine)
+    (table,) = context.changed(order.changes)
+    cell = resolved_cell(table, table.cells[0], setup, seeds)
     if cell.unavailable is not None:
         raise UserError(f"{method} has no run here: {cell.unavailable.words}; change that.")
     plan = planning.plan(
-        [ResolvedStudy(study=table, setup=context.setup, cells=(cell,))],
+        [ResolvedStudy(study=table, setup=setup, cells=(cell,))],
         store,
         use_published=order.use_published,
         force=order.force,
