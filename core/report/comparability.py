@@ -37,7 +37,7 @@ from core.study.reason import Reason
 from core.study.registered import KNOWN_DATA, rows_of
 from core.study.study import SIMCSE, Metric, Study
 
-START = "the start differs from the papers': this encoder had been trained contrastively before"
+START = "note that the start differs from the papers': it was trained contrastively before"
 LEAST_GAIN = 1 / 3  # of SimCSE's gain over the same untrained vector
 PAPER_PASSES = 1.0  # over these
 SCORE_METRIC = Metric(task="avg", title="")  # failed runs count as a score of 0 here as everywhere

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from core.config.fields import explained
 from core.errors import HOME
-from core.formatting import counted, shown
+from core.formatting import counted
 from core.report.claims import comparison_line, comparison_words, estimate_words, flags, lists
 from core.report.frames import csv_text
 from core.report.sheet import Sheet, statements
@@ -265,7 +265,7 @@ def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dic
         files = _links({kind: Path(f"{stem}{end}") for kind, end in ENDINGS.items()}, folder)
         if not of_scale.begun or not files:
             continue
-        encoder = shown(of_scale.setup.sources.encoder.name)
+        encoders = ", ".join(sorted(set(of_scale.cells["encoder"]) - {""}))
         table = text_table(of_scale.study, of_scale.cells)
         notes = [of_scale.setting, of_scale.number_note, *marks(table), of_scale.scope_note]
         stem = figures / scale / profile / study.name
@@ -274,7 +274,7 @@ def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dic
             {
                 "scale": scale,
                 "profile": profile,
-                "name": f"{SCALE_TITLES[scale]}, {encoder}, profile {profile}",
+                "name": f"{SCALE_TITLES[scale]}, {encoders}, profile {profile}",
                 "text": table,
                 "sentences": of_scale.sentences,
                 "notes": [*filter(None, notes), *of_scale.notes],

@@ -108,17 +108,17 @@ def with_encoder(label: str, cells: Iterable[Mapping]) -> str:
 
 
 def setting(result: StudyResult) -> str:
-    """Scale, profile, encoder and data in one line."""
+    """Scale, profile, encoders and data in one line."""
     setup = result.setup
     sources = setup.sources
-    encoder = shown(sources.encoder.name)
+    encoders = sorted({shown(sources.encoder_of(digest).name) for digest in _encoders(result)})
     text = shown(sources.corpus_name)
     pairs = shown(sources.evaluation_name)
     scale = f"scale {setup.scale.name}"
     if setup.scale.generated:
         scale += " (made-up language)"
     where = f"{scale} · profile {setup.profile}"
-    return f"{where} · encoder: {encoder} · text: {text} · evaluation: {pairs}"
+    return f"{where} · encoder: {', '.join(encoders)} · text: {text} · evaluation: {pairs}"
 
 
 def scope_note(result: JudgedStudy) -> str:

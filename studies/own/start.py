@@ -125,7 +125,7 @@ STUDY = study(
           step stands beside it, since seeds may scatter less there; O8 repeats O2 at it.
         - MoCoSE has a decay of 0.85, a queue of 512 with 128 initial vectors and a batch of 64, as
           in its Table 3.
-        - Twenty runs on mini's encoder and ten on the plain one (seeds 0 and 1) are older than the
+        - The H200's runs, twenty on mini's encoder and ten on the plain one, are older than the
           claims.
         - Every run holds the untrained rows of its encoder. Whitening is fitted on the test
           sentences.

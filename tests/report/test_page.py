@@ -281,4 +281,5 @@ def test_a_table_says_which_encoders_its_numbers_are_of_even_without_claims():
         result = study_result(begun_at(MINI, find(name), store, "paper"), store)
         words[name] = markdown(make_sheet(result))
     assert "of these encoders" in words["start"] and "The plain encoder was" in words["start"]
+    assert "encoder: mini encoder, plain encoder ·" in words["start"]
     assert "of this encoder" in words["along"] and "## Claims" not in words["along"]
