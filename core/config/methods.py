@@ -198,13 +198,6 @@ def method(name: str) -> Method:
     return stated
 
 
-def own_sections(run: RunConfig) -> dict[str, Section | None]:
-    """The sections of a run that its method brings in."""
-    common = fields_of(RunConfig)
-    own = (field for name, field in fields_of(type(run)).items() if name not in common)
-    return {field.public: getattr(run, field.name) for field in own}
-
-
 def model(name: str) -> ModuleType:
     """The module that trains a method's runs; it needs torch."""
     return importlib.import_module(f"{PACKAGE}.{name}.model")

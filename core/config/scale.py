@@ -149,19 +149,8 @@ MINI = Scale(
 )
 PAPER = replace(MINI, name="paper", seeds=5, steps=None, hub_models=True)
 SCALES = {scale.name: scale for scale in (DEMO, MINI, PAPER)}
-OWN_SCORES = Scale(  # of scores that a user brings: nothing is trained, and tables name no scale
-    name="",
-    seeds=0,
-    steps=None,
-    checks=None,
-    batch_size=0,
-    learning_rate=None,
-    warmup_fraction=0.0,
-    precision="",
-    dev="",
-    tests=(),
-    probes=(),
-)
+# of scores that a user brings: nothing is trained, and tables name no scale
+OWN_SCORES = replace(PAPER, name="", seeds=0, dev="", tests=(), probes=())
 
 
 def at_scale(

@@ -2,12 +2,13 @@
 CACHE/hub, from HF_ENDPOINT if it is set.
 
 The client names a large file by its SHA-256, and a small file by its SHA-1 in git. Every use
-compares a file with the digest that stands here, which a public source states for that revision,
-else with that name. Where the revision is None, the hub's at first use is kept.
+compares a file with the digest in `repositories.json`, which a public source states for that
+revision, else with that name. Where the revision is null, the hub's at first use is kept.
 """
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -37,11 +38,6 @@ TENSORS = re.compile(r"[^/]*[.](json|safetensors|txt|model)|[0-9]_[^/]*/[^/]*[.]
 # digits
 SHA1 = 40
 SHA256 = 64
-_BERT_VOCABULARY = {
-    "tokenizer.json": "ce64fce797c24f68df90b40a3f74f579b336a493db14bd583fd520ea0d8c9a98",
-    "tokenizer_config.json": "a025160ef0431f1a392f6f050c1310f4c5d9fb6f275932dbccba73c4d214bf10",
-    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-}
 
 
 @dataclass(frozen=True)
@@ -55,63 +51,12 @@ class Repository:
     kind: Literal["model", "dataset"] = "model"
 
 
-CORPUS_FILE = "wiki1m_for_simcse.txt"
-EVALUATION_FILE = "senteval.tar"
-_DATA_FILES = dict.fromkeys((CORPUS_FILE, EVALUATION_FILE))
-DATA = Repository("princeton-nlp/datasets-for-simcse", None, _DATA_FILES, "dataset")
-ENCODER_REPOSITORIES = {  # by their names in the papers
-    "bert-base": Repository(
-        "google-bert/bert-base-uncased",
-        "86b5e0934494bd15c9632b12f734a8a67f723594",
-        {
-            "config.json": "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
-            "model.safetensors": "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
-            **_BERT_VOCABULARY,
-        },
-    ),
-    "bert-large": Repository(
-        "google-bert/bert-large-uncased",
-        "6da4b6a26a1877e173fca3225479512db81a5e5b",
-        {
-            "config.json": "f9a38c9ffa369f288c3206d0bf352dfed11d7bdee93aa5b2de6d7fdc7bff7871",
-            "model.safetensors": "28349a5c57338d0dca591bb95de533897c2399095c69d61e09604b46f444a4c4",
-            **_BERT_VOCABULARY,
-        },
-    ),
-    "roberta-base": Repository(
-        "FacebookAI/roberta-base",
-        "e2da8e2f811d1448a5b465c236feacd80ffbac7b",
-        {
-            "config.json": "ef0185e2aae6e06c5f105a285006952c340e20c7dbf43c86ec82601b13fc45e9",
-            "model.safetensors": "5bde1d28afb363d0103324efeb5afc8b2b397fe5e04beabb9b1ef355255ade81",
-            "tokenizer.json": "847bbeab6174d66a88898f729d52fa8d355fafe1bea101cf960dd404581df70e",
-            "tokenizer_config.json": "994f46754c5bf4014f1aa92d34b1374319c3a6b3f702105cd5b742beaecd18ce",
-            "vocab.json": "9e7f63c2d15d666b52e21d250d2e513b87c9b713cfa6987a82ed89e5e6e50655",
-            "merges.txt": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
-        },
-    ),
-    "roberta-large": Repository(
-        "FacebookAI/roberta-large",
-        "722cf37b1afa9454edce342e7895e588b6ff1d59",
-        dict.fromkeys(
-            "config.json model.safetensors tokenizer.json tokenizer_config.json vocab.json "
-            "merges.txt".split()
-        ),
-    ),
-}
-_FSMT = """config.json pytorch_model.bin merges.txt vocab-src.json vocab-tgt.json
-    tokenizer_config.json""".split()
-_XLNET = "config.json pytorch_model.bin spiece.model tokenizer.json".split()
-# Models that rewrite text (Table 5), by the names of `text.model`; translation goes through the
-# first and back through the second.
-TEXT_MODELS: dict[str, tuple[Repository, ...]] = {
-    "roberta-base": (ENCODER_REPOSITORIES["roberta-base"],),
-    "xlnet-base-cased": (Repository("xlnet/xlnet-base-cased", None, dict.fromkeys(_XLNET)),),
-    "wmt19-en-de-en": (
-        Repository("facebook/wmt19-en-de", None, dict.fromkeys(_FSMT)),
-        Repository("facebook/wmt19-de-en", None, dict.fromkeys(_FSMT)),
-    ),
-}
+_STATED = json.loads(Path(__file__).with_name("repositories.json").read_text())
+# The data, encoders by their names in the papers, and models that rewrite text (Table 5) by the
+# names of `text.model`; translation goes through the first and back through the second.
+REPOSITORIES = {name: [Repository(**about) for about in all_] for name, all_ in _STATED.items()}
+(DATA,) = REPOSITORIES["data"]
+CORPUS_FILE, EVALUATION_FILE = DATA.files
 
 
 def missing_parts(places: Sources) -> list[str]:
@@ -133,7 +78,7 @@ def fetch_parts(places: Sources, cache_dir: Path, others: Sequence[str] = ()) ->
     for name in ("bert-base", *others):
         encoder = places.encoder_for(name)
         if encoder is None or encoder.folder is None:
-            folder = fetch_folder(ENCODER_REPOSITORIES[name], cache_dir)
+            (folder,) = model_folders(name, cache_dir, offline=False)
             places = places.with_encoders(encoder_in(name, folder, cache_dir))
     missing = missing_parts(places)
     if "text" in missing:
@@ -151,11 +96,10 @@ def fetch_text_models(cache_dir: Path, runs: Iterable[RunConfig]) -> None:
 
 
 def model_folders(name: str, cache_dir: Path, *, offline: bool = True) -> list[Path]:
-    """The folders of a model that rewrites text. Raises UserError if a file is not there and not
-    fetched."""
-    return [
-        fetch_folder(repository, cache_dir, offline=offline) for repository in TEXT_MODELS[name]
-    ]
+    """The folders of an encoder, or of a model that rewrites text. Raises UserError if a file is
+    not there and not fetched."""
+    repositories = REPOSITORIES[name]
+    return [fetch_folder(repository, cache_dir, offline=offline) for repository in repositories]
 
 
 def fetch_folder(repository: Repository, cache_dir: Path, *, offline: bool = False) -> Path:

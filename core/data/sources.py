@@ -23,7 +23,7 @@ from core.data.encoders import (
     encoder_in,
 )
 from core.data.own_data import data_file, own_digest, own_sets, scores_scale_sets
-from core.data.sts import load_sts, load_stsb, senteval_root, transfer_files
+from core.data.sts import load_split, load_sts, senteval_root, transfer_files
 from core.data.text import READERS_VERSION, measure
 from core.data.transfer import evaluation_digest
 from core.errors import UserError
@@ -151,11 +151,9 @@ def sources_of(
         return local_sources(hub.fetch_parts(places, cache, others), cache)
     not_fetched = NOT_FETCHED
     if others or hub.missing_parts(places):  # else digests that no run has
-        recorded = recorded_sources(scale, Store(store.root, None))
-        if recorded is None:
-            recorded = recorded_sources(scale, store)
-            if recorded is None or recorded.corpus_name != hub.CORPUS_FILE:  # none has the hub's
-                recorded = NOT_FETCHED
+        recorded = recorded_sources(scale, store)
+        if recorded is None or recorded.corpus_name != hub.CORPUS_FILE:  # what training would read
+            recorded = NOT_FETCHED
         not_fetched = unfetched_sources(others, recorded)
     return local_sources(places, cache, not_fetched)
 
@@ -169,7 +167,7 @@ def options_for(scale: Scale, sources: Sources, options: DataOptions) -> DataOpt
     read = options.data_dir is None and sources.corpus is None
     if read and sources.corpus_name not in ("", hub.CORPUS_FILE):
         options = replace(options, data_dir=Path("DATA"))
-    fetched = hub.ENCODER_REPOSITORIES[ENCODER].name.rpartition("/")[2]
+    fetched = hub.REPOSITORIES[ENCODER][0].name.rpartition("/")[2]
     is_here = encoder.folder is not None or encoder.digest in SHIPPED
     if not is_here and encoder.name not in ("", fetched):
         own = (ENCODER, Path("ENCODER"))
@@ -270,7 +268,7 @@ def local_sources(places: Sources, cache_dir: Path, known: Sources = NOT_FETCHED
 def _read_sets(evaluation: Path) -> None:
     """Read every pair. Raises UserError for what no run could be trained with."""
     load_sts(evaluation)
-    load_stsb(evaluation, "train")
+    load_split(evaluation, "STS-B", "train")
 
 
 def unfetched_sources(others: Iterable[str], sources: Sources = NOT_FETCHED) -> Sources:

@@ -84,6 +84,8 @@ for _name, _part, *_file, _count in map(str.split, PUBLISHED_COUNTS.strip().spli
     else:
         STS_YEARS.setdefault(_name, {})[_part] = int(_count)
 STSB_COLUMNS = 7  # columns of STS-B, of which some lines have more
+# lines of the header, and the columns of `_graded`
+LAYOUTS = {"STS-B": (0, (STSB_COLUMNS, 5, 6, 4)), "SICK-R": (1, (5, 1, 2, 3))}
 _PLACES = (
     "",
     "senteval",
@@ -167,20 +169,21 @@ def load_sts(evaluation_path: Path) -> dict[str, StsSet]:
     """
     root = senteval_root(evaluation_path)
     sets = [_year(root, name) for name in STS_YEARS]
-    sets += [load_stsb(root, "test"), load_sick(root, "test"), load_stsb(root, "dev")]
+    for name, split in (("STS-B", "test"), ("SICK-R", "test"), ("STS-B", "dev")):
+        sets.append(load_split(root, name, split))
     return {pairs.name: pairs for pairs in sets}
 
 
-def load_stsb(evaluation_path: Path, split: str) -> StsSet:
-    """STS-B's train, dev or test split: tab-separated columns, of which 5 to 7 are gold and
-    sentences."""
-    return _split(evaluation_path, "STS-B", split, (STSB_COLUMNS, 5, 6, 4))
-
-
-def load_sick(evaluation_path: Path, split: str) -> StsSet:
-    """SICK-R's train, dev (trial) or test split: a header, then id, two sentences, relatedness,
-    label."""
-    return _split(evaluation_path, "SICK-R", split, (5, 1, 2, 3), header=1)
+def load_split(evaluation_path: Path, name: str, split: str) -> StsSet:
+    """The train, dev or test split of STS-B or SICK-R."""
+    file, count = SPLITS[name][split]
+    header, columns = LAYOUTS[name]
+    place = senteval_root(evaluation_path) / file
+    lines = [row for row in numbered_lines(place)[header:] if row[1].strip()]  # a blank end
+    pairs = examples(place, count, partial(_graded, columns), lines)
+    if split != "test":
+        name = f"{name} {split}"
+    return set_of(name, pairs)
 
 
 def load_demo() -> dict[str, StsSet]:
@@ -203,19 +206,6 @@ def sets_digest(sets: Mapping[str, StsSet]) -> str:
         for a, b, gold in zip(sets[name].a, sets[name].b, sets[name].gold, strict=True):
             lines.append(f"{name}\t{a}\t{b}\t{float(gold)!r}\n")
     return text_digest(lines)
-
-
-def _split(
-    path: Path, name: str, split: str, columns: tuple[int, int, int, int], header: int = 0
-) -> StsSet:
-    """A split of STS-B or SICK-R; `columns` are those of `_graded`."""
-    file, count = SPLITS[name][split]
-    place = senteval_root(path) / file
-    lines = [row for row in numbered_lines(place)[header:] if row[1].strip()]  # a blank end
-    pairs = examples(place, count, partial(_graded, columns), lines)
-    if split != "test":
-        name = f"{name} {split}"
-    return set_of(name, pairs)
 
 
 def _year(root: Path, name: str) -> StsSet:

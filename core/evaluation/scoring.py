@@ -17,7 +17,7 @@ from torch import Tensor
 
 from core.config.result import Measurement, PairBlock, Status
 from core.config.run import RunConfig
-from core.data.sts import StsSet, load_sick
+from core.data.sts import StsSet, load_split
 from core.data.transfer import TransferTask
 from core.encoder.packing import looked_up, pack, padded
 from core.encoder.streams import TOKENS_PER_BATCH, in_parallel
@@ -178,7 +178,7 @@ class Scorer:
         if root is not None:
             for split in ("train", "dev"):
                 with contextlib.suppress(UserError):
-                    sets[f"SICK-R {split}"] = load_sick(root, split)
+                    sets[f"SICK-R {split}"] = load_split(root, "SICK-R", split)
         return [
             Measurement("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()
         ]

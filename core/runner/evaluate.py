@@ -16,7 +16,7 @@ from core.config.scale import DEMO, SCALES, STS_TESTS
 from core.data.encoders import configuration, json_object, unfollowed
 from core.data.hub import ENCODER_PLACE, encoder_folder
 from core.data.own_data import DEV, check_name, data_file, own_sets
-from core.data.sts import StsSet, load_demo, load_sts, load_stsb
+from core.data.sts import StsSet, load_demo, load_split, load_sts
 from core.data.transfer import TransferTask, load_probes, load_transfer
 from core.errors import UserError, refusing
 from core.formatting import counted, no_formula, say
@@ -302,7 +302,11 @@ def _test_data(order: EvaluateOrder) -> TestData:
         sets = load_sts(order.data_dir)
         tests = [*STS_TESTS, *tests]
         tasks = load_transfer(order.data_dir) if order.transfer else []
-        geometry_of = [load_stsb(order.data_dir, "train"), sets["STS-B dev"], sets["STS-B"]]
+        geometry_of = [
+            load_split(order.data_dir, "STS-B", "train"),
+            sets["STS-B dev"],
+            sets["STS-B"],
+        ]
         source = [str(order.data_dir), *source]
     elif not own or order.transfer:
         raise UserError(

@@ -19,10 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.config.scale import SCALES
-from core.formatting import say
 from core.store.files import regular
-from core.store.records import RUN_SCHEMA, CorruptRun, believed, check_seal, opened
+from core.store.records import RUN_SCHEMA, believed, check_seal, opened
 
 PACK_NAME = "runs.parquet"
 SCHEMA = pa.schema([("run_id", pa.string()), *RUN_SCHEMA])
@@ -83,18 +81,3 @@ class Pack:
         with believed(f"Run {run} in {self.path}", "published"):
             check_seal(table, footer, sealed)
         return table, footer
-
-
-def packs(folder: Path | None) -> dict[str, Pack]:
-    """The packs of a folder by scale; a damaged pack is named, and its runs count as missing."""
-    opened: dict[str, Pack] = {}
-    if folder is None:
-        return opened
-    for scale in SCALES:
-        path = folder / scale / PACK_NAME
-        try:
-            if path.is_file():
-                opened[scale] = Pack(path)
-        except CorruptRun as error:
-            say(str(error))
-    return opened

@@ -49,7 +49,6 @@ PAIR_SCHEMA = pa.schema(
         "words_b": pa.int16(),
     }
 )
-MOST_WORDS = 2**15 - 1  # of a sentence, as int16 counts them; every encoder cuts longer ones anyway
 ABOUT = ("host", "device", "commit", "code", "encoder", "corpus")  # of what a run records
 Origin = Literal["own", "published"]
 MEND = {
@@ -120,8 +119,7 @@ def pair_table(blocks: tuple[PairBlock, ...]) -> pa.Table:
     for block in blocks:
         columns = zip(block.gold, block.cosine, block.words_a, block.words_b, strict=True)
         for gold, cosine, *words in columns:
-            counts = [min(int(count), MOST_WORDS) for count in words]
-            rows.append((block.task, block.subset, float(gold), float(cosine), *counts))
+            rows.append((block.task, block.subset, float(gold), float(cosine), *map(int, words)))
     return table(rows, PAIR_SCHEMA)
 
 

@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Any
 from core.config.identity import canonical_json, run_id
 from core.config.result import Result
 from core.config.run import RunConfig
+from core.config.scale import SCALES
 from core.errors import UserError, refusing
 from core.formatting import say
-from core.store import files, locks, published, records
-from core.store.published import Pack
+from core.store import files, locks, records
+from core.store.published import PACK_NAME, Pack
 from core.store.records import MEND, CorruptRun, MissingRun, StoredRun
 
 if TYPE_CHECKING:  # pandas takes a second to import, and planning does not need it
@@ -59,8 +60,16 @@ class Store:
 
     @functools.cached_property
     def packs(self) -> dict[str, Pack]:
-        """The published runs by scale."""
-        return published.packs(self.published)
+        """The published runs by scale; a damaged pack is named, and its runs count as missing."""
+        packs: dict[str, Pack] = {}
+        for scale in SCALES:
+            path = Path(self.published or os.devnull, scale, PACK_NAME)
+            try:
+                if path.is_file():
+                    packs[scale] = Pack(path)
+            except CorruptRun as error:
+                say(str(error))
+        return packs
 
     def path(self, kind: str, run: str) -> Path:
         """Where a file of a run lies, or its model. Only the holder of the claim may change it."""

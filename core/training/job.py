@@ -20,7 +20,7 @@ from core.config.run import RunConfig, needs_columns
 from core.config.scale import SCALES
 from core.data.encoders import encoder_digest
 from core.data.own_data import own_digest, own_sets, scores_scale_sets, with_own_pairs
-from core.data.sts import StsSet, load_demo, load_sts, load_stsb, sets_digest
+from core.data.sts import StsSet, load_demo, load_split, load_sts, sets_digest
 from core.data.text import text_digest, training_text
 from core.data.transfer import evaluation_digest, load_probes, load_transfer, probes_digest
 from core.encoder.bert import Encoder
@@ -311,7 +311,7 @@ def scorer_for(run: Run, tokenizer, encoder: Encoder) -> Scorer:
         sets = load_sts(root)
         digest = evaluation_digest(root, config.eval.transfer)
         if not own_pairs:
-            geometry_of = [load_stsb(root, "train"), sets["STS-B dev"], sets["STS-B"]]
+            geometry_of = [load_split(root, "STS-B", "train"), sets["STS-B dev"], sets["STS-B"]]
     elif not own_pairs:
         sets = load_demo()
         digest = sets_digest(sets)

@@ -166,7 +166,7 @@ def served(contents, monkeypatch):
 
 @pytest.fixture
 def tiny_default(monkeypatch):
-    monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-base", TINY)
+    monkeypatch.setitem(hub.REPOSITORIES, "bert-base", [TINY])
     about = {"hidden": 16, "positions": 20, "masked_words": False, "unused": []}
     monkeypatch.setattr("core.data.encoders._loaded", lambda folder: dict(about))
 
@@ -214,7 +214,7 @@ def test_only_what_is_missing_is_fetched(served, tiny_default, monkeypatch, tmp_
         asked = {path.rpartition("/")[2] for _, path in served.asked}
         assert [part for part, name in parts.items() if name in asked] == fetched
         assert all(getattr(whole, field) == value for field, value in given.items())
-    monkeypatch.setitem(hub.ENCODER_REPOSITORIES, "bert-large", TINY)
+    monkeypatch.setitem(hub.REPOSITORIES, "bert-large", [TINY])
     roberta = EncoderSource("roberta-base", "r", 768, "r", folder=Path("r"))
     at_hand = dataclasses.replace(NOT_FETCHED, corpus=Path("t"), evaluation=Path("s"), **own)
     at_hand = at_hand.with_encoders(roberta)
@@ -255,7 +255,7 @@ def test_models_that_rewrite_text_are_fetched_once_and_if_needed(served, tmp_pat
         runs = [vary(base("mocose", "paper"), {"text": view}) for view in views]
         hub.fetch_text_models(tmp_path, runs)
 
-    monkeypatch.setitem(hub.TEXT_MODELS, "xlnet-base-cased", (TINY,))
+    monkeypatch.setitem(hub.REPOSITORIES, "xlnet-base-cased", [TINY])
     fetch(TextView(kind="typos"), TextView(kind="contextual_insert", model="encoder"), None)
     assert not served.asked
     with pytest.raises(UserError, match="does not hold config.json of tiny/bert"):

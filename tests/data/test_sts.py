@@ -8,7 +8,7 @@ import senteval_folder
 from extras import DATA, senteval
 
 from core.config.scale import STS_TESTS
-from core.data.sts import STS_YEARS, load_sick, load_sts, load_stsb, senteval_root, year_files
+from core.data.sts import STS_YEARS, load_split, load_sts, senteval_root, year_files
 from core.data.transfer import evaluation_digest, load_transfer
 from core.errors import UserError
 
@@ -67,8 +67,16 @@ def test_all_sets_and_tasks_with_published_counts(made):
         assert list(dict.fromkeys(sets[name].subset)) == list(subsets)
     assert sets["STS12"].gold.dtype == float and sets["STS12"].gold[1] == 3.5
     assert sets["SICK-R"].a[3] == "test A 3 w3 w0 w0" and sets["STS-B dev"].b[2] == "b 2 w6 w0 w0"
-    assert [len(load_stsb(made, s)) for s in ("train", "dev", "test")] == [5749, 1500, 1379]
-    assert [len(load_sick(made, s)) for s in ("train", "dev", "test")] == [4500, 500, 4927]
+    assert [len(load_split(made, "STS-B", s)) for s in ("train", "dev", "test")] == [
+        5749,
+        1500,
+        1379,
+    ]
+    assert [len(load_split(made, "SICK-R", s)) for s in ("train", "dev", "test")] == [
+        4500,
+        500,
+        4927,
+    ]
     read = load_transfer(made)
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}
@@ -166,7 +174,10 @@ def test_real_data():
     assert any('"' in text for text in sets["STS12"].a)
     assert sets["STS-B"].a[0] == "a girl is styling her hair ." and sets["STS-B"].gold[0] == 2.5
     assert sets["SICK-R"].gold.min() >= 1.0  # relatedness is graded 1 to 5
-    assert len(load_stsb(DATA, "train")) == 5749 and len(load_sick(DATA, "dev")) == 500
+    assert (
+        len(load_split(DATA, "STS-B", "train")) == 5749
+        and len(load_split(DATA, "SICK-R", "dev")) == 500
+    )
     read = load_transfer(DATA)
     assert examples(read) == EXAMPLES
     tasks = {task.name: task.parts for task in read}

@@ -12,7 +12,7 @@ from extras import DATA, minilm, minilm_dir, senteval
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModel
 
-from core.data.sts import load_sick, load_sts
+from core.data.sts import load_split, load_sts
 from core.encoder import streams
 from core.errors import UserError
 from core.evaluation.encoding import Pooling, load_checkpoint, sentence_vectors
@@ -123,7 +123,10 @@ def minilm_scores(names) -> dict[str, float]:
     together = "SICK-R, all splits"
     sets = {name: pairs for name, pairs in load_sts(DATA).items() if name in names}
     if together in names:
-        sets |= {f"SICK-R {split}": load_sick(DATA, split) for split in ("train", "dev", "test")}
+        sets |= {
+            f"SICK-R {split}": load_split(DATA, "SICK-R", split)
+            for split in ("train", "dev", "test")
+        }
     evaluated = evaluate(sets, lambda texts: sentence_vectors(checkpoint, texts, "mean"))
     scores = {name: score["all"] for name, score in evaluated.scores.items()}
     blocks = [block for block in evaluated.pairs if block.task.startswith("SICK-R")]

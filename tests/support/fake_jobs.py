@@ -82,7 +82,7 @@ def made_result(config) -> Result:
         for aggregate in ("all", "mean", "wmean")
     ]
     pairs = tuple(
-        PairBlock(task, "part", [0.0, 2.5, 5.0], [0.1, 0.2, 0.9], [5, 6, 40_000], [7, 8, 9])
+        PairBlock(task, "part", [0.0, 2.5, 5.0], [0.1, 0.2, 0.9], [5, 6, 5_000], [7, 8, 9])
         for task in scale.tests
     )
     return Result(status="ok", rows=tuple(rows), pairs=pairs, provenance={"made": "up"})

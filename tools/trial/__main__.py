@@ -16,7 +16,7 @@ from functools import partial
 
 import studies
 from core.config import methods
-from core.config.methods import base, own_sections
+from core.config.methods import base
 from core.config.run import RunConfig
 from core.config.scale import DEMO, at_scale
 from core.config.vary import vary
@@ -25,6 +25,7 @@ from core.errors import UserError
 from core.formatting import counted, say
 from core.training.execution import Execution
 from tools.trial.check import trial
+from tools.trial.short_run import own_sections
 
 
 def ways(config: RunConfig) -> list:

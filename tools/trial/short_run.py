@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from core.config.run import RunConfig
+from core.config.section import Section, fields_of
 from core.config.vary import vary
 from core.encoder.bert import Encoder
 from core.encoder.packing import pack, padded, token_matrix
@@ -33,6 +34,13 @@ SENTENCES = 16  # of a step
 SCORED = 8  # sentences whose vectors are compared
 NEAR = 1e-3  # of a largest number: other batches round otherwise
 RATE = 1e-4  # of the first step: enough to move every weight, and too little to diverge
+
+
+def own_sections(run: RunConfig) -> dict[str, Section | None]:
+    """The sections of a run that its method brings in."""
+    common = fields_of(RunConfig)
+    own = (field for name, field in fields_of(type(run)).items() if name not in common)
+    return {field.public: getattr(run, field.name) for field in own}
 
 
 class ShortRun(NamedTuple):

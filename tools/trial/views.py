@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 
 from core.config import methods
-from core.config.methods import own_sections
 from core.encoder.packing import Packed, in_parts, padded, token_matrix
 from core.encoder.streams import seed_libraries
 from core.methods.simcse.model import Views
-from tools.trial.short_run import NEAR, Material
+from tools.trial.short_run import NEAR, Material, own_sections
 
 SAME = 1e-4  # of a loss: less is no difference
 FAR = 1.5  # ranges of the other losses by which a single pairing lies below them
