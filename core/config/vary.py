@@ -58,10 +58,7 @@ def _replaced(run: RunConfig, prefix: str, section: Any, values: Mapping[str, An
 
 def _owner(run: RunConfig, name: str) -> Any:
     """The section of this name, or the run itself for ""; None without such a section."""
-    if not name:
-        return run
-    field = fields_of(type(run)).get(name)
-    return field and getattr(run, field.name)
+    return getattr(run, name, None) if name else run
 
 
 def _fields(section: Any) -> dict[str, Field]:
@@ -140,7 +137,7 @@ def parsed(run: RunConfig, path: str, text: str) -> Any:
 def written(value: Any) -> str:
     """The text of a field's value in names and labels: one text for one value, which `parsed`
     reads. Of `0.0001` and `1e-4` the shorter, and of equal lengths the first."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return ",".join("-".join(map(str, part)) for part in value)
     if value is None or isinstance(value, bool):
         return str(value).lower()

@@ -24,7 +24,7 @@ from core.store.store import Store
 from core.study.resolution import resolve
 from core.study.study import Study
 
-RUN = re.compile("[0-9a-f]{4,16}")
+RUN = re.compile("[0-9a-f]{16}")
 SHOWN_COLUMNS = ("run", "study", "cell", "seed", "score", "when", "host", "commit")
 Row = dict[str, Any]  # of `Store.recorded`, in the list with study, cell and seed
 
@@ -36,7 +36,7 @@ def list_runs(order: RunsOrder, around: Surroundings) -> int:
     if ids:
         if len(ids) < len(order.names) or len(ids) > 2 or order.where:
             raise UserError("Name a study, one run or two runs, and --where with a study or none.")
-        show_runs(*[store.recorded(_by_prefix(store, name)) for name in ids])
+        show_runs(*[store.recorded(name) for name in ids])
         return 0
     studies = [around.catalogue.find(name) for name in order.names]
     places = dict(_drawn(store)) | _resolved(studies, store)
@@ -92,14 +92,6 @@ def _text(row: Row, name: str) -> str:
     if name == "score" and value is not None:
         return f"{value:.2f}"
     return written(value)
-
-
-def _by_prefix(store: Store, name: str) -> str:
-    """The only run whose id begins with a name. Raises UserError."""
-    matching = [run for run in store.runs() if run.startswith(name)]
-    if len(matching) != 1:
-        raise UserError(f"{counted(len(matching), 'stored run')} begin with {name}; name one.")
-    return matching[0]
 
 
 def _resolved(studies: Sequence[Study], store: Store) -> dict[str, tuple[str, str]]:

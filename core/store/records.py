@@ -175,7 +175,7 @@ def _content(path: Path) -> bytes:
         if path.is_file() or not path.exists():
             return path.read_bytes()
     except FileNotFoundError as error:
-        raise MissingRun(f"{path} is not there; train the run again.") from error
+        raise MissingRun(f"{path} is not there; train the run, or name another.") from error
     except OSError as error:
         raise UserError(trouble(path, error)) from error
     # reading a FIFO never ends
@@ -258,8 +258,6 @@ def row(footer: dict[str, str], source: Origin, where: object) -> dict[str, Any]
         seconds = about.get("seconds")
         return {
             "run": footer["run_id"],
-            "scale": fields.pop("scale"),
-            "method": fields.pop("method"),
             "status": footer["status"],
             "source": source,
             "score": about.get("score"),
