@@ -128,7 +128,7 @@ def neutral(value: Any) -> Any:
 
 
 def _fields_of(typed: type[Typed]) -> dict[str, Field]:
-    """The fields of a class by their public names. Raises UserError for a type without a test."""
+    """The fields of a class by their public names."""
     hints = typing.get_type_hints(typed)
     annotations = typing.get_type_hints(typed, include_extras=True)
     fields = {}
@@ -136,13 +136,6 @@ def _fields_of(typed: type[Typed]) -> dict[str, Field]:
         hint = hints[field.name]
         public = field.name.rstrip("_")
         place = typed.place_of(public)
-        for option in alternatives(hint):
-            is_class = isinstance(option, type) and option not in (Any, list, dict)
-            if not is_class and typing.get_origin(option) not in (Literal, tuple, Mapping):
-                raise UserError(
-                    f"{place} has the type {getattr(option, '__name__', option)}; "
-                    "give it int, float, str, bool, None, Literal, tuple or a section."
-                )
         meaning, *bounds = getattr(annotations[field.name], "__metadata__", ("",))
         left_out = field.metadata.get("neutral", NEVER)
         fields[public] = Field(field.name, public, place, hint, meaning, tuple(bounds), left_out)

@@ -96,18 +96,12 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
     path = Path(os.path.expanduser(name)).absolute()
     hub = _PLACE.fullmatch(name)
     options = dict(parse_qsl(stated, keep_blank_values=True))
-    columns: tuple[str, ...] = ()
-    if "columns" in options:
-        columns = tuple(options["columns"].split(","))
-    wanted = len(TABLE_COLUMNS["pairs"]) if kind == "pairs" else len(columns)
-    known = options.keys() <= ({"columns", "config"} if hub else {"columns"}) and all(
-        options.values()
-    )
-    named = len(columns) in (0, wanted) and len({*columns} - {""}) == len(columns)
-    if not (hub or path.is_file()) or not known or not named:
+    columns = tuple(re.findall("[^,]+", options.pop("columns", "")))
+    config = options.pop("config", None) if hub else None
+    if options or not (hub or path.is_file()) or len({*columns}) < len(columns):
         raise UserError(
-            f"--{kind} {place[:120]!r} is no file, or no data set, or its columns are not those "
-            f"that {kind} take; {HOW}."
+            f"--{kind} {place[:120]!r} is no file or data set, or has an unknown option or a column "
+            f"twice; {HOW}."
         )
     if hub is None and not columns and _ending(path) not in TABLES:
         return path
@@ -130,7 +124,7 @@ def data_file(place: str, kind: DataKind, cache: Path, *, fetch: bool = True) ->
                 f"{title} is not in {cache}, and only a command that trains fetches it; train with "
                 "a network first, or give a file."
             )
-        rows = _hub_rows(title, hub, options.get("config"))
+        rows = _hub_rows(title, hub, config)
     first = next(iter(rows), None)
     names = list(first) if isinstance(first, Mapping) else []
     if not columns and kind == "text" and len(names) == 1:

@@ -10,31 +10,31 @@ CPUINFO = Path("/proc/cpuinfo")
 BF16 = ("avx512_bf16", "amx_bf16", "bf16")  # Linux's names of bf16 instructions
 
 
-def processor(source: Path = CPUINFO) -> str:
+def processor() -> str:
     """Name, family and model, and the instructions for bf16; without Linux's list, what Python
     knows.
 
     A virtual machine may move between processors of one name, which differ in family and model.
     """
-    about = cpu_fields(source)
+    about = cpu_fields()
     name = about.get("model name") or platform.processor() or platform.machine()
     parts = [name]
     for field in ("cpu family", "model"):
         if field in about:
             parts.append(f"{field.split()[-1]} {about[field]}")
-    return ", ".join(parts + (bf16(source) or ["no bf16"]))
+    return ", ".join(parts + (bf16() or ["no bf16"]))
 
 
-def bf16(source: Path = CPUINFO) -> list[str]:
+def bf16() -> list[str]:
     """The instructions for bf16 that the processor has; without them software multiplies."""
-    about = cpu_fields(source)
+    about = cpu_fields()
     if not about:
         return ["bf16 not known"]
     flags = (about.get("flags") or about.get("Features") or "").split()
     return [name for name in BF16 if name in flags]
 
 
-def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
+def multiplies_bf16_fast() -> bool:
     """Whether it multiplies large matrices in bf16 faster than in float32, or Linux's list is
     missing.
 
@@ -42,17 +42,17 @@ def multiplies_bf16_fast(source: Path = CPUINFO) -> bool:
     150 GFLOP/s a core, family 6, model 207). Its AMX, AMD's and Arm's instructions do more (Arm's
     by assumption).
     """
-    instructions = bf16(source)
-    if cpu_fields(source).get("vendor_id") == "GenuineIntel":
+    instructions = bf16()
+    if cpu_fields().get("vendor_id") == "GenuineIntel":
         return "amx_bf16" in instructions
     return bool(instructions)
 
 
-def cpu_fields(source: Path) -> dict[str, str]:
+def cpu_fields() -> dict[str, str]:
     """Linux's description of the first processor, by field; empty elsewhere."""
-    if not source.is_file():
+    if not CPUINFO.is_file():
         return {}
-    first = source.read_text(errors="replace").split("\n\n", 1)[0]
+    first = CPUINFO.read_text(errors="replace").split("\n\n", 1)[0]
     fields = {}
     for line in first.splitlines():
         name, _, value = line.partition(":")

@@ -143,6 +143,9 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     again = desk.do(*ONE_RUN, "--plan", "--use-published")
     assert first.returncode == 0 and "named after" not in first.stdout + again.stdout, first.stderr
     assert "1 run: 1 done, none to train." in again.stdout and len(desk.store.runs()) == 2
+    # nor than your own runs have that were trained with --data-dir
+    fetched = sources.sources_of(sources.DataOptions(), MINI, "plan", [], desk.store, desk.folder)
+    assert fetched.corpus_digest == sources.NO_DIGEST
     own = sources.recorded_sources(MINI, desk.store)
     assert not sources.other_data(own, desk.found())
     assert sources.other_data(own, published).startswith("encoder=")

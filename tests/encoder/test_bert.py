@@ -103,10 +103,13 @@ CPUINFO = "processor\t: 0\nvendor_id\t: {}\ncpu family\t: 25\nmodel\t\t: 17\nmod
         ("AuthenticAMD", "avx512f avx512_bf16", "avx512_bf16", True, True),
     ],
 )
-def test_what_a_processor_does_in_16_bits(tmp_path, vendor, flags, known, instructions, fast):
+def test_what_a_processor_does_in_16_bits(
+    tmp_path, monkeypatch, vendor, flags, known, instructions, fast
+):
     source = tmp_path / "cpuinfo"
-    assert bf16(source) and multiplies_bf16_fast(source)  # where nothing is known torch multiplies
+    monkeypatch.setattr("core.encoder.processor.CPUINFO", source)
+    assert bf16() and multiplies_bf16_fast()  # where nothing is known torch multiplies
     source.write_text(CPUINFO.format(vendor, flags))
-    assert processor(source) == f"EPYC, family 25, model 17, {known}"
-    assert bf16(source) == [name for name in known.split(", ") if name.endswith("_bf16")]
-    assert bool(bf16(source)) is instructions and multiplies_bf16_fast(source) is fast
+    assert processor() == f"EPYC, family 25, model 17, {known}"
+    assert bf16() == [name for name in known.split(", ") if name.endswith("_bf16")]
+    assert bool(bf16()) is instructions and multiplies_bf16_fast() is fast

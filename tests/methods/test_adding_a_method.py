@@ -65,7 +65,7 @@ WRONG = {  # what is changed in the settings of a method, by a part of the sente
     "another columns": {"section": "Columns", "stated": "'simcse', title='T', section=Columns"},
     "TypeError: 'int' object": {"field": "check: int = 1"},
     "missing": {"field": "x: int"},
-    "own.x has the type list": {"field": "x: list[float] = ()"},
+    "own.x is .*, but it must be list": {"field": "x: list[float] = ()"},
     "ValueError: odd": {"field": "def check(self): raise ValueError('odd')"},
     "SystemExit: 3": {"field": "raise SystemExit(3)"},
     "It is no Python": {"field": "def ("},
