@@ -188,7 +188,7 @@ def read_file(path: Path, schema: pa.Schema) -> tuple[pa.Table, dict[str, str], 
     content = _content(path)
     with believed(path):
         file = opened(pa.BufferReader(content), schema)
-        footer = _footer(file, path)
+        footer = _footer(file.metadata, path)
         table = file.read(use_threads=False).replace_schema_metadata(None)
         sealed = footer.pop("seal", "")
         check_seal(table, footer, sealed)
@@ -199,14 +199,16 @@ def read_footer(path: Path) -> dict[str, str]:
     """The footer of a run's file (0.05 ms), without a look at its pages and seal. Raises MissingRun
     or CorruptRun."""
     content = pa.BufferReader(_content(path))
+    reader = pq.ParquetReader()  # ParquetFile takes twice as long
     with believed(path):
-        return _footer(pq.ParquetFile(content), path)
+        reader.open(content)
+        return _footer(reader.metadata, path)
 
 
-def _footer(file: pq.ParquetFile, path: Path) -> dict[str, str]:
-    """The footer of an opened file. Raises ValueError for the file of another run, such as a copy
+def _footer(about: pq.FileMetaData, path: Path) -> dict[str, str]:
+    """The footer of a file. Raises ValueError for the file of another run, such as a copy
     under another name."""
-    footer = {key.decode(): value.decode() for key, value in file.metadata.metadata.items()}
+    footer = {key.decode(): value.decode() for key, value in about.metadata.items()}
     if footer["run_id"] != path.stem:
         raise ValueError(f"it holds run {footer['run_id']}")
     return footer
