@@ -266,8 +266,9 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def own_sets(files: Sequence[tuple[str, Path]]) -> dict[str, StsSet]:
     """The sets of these (name, file), each of one subset. Says how many fields look quoted."""
-    sets = {name: set_of(name, read_pairs(path)) for name, path in files}
+    sets = {}
     for name, path in files:
+        sets[name] = set_of(name, read_pairs(path))
         quoted = list(filter(_SPREADSHEET.fullmatch, sets[name].a + sets[name].b))
         if quoted:
             say(

@@ -92,13 +92,9 @@ class StoredRun:
     @property
     def score(self) -> float | None:
         """The average test score that counts, x 100; None without one."""
-        wanted = ("selected", "avg", f"spearman_{self.aggregate}")
-        # by arrays: an expression takes a millisecond
-        columns = zip(("checkpoint", "task", "metric"), wanted, strict=True)
-        chosen = functools.reduce(
-            pc.and_, [pc.equal(self.table[name], word) for name, word in columns]
-        )
-        return next(iter(self.table["value"].filter(chosen).to_pylist()), None)
+        wanted = (pc.field("checkpoint") == "selected") & (pc.field("task") == "avg")
+        wanted &= pc.field("metric") == f"spearman_{self.aggregate}"
+        return next(iter(self.table.filter(wanted)["value"].to_pylist()), None)
 
     @functools.cached_property
     def rows(self) -> DataFrame:

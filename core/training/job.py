@@ -251,24 +251,15 @@ def training_text_of(run: Run, tokenizer) -> TrainingText:
     another length than data.rows."""
     config = run.config
     data = config.data
-    key: list[str | int] = [
-        "training",
-        data.digest,
-        data.reader,
-        data.max_length,
-        config.encoder.digest,
-    ]
     sentences = cache(lambda: training_text(data, run.sources.corpus))
 
     def table_of(column: int) -> TokenTable:
         def build() -> TokenTable:
-            texts = sentences()
-            if column:
-                texts = training_text(data, run.sources.corpus, column)
+            texts = training_text(data, run.sources.corpus, column)
             return tokenise(tokenizer, texts, data.max_length)
 
-        name = [*key, "column", column] if column else key
-        return cached_table(run.cache, name, build)
+        about = data.digest, data.reader, data.max_length, config.encoder.digest
+        return cached_table(run.cache, ["training", *about, column], build)
 
     table, *further = map(table_of, range(min(config.columns, data.columns)))
     if len(table) != data.rows:
