@@ -22,7 +22,7 @@ from core.encoder.bert import Encoder
 from core.encoder.packing import Packed
 from core.encoder.pooling import mean_of
 from core.encoder.vectors import array
-from core.evaluation.metrics import direction_rows, length_rows, mean_of_7, spectrum_rows
+from core.evaluation.metrics import direction_rows, length_rows, spectrum_rows
 from core.evaluation.scoring import Encode, Scorer, distinct_sentences, evaluate
 from core.methods.contrastive import Contrastive
 from core.store.cache import cached
@@ -113,12 +113,9 @@ def baseline_rows(scorer: Scorer, encoder: Encoder) -> list[Measurement]:
         "untrained_first_last_0": first_0.scores,
         "whitening": {name: whitened_score(pairs, first.of) for name, pairs in sets.items()},
     }
-    rows = []
+    rows: list[Measurement] = []
     for name, by_set in scores.items():
-        values = {task: score["all"] for task, score in by_set.items()}
-        values["avg"] = mean_of_7([values[task] for task in scorer.tests])
-        for task, value in values.items():
-            rows.append(Measurement(name, task, "spearman_all", 0, value))
+        rows += scorer.score_rows(by_set, name, 0)
     for row in length_rows(untrained.pairs, "untrained", scorer.dev, 0):
         if row.metric == EXCESS:
             rows.append(row)

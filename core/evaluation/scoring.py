@@ -29,24 +29,21 @@ from core.evaluation.metrics import AGGREGATES, mean_of_7, mean_of_8_rounded
 from core.methods.contrastive import Contrastive
 
 Encode = Callable[[Sequence[str]], Vectors]  # n sentences -> (n, dim)
+SetScores = dict[str, dict[str, float]]  # Spearman x 100 by set and aggregation
 COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
 
 class EvaluationResult(NamedTuple):
-    """Spearmans x 100 by set and aggregation, the pairs behind them, alignment and uniformity by
+    """The scores, the pairs behind them, alignment and uniformity by
     metric if computed, and `of`, which gives the vectors of these sets' sentences.
 
     A set whose cosines are all equal, or not all finite, has NaN.
     """
 
-    scores: dict[str, dict[str, float]]
+    scores: SetScores
     pairs: tuple[PairBlock, ...]
     geometry: dict[str, float]
     of: Encode
-
-    def average(self, tests: Sequence[str], aggregate: str = "all") -> float:
-        """The mean over the test sets of one aggregation; NaN if a set has no score."""
-        return mean_of_7([self.scores[name][aggregate] for name in tests])
 
 
 class Candidate(NamedTuple):
@@ -112,6 +109,11 @@ def evaluate(
         geometry["uniformity_global"] = metrics.uniformity(of(list(dict.fromkeys(a + b))), "global")
         geometry["uniformity_batched64"] = metrics.uniformity(x, "batched64")
     return EvaluationResult(scores, tuple(blocks), geometry, of)
+
+
+def average(scores: SetScores, tests: Sequence[str], aggregate: str = "all") -> float:
+    """The mean over the test sets of one aggregation; NaN if a set has no score."""
+    return mean_of_7([scores[name][aggregate] for name in tests])
 
 
 def distinct_sentences(sets: Iterable[StsSet]) -> list[str]:
@@ -185,12 +187,7 @@ class Scorer:
 
     def start_rows(self, model: Contrastive) -> list[Measurement]:
         """The scores of the model's own vector before the first step, by set and their average."""
-        evaluation = self.score(model, self.sets)
-        scores = {name: score["all"] for name, score in evaluation.scores.items()}
-        scores["avg"] = evaluation.average(self.tests)
-        return [
-            Measurement("start", name, "spearman_all", 0, score) for name, score in scores.items()
-        ]
+        return self.score_rows(self.score(model, self.sets).scores, "start", 0)
 
     def check(
         self, model: Contrastive, config: RunConfig, step: int
@@ -254,15 +251,22 @@ class Scorer:
             status = "collapsed"
         return FinalEvaluation(status, selected.pairs, rows)
 
+    def score_rows(
+        self, scores: SetScores, checkpoint: str, step: int, aggregates: Sequence[str] = ("all",)
+    ) -> list[Measurement]:
+        """The Spearmans of every set in these aggregations, and their `avg` over the tests."""
+        rows = []
+        for aggregate in aggregates:
+            metric = f"spearman_{aggregate}"
+            for name, score in scores.items():
+                rows.append(Measurement(checkpoint, name, metric, step, score[aggregate]))
+            mean = average(scores, self.tests, aggregate)
+            rows.append(Measurement(checkpoint, "avg", metric, step, mean))
+        return rows
+
     def _rows(self, evaluation: EvaluationResult, checkpoint: str, step: int) -> list[Measurement]:
         """Three Spearmans a set, their `avg` over the tests, and the geometry."""
-        rows = []
-        for aggregate in AGGREGATES:
-            metric = f"spearman_{aggregate}"
-            for name, score in evaluation.scores.items():
-                rows.append(Measurement(checkpoint, name, metric, step, score[aggregate]))
-            average = evaluation.average(self.tests, aggregate)
-            rows.append(Measurement(checkpoint, "avg", metric, step, average))
+        rows = self.score_rows(evaluation.scores, checkpoint, step, AGGREGATES)
         task = "dev"
         if len(self.geometry_of) > 1:
             task = "STS-B"

@@ -73,9 +73,10 @@ def accuracy_rows(
 def untrained_rows(scorer: Scorer, encoder: Encoder) -> list[Measurement]:
     """The same at step 0 for the encoder's [CLS], its first-last average (D77) and its last layer's
     mean."""
-    rows = accuracy_rows(scorer, Untrained(encoder), "untrained", 0)
-    rows += accuracy_rows(scorer, Untrained(encoder, (1,)), "untrained_first_last", 0)
-    rows += accuracy_rows(scorer, Untrained(encoder, (-1,)), "untrained_last", 0)
+    layers = {"untrained": (), "untrained_first_last": (1,), "untrained_last": (-1,)}
+    rows = []
+    for name, early in layers.items():
+        rows += accuracy_rows(scorer, Untrained(encoder, early), name, 0)
     return rows
 
 

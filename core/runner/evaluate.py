@@ -107,13 +107,15 @@ def score_encoders(order: EvaluateOrder) -> None:
 
 def _score_values(data: TestData, evaluation: EvaluationResult) -> Values:
     """Print a line for each set, the average, alignment and uniformity."""
+    from core.evaluation.scoring import average
+
     sets, tests = data.sets, data.tests
     development = " and ".join(name for name in sets if name not in tests)
     read = f"{counted(len(tests), 'test set')} and {development or 'no development set'}"
     say(f"Read {read}, {sum(map(len, sets.values()))} pairs.")
     scores = dict(evaluation.scores)
     if tests:
-        scores["avg"] = {name: evaluation.average(tests, name) for name in SHOWN_AGGREGATES}
+        scores["avg"] = {name: average(scores, tests, name) for name in SHOWN_AGGREGATES}
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     values: Values = {}
     for name, score in scores.items():
