@@ -31,8 +31,7 @@ from core.study.registered import (
     COMMITS,
     FIRST_RUNS,
     REGISTERED,
-    commit_dates,
-    first_runs,
+    dates,
     minute,
     rows_of,
 )
@@ -137,7 +136,7 @@ def main() -> None:
     """Register what is new; with --history also date the present rules."""
     now = minute(datetime.now(UTC).timestamp())
     rows = [list(row.values()) for row in rows_of(REGISTERED)]
-    dates = dates_by_history() if "--history" in sys.argv else {}
+    since = dates_by_history() if "--history" in sys.argv else {}
     for group in SHIPPED:
         for study in CATALOGUE.groups[group]:
             for claim in study.claims:
@@ -146,10 +145,10 @@ def main() -> None:
                 if last is None or last[2] != rule:
                     last = [claim.key, form_of(claim), rule, now]
                     rows.append(last)
-                last[3] = dates.get(claim.key, last[3])
+                last[3] = since.get(claim.key, last[3])
     write(REGISTERED, COLUMNS, rows)
 
-    commits = dict(commit_dates())
+    commits = dict(dates(COMMITS))
     new: dict[str, str] = {}
     for text, commit in published_runs():
         date = date_of(commit)
@@ -157,7 +156,7 @@ def main() -> None:
             commits[commit.rstrip("+")] = date
         new[text] = min(new.get(text, now), date or now)
     write(COMMITS, ("commit", "date"), sorted(commits.items()))
-    write(FIRST_RUNS, ("text", "date"), sorted((new | first_runs()).items()))
+    write(FIRST_RUNS, ("text", "date"), sorted((new | dates(FIRST_RUNS)).items()))
 
 
 if __name__ == "__main__":

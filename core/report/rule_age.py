@@ -8,7 +8,7 @@ from functools import cache
 from core.errors import HOME, UserError
 from core.report.results import CellResult
 from core.store import code
-from core.study.registered import commit_dates, first_runs, minute, registered
+from core.study.registered import COMMITS, FIRST_RUNS, dates, minute, registered
 
 YOUNGER = "⚑"  # flags of `core.report.words`
 SEEN = "⚑⚐"
@@ -24,11 +24,11 @@ def rule_age(key: str, cells: Iterable[CellResult]) -> str:
     begun = [cell for cell in cells if cell.begun]
     texts = {cell.config(0).data.digest for cell in begun}
     runs = [run for cell in begun for run in cell.runs if run.rows is not None]
-    dates = {date_of(str(run.provenance.get("commit"))) for run in runs}
-    if any("" < date < rule for date in dates):
+    trained = {date_of(str(run.provenance.get("commit"))) for run in runs}
+    if any("" < date < rule for date in trained):
         return YOUNGER
-    if any(first_runs().get(text, rule) < rule for text in texts):
-        return SEEN if all(dates) else YOUNGER
+    if any(dates(FIRST_RUNS).get(text, rule) < rule for text in texts):
+        return SEEN if all(trained) else YOUNGER
     return ""
 
 
@@ -37,8 +37,8 @@ def date_of(commit: str) -> str:
     """When a commit of this repository was made, as it is stored or as git has it; empty where that
     is not known."""
     commit = commit.rstrip("+")  # files differed from it
-    if commit in commit_dates() or not re.fullmatch("[0-9a-f]{7,40}", commit):
-        return commit_dates().get(commit, "")
+    if commit in dates(COMMITS) or not re.fullmatch("[0-9a-f]{7,40}", commit):
+        return dates(COMMITS).get(commit, "")
     try:
         return minute(code.git(HOME, "show", "--no-patch", "--format=%ct", commit))
     except UserError:

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import chain, product
 
 from core.config.methods import PROFILES, refuse_settled
+from core.config.result import unit
 from core.config.run import RunConfig
 from core.config.scale import SCALES
 from core.errors import UserError
@@ -144,10 +145,10 @@ def _check_contrast(study: Study, claim: Claim, contrast: Contrast, runs: RunsOf
     """Refuse a contrast of a claim that says nothing."""
     names = " and ".join(dict.fromkeys(_in_words(term.cell) for term in contrast.terms))
     numbers: set[tuple] = set()
-    for cell in study.cells_of([contrast]):
-        number = runs.get(cell.labels, cell.labels)
-        numbers.add((contrast.metric or study.metric_of(cell), cell.encoder, *number))
-    units = sorted(study.units_of(contrast))
+    metrics = study.metrics_of(contrast)
+    for cell, metric in zip(study.cells_of([contrast]), metrics, strict=True):
+        numbers.add((metric, cell.encoder, *runs.get(cell.labels, cell.labels)))
+    units = sorted(set(map(unit, metrics)))
     if len(numbers) == 1 and len(contrast.terms) > 1:
         raise UserError(
             f"Claim {claim.key} compares {names}, one number of one run; name cells that differ."

@@ -19,7 +19,7 @@ from core.errors import UserError
 
 # a cell by its labels along the axes; None stands for every label: the mean over those cells
 Pattern = tuple[str | None, ...]
-ROUNDING = 1e-9  # of sums of printed or stored numbers: less is no difference
+ROUNDING = 1e-9  # of printed or stored numbers, their sums and last bits: less is no difference
 POINT = 1.0  # the margin of a claim that compares scores x 100 and states none
 COLLAPSED = Metric(
     task="dev", title="Share of collapsed runs", quantity="collapsed", checkpoint="last"

@@ -29,15 +29,11 @@ def registered() -> dict[str, list[dict[str, str]]]:
 
 
 @cache
-def first_runs() -> dict[str, str]:
-    """When a run on a text was first published, by the text's digest."""
-    return {row["text"]: row["date"] for row in rows_of(FIRST_RUNS)}
-
-
-@cache
-def commit_dates() -> dict[str, str]:
-    """The dates of the commits that trained published runs, for copies without the history."""
-    return {row["commit"]: row["date"] for row in rows_of(COMMITS)}
+def dates(path: Path) -> dict[str, str]:
+    """The dates in a file of two columns, by the first: FIRST_RUNS, when a run on a text was first
+    published, by the text's digest; COMMITS, of the commits that trained published runs, for copies
+    without the history."""
+    return {key: date for key, date in (row.values() for row in rows_of(path))}
 
 
 @cache

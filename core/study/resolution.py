@@ -102,10 +102,8 @@ class ResolvedStudy:
 
     def repeats(self, other: ResolvedStudy) -> bool:
         """Whether this is another resolved study, with the same run in each cell."""
-        if self.study.name != other.study.name:
-            return False
-        runs = [(cell.name, cell.run_ids) for cell in self.available]
-        return bool(runs) and runs == [(cell.name, cell.run_ids) for cell in other.available]
+        same = [cell.run_ids for cell in self.cells] == [cell.run_ids for cell in other.cells]
+        return same and bool(self.run_ids) and self.study.name == other.study.name
 
     def of(self, cells: Iterable[Cell]) -> list[ResolvedCell]:
         """These cells of the study, in table order."""

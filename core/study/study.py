@@ -176,11 +176,9 @@ class Study(Typed):
         stated = {name: getattr(cell, name) for name in OF_METRIC if getattr(cell, name)}
         return replace(self.metric, **stated)
 
-    def units_of(self, contrast: Contrast) -> set[str]:
-        """The units of what a contrast reads of its cells' runs."""
-        if contrast.metric is not None:
-            return {unit(contrast.metric)}
-        return {unit(self.metric_of(cell)) for cell in self.cells_of([contrast])}
+    def metrics_of(self, contrast: Contrast) -> list[Metric]:
+        """What a contrast reads of the runs of each of its cells, in table order."""
+        return [contrast.metric or self.metric_of(cell) for cell in self.cells_of([contrast])]
 
     def at(self, scale: Scale) -> Study:
         """The study with the scale's own tasks along its task axis; itself where it has none or
@@ -338,7 +336,8 @@ def _whole(claim: Claim, study: Study) -> Claim:
     margin = claim.margin
     plain = []  # whether each contrast is of scores without a threshold
     for contrast in claim.predicate.contrasts():
-        plain.append(contrast.threshold == 0 and all(map(in_points, study.units_of(contrast))))
+        units = map(unit, study.metrics_of(contrast))
+        plain.append(contrast.threshold == 0 and all(map(in_points, units)))
     if margin is None and all(plain):
         margin = POINT
     return replace(claim, text=text, quote=quote, note=note, margin=margin)

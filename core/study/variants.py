@@ -11,7 +11,7 @@ from core.config.vary import parsed, reads, vary, written
 from core.errors import UserError
 from core.study.axes import Labels
 from core.study.claim import Claim, Contrast, Term, changed
-from core.study.resolution import chosen_values, resolved_cell
+from core.study.resolution import chosen_values, resolve
 from core.study.setup import Setup
 from core.study.study import Axis, FigureSpec, Study, short
 
@@ -30,12 +30,9 @@ def varied(
     `--set` leaves out the paper's numbers; with `--vary` alone a cell keeps its number where it has
     the study's own value. Raises UserError for a wrong field or value.
     """
-    study = study.at(setup.scale)
-    runs = {}
-    for cell in study.cells:
-        resolved = resolved_cell(study, cell, setup)
-        if resolved.base is not None and resolved.unavailable is None:
-            runs[cell.labels] = resolved.base
+    resolved = resolve(study, setup)
+    study = resolved.study
+    runs = {cell.cell.labels: cell.config(0) for cell in resolved.available}
     if not runs:
         raise UserError(
             f"{study.name} has no cell for scale {setup.scale.name}; choose another --scale."

@@ -17,7 +17,7 @@ from core.report.rule_age import SEEN, YOUNGER, date_of, rule_age
 from core.report.statistics import SHARES
 from core.study.catalogue import catalogue
 from core.study.claim import changed
-from core.study.registered import commit_dates, first_runs, registered
+from core.study.registered import COMMITS, FIRST_RUNS, dates, registered
 from studies import CATALOGUE, STUDIES, find
 from tools.registered import held_since, published_runs, rule_of
 from tools.rule_forms import checks_of, form_of
@@ -43,30 +43,30 @@ def test_every_published_run_has_been_seen_and_its_commit_has_a_date():
     """`python -m tools.registered` adds what is lacking. A copy without the history draws the same
     marks by these two files."""
     for text, commit in published_runs():
-        assert text in first_runs()
-        assert commit == "unknown" or commit.rstrip("+") in commit_dates(), commit
+        assert text in dates(FIRST_RUNS)
+        assert commit == "unknown" or commit.rstrip("+") in dates(COMMITS), commit
 
 
 RULE, BEFORE, AFTER = "2026-11-26 12:00", "2026-11-26 11:00", "2026-11-27 09:00"
 
 
-def aged(monkeypatch, dates, first):
+def aged(monkeypatch, commits, first):
     """The flags of a claim on runs of commits with these dates, where a run on their text was first
     seen at `first`, if ever."""
     monkeypatch.setattr(rule_age_of, "registered", lambda: {"X.0": [{"date": RULE}]})
-    store = stored(small(), a=[50.0] * len(dates))
-    for run, date in zip(store.runs.values(), dates, strict=True):
+    store = stored(small(), a=[50.0] * len(commits))
+    for run, date in zip(store.runs.values(), commits, strict=True):
         run.provenance = {"commit": date}
     monkeypatch.setattr(rule_age_of, "date_of", lambda commit: commit)
     seen = {SOURCES.corpus_digest: first} if first else {"another text": BEFORE}
-    monkeypatch.setattr(rule_age_of, "first_runs", lambda: seen)
+    monkeypatch.setattr(rule_age_of, "dates", lambda file: seen)
     cells = result(small(), store).cells
     assert not rule_age("X.1", cells)  # of a claim that is not registered
     return rule_age("X.0", cells)
 
 
 @pytest.mark.parametrize(
-    "dates, first, expected",
+    "commits, first, expected",
     [
         ([AFTER, AFTER], None, ""),
         ([AFTER, AFTER], AFTER, ""),  # these runs were the first
@@ -80,9 +80,9 @@ def aged(monkeypatch, dates, first):
     ],
 )
 def test_a_rule_is_younger_than_these_runs_or_than_the_first_on_their_text(
-    dates, first, expected, monkeypatch
+    commits, first, expected, monkeypatch
 ):
-    assert aged(monkeypatch, dates, first) == expected
+    assert aged(monkeypatch, commits, first) == expected
 
 
 def test_a_commit_has_its_stored_date_or_that_of_the_history(monkeypatch):
@@ -94,10 +94,10 @@ def test_a_commit_has_its_stored_date_or_that_of_the_history(monkeypatch):
             raise UserError("unknown revision")
         return "1764072000\n"
 
-    monkeypatch.setattr(rule_age_of, "commit_dates", lambda: {"a" * 12: BEFORE})
+    monkeypatch.setattr(rule_age_of, "dates", lambda file: {"a" * 12: BEFORE})
     monkeypatch.setattr(rule_age_of.code, "git", git)
-    dates = [date_of.__wrapped__(f"{letter * 12}+") for letter in "abc"]
-    assert dates == [BEFORE, "2025-11-25 12:00", ""]
+    read = [date_of.__wrapped__(f"{letter * 12}+") for letter in "abc"]
+    assert read == [BEFORE, "2025-11-25 12:00", ""]
     assert not date_of.__wrapped__("unknown") and not date_of.__wrapped__("--help")
     assert asked == ["b" * 12, "c" * 12]
 
@@ -133,9 +133,9 @@ def test_mini_s_six_claims_keep_their_mark_and_english_txt_has_none():
     usual = "13c1061765cca8532f490e7812cae41c09a9b4f5e9227ab1b94a3d13e1182a9c"
     english = "37f8d3a9324c481d32d4c6a0d79d00c9b28e7b452d435729a9c786089d96b153"
     for key in ("T1.6", "F5.2", "F5.3", "F6.1", "F6.2", "F7.2"):
-        assert first_runs()[usual] < registered()[key][-1]["date"], key
+        assert dates(FIRST_RUNS)[usual] < registered()[key][-1]["date"], key
     for key in ("E4.2", "E5.3", "E6.1", "E6.2", "E6.3", "E7.1", "E7.2", "E7.3"):
-        assert registered()[key][-1]["date"] <= first_runs()[english], key
+        assert registered()[key][-1]["date"] <= dates(FIRST_RUNS)[english], key
 
 
 def test_no_rule_depends_on_how_floats_are_added(monkeypatch):
