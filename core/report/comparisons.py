@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from core.config.quantities import in_points
+from core.config.result import unit
 from core.errors import UserError
 from core.report.contrasts import direction, of_sum
 from core.report.results import CellResult
@@ -62,7 +63,7 @@ def comparison_row(group: Sequence[Contrast], verdict: Verdict, result: JudgedSt
         left = f"scatter over seeds: {left}"
     if first.metric is not None:
         left = f"{first.metric.title.lower()}: {left}"
-    units = {"points" if in_points(name) else name for name in study.units_of(first)}
+    units = {"points" if in_points(name) else name for name in map(unit, measured.metrics)}
     row: Record = {
         "left": left,
         "right": _side(negative, first, study),

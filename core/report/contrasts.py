@@ -1,6 +1,7 @@
 """The values of a claim's contrasts on a study's runs, seed by seed, and on the paper's printed
 numbers."""
 
+import functools
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -114,7 +115,7 @@ def measured_contrasts(
         contrasts = chain.from_iterable(
             claim.predicate.contrasts() for claim in result.study.claims
         )
-    by_metric: dict[Metric | None, dict[Labels, CellResult]] = {None: result.by_labels}
+    read = functools.cache(functools.partial(in_metric, result))
     by_contrast = {}
     for contrast in dict.fromkeys(contrasts):
         weights: dict[Labels, float] = {}
@@ -122,11 +123,9 @@ def measured_contrasts(
             matching = result.study.matching(term.cell)
             for cell in matching:
                 weights[cell.labels] = weights.get(cell.labels, 0.0) + term.weight / len(matching)
-        cells = [by_metric[None][labels] for labels in weights]
+        cells = [read(None)[labels] for labels in weights]
         metric = contrast.metric
-        if metric is not None and metric not in by_metric:
-            by_metric[metric] = in_metric(result, metric)
-        by_seed = [by_metric[metric][labels].by_seed for labels in weights]
+        by_seed = [read(metric)[labels].by_seed for labels in weights]
         if metric is not None and metric.checkpoint == "time":
             devices: dict[int, set[object]] = {}
             for run in chain.from_iterable(cell.runs for cell in cells):
@@ -142,7 +141,7 @@ def measured_contrasts(
         values = np.array([list(map(numbers.__getitem__, range(seeds))) for numbers in by_seed])
         z = None
         if contrast.of == "interaction":
-            in_z = in_metric(result, metric, in_z=True)
+            in_z = read(metric, in_z=True)
             z = [[in_z[labels].by_seed[seed] for seed in range(seeds)] for labels in weights]
         shares = np.array(list(weights.values()))
         by_contrast[contrast] = MeasuredContrast(contrast, tuple(cells), shares, values, z)

@@ -77,8 +77,6 @@ def _axes(result: StudyResult) -> list[str]:
 
 def cell_frame(result: JudgedStudy) -> pd.DataFrame:
     """One row a cell, in the paper's order. Numbers have the decimals of the table and two more."""
-    if result.by_value:
-        return pd.concat(map(cell_frame, result.by_value), ignore_index=True)
     cells = result.by_labels
     rows = []
     for labels, cell in cells.items():
@@ -254,9 +252,7 @@ def claim_frame(results: Iterable[JudgedStudy]) -> pd.DataFrame:
                 verdict, result.aggregate
             )
             flags = rule_age(key, verdict.compared_cells) + "↯" * turns
-            reasons = [verdict.reason]
-            if verdict.outcome == "undecided":
-                reasons.append(prospect(verdict, len(result.parts[0].study.claims)))
+            reasons = verdict.reason, prospect(verdict, len(result.parts[0].study.claims))
             about = {
                 "study": result.study.name,
                 "claim": key,

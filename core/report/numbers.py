@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-LAST_BIT = 1e-9  # less is no difference: runs that read one number differ by its last bit
+from core.study.claim import ROUNDING
 
 
 def number(value: float, places: int = 2, signed: bool = False) -> str:
@@ -24,7 +24,7 @@ def plain(value: float) -> str:
 
 def significant(value: float) -> int:
     """Decimals of two significant digits, at least two."""
-    if not abs(value) > LAST_BIT:
+    if not abs(value) > ROUNDING:
         return 2
     return max(2, 1 - math.floor(math.log10(abs(value))))
 

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import jinja2
 import pandas as pd
-from markupsafe import Markup, escape
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from core.config.fields import explained
 from core.errors import HOME
@@ -21,7 +22,7 @@ from core.report.claims import comparison_line, comparison_words, estimate_words
 from core.report.frames import csv_text
 from core.report.sheet import Sheet, statements
 from core.report.statistics import SETTLED_OUTCOMES
-from core.report.tables import TextTable, laid_out, marks, md, text_table
+from core.report.tables import TextTable, marks, md, text_table
 from core.report.words import MARKS, outcome_words, verdict_note
 from core.study.study import Study
 
@@ -48,8 +49,6 @@ PRINTED = ("paper", DEFAULT)  # where the page shows what the paper prints
 README_HEAD = re.compile(
     r'# .*?\n\n(.*?)\n\n<img src="figures/published/(\S*?)"[^>]* alt="(.*?)"', re.DOTALL
 )
-README_LINK = re.compile(r"\[(.*?)\]\((.*?)\)")
-README_BOLD = re.compile(r"\*\*(.*?)\*\*")
 LISTED = 3  # comparisons of a claim that stand beside it
 ByScale = Mapping[tuple[str, str], Sequence[Sheet]]  # by scale and profile
 Drawn = dict[tuple[str, str], Sheet]
@@ -66,9 +65,7 @@ def by_kind(rows: Iterable[Any]) -> list[tuple[str, str, list[Any]]]:
     return kinds
 
 
-def readme_head(
-    english: Iterable[Sheet], folder: Path, figures: Path
-) -> dict[str, list[Markup] | str]:
+def readme_head(english: Iterable[Sheet], folder: Path, figures: Path) -> dict[str, str]:
     """README's first sentences and their picture, where the page has this picture, of published
     runs alone; else nothing."""
     readme = HOME / "README.md"
@@ -84,17 +81,11 @@ def readme_head(
     if sources != {"published"} or not link:
         return {}
 
-    def link_of(mark: re.Match) -> str:
-        text, target = mark.groups()
-        if ":" not in target:
-            target = quote(os.path.relpath(HOME / target, folder.resolve()))
-        return f'<a href="{target}">{text}</a>'
+    def from_folder(target: re.Match) -> str:
+        return quote(os.path.relpath(HOME / target[0], folder.resolve()))
 
-    texts = []
-    for text in re.split(r"\n\n|\n(?=- )", words):
-        html = README_LINK.sub(link_of, str(escape(text.removeprefix("- "))))
-        texts.append(Markup(README_BOLD.sub(r"<b>\1</b>", html)))
-    return {"texts": texts, "picture": link["picture"], "alt": alt}
+    html = re.sub('(?<=href=")[^":]*(?=")', from_folder, MarkdownIt().render(words))
+    return {"html": Markup(html), "picture": link["picture"], "alt": alt}
 
 
 def page_files(
@@ -115,7 +106,7 @@ def page_files(
         every = by_study[study.name]
         sections.append(_section(study, every, folder, figures))
         if PRINTED in every:
-            texts |= printed_files(every[PRINTED])
+            texts |= printed_file(every[PRINTED])
     english = sheets.get(IN_ENGLISH, ())
     of_claims: dict[tuple[str, str, str], list[Any]] = {}
     for row in frames["comparisons.csv"].itertuples():
@@ -182,21 +173,13 @@ def printed_table(of_paper: Sheet) -> TextTable | None:
     return text_table(of_paper.study, of_paper.cells, printed=True)
 
 
-def printed_files(of_paper: Sheet) -> dict[str, str]:
-    """What the paper prints in a table, as CSV and Markdown; none where it prints nothing."""
-    printed = printed_table(of_paper)
-    if printed is None:
-        return {}
+def printed_file(of_paper: Sheet) -> dict[str, str]:
+    """What the paper prints in a table, as CSV; none where it prints nothing."""
     cells = of_paper.cells[of_paper.cells["printed"].notna()]
     study = of_paper.study
     columns = [axis.name for axis in study.axes]
     columns += ["metric", "unit", "printed", "printed_runs"]
-    note = "As the paper prints it. No run of ours is in this table."
-    table = laid_out(printed, md, "pipe")
-    return {
-        f"printed/{study.name}.csv": csv_text(cells[columns]),
-        f"printed/{study.name}.md": f"# {md(of_paper.title)}\n\n{note}\n\n{table}\n",
-    }
+    return {f"printed/{study.name}.csv": csv_text(cells[columns])} if len(cells) else {}
 
 
 def _templates() -> jinja2.Environment:

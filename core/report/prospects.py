@@ -11,15 +11,15 @@ DRAWS = 1000
 
 
 def prospect(verdict: Verdict, claims: int) -> str:
-    """How many seeds are likely to settle a claim, of so many in its study, in words; empty before
-    it has two seeds.
+    """How many seeds are likely to settle an undecided claim, of so many in its study, in words;
+    empty before it has two seeds, and for any other claim.
 
     Further seeds are drawn around the stored ones by Student's predictive distribution, since mean
     and spread of a few seeds are uncertain themselves. The verdict's own test judges them, at each
     check in turn. Contrasts count as independent.
     """
     stored = verdict.seeds
-    if stored < 2:
+    if verdict.outcome != "undecided" or stored < 2:
         return ""
     random = np.random.default_rng(0)
     drawn = {}

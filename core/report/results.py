@@ -198,6 +198,8 @@ def in_metric(
 ) -> dict[Labels, CellResult]:
     """The cells of a study, by their labels, as if this metric were theirs, or as they are (None);
     in Fisher's z, or not."""
+    if metric is None and not in_z:
+        return result.by_labels
     cells = []
     for cell in result.cells:
         runs = []

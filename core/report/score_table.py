@@ -1,13 +1,12 @@
 """A user's own scores, read strictly. Files and Python have one layout: the columns row, seed and
 score, and set where a score is of one of several test sets."""
 
-import csv
 import io
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,19 +50,11 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         ):
             text = regular(scores).read_bytes().decode("utf-8-sig")
         mark = max(",;\t", key=text.partition("\n")[0].count)
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=mark)
-        with refusing(f"{scores} is no CSV table", "mend that line", csv.Error):
-            lines = [(reader.line_num, line) for line in reader if any(line)]
-        names = lines.pop(0)[1] if lines else []
-        for number, line in lines:
-            if len(line) != len(names):
-                raise UserError(
-                    f"{scores}, line {number} has {len(line)} fields and not {len(names)}; "
-                    f"{LAYOUT}."
-                )
-        index = [number for number, _ in lines]
-        frame = pd.DataFrame([line for _, line in lines], index=index, columns=names)
-        return _scores(frame, f"{scores}, line")
+        options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
+        with refusing(f"{scores} is no CSV table", "mend that line", ValueError):
+            lines = pd.read_csv(io.StringIO(text), sep=mark, skip_blank_lines=False, **options)
+        lines = lines.set_axis(lines.index + 1)[(lines != "").any(axis=1)]
+        return _scores(lines[1:].set_axis(lines.iloc[0], axis=1), f"{scores}, line")
     with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
         frame = pd.DataFrame(scores).astype(str).fillna("")
     return _scores(frame.set_axis(range(1, len(frame) + 1)), "The table, row")

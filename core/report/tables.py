@@ -14,10 +14,11 @@ from tabulate import tabulate
 from core.config.quantities import UNITS
 from core.formatting import printable
 from core.report.frames import by_cell_name
-from core.report.numbers import LAST_BIT, number, significance, significant
+from core.report.numbers import number, significance, significant
 from core.report.sheet import Sheet
 from core.report.words import FLAGS, verdict_note, with_encoder
 from core.study.axes import Labels
+from core.study.claim import ROUNDING
 from core.study.study import Study
 
 OURS = "ours"
@@ -176,7 +177,7 @@ def _cell_text(row: dict | None, line: str) -> str:
     if decimals is None:
         decimals = significant(half)
     text = number(value, decimals, signed=difference)
-    if half > LAST_BIT:
+    if half > ROUNDING:
         text += f" ± {number(half, decimals)}"
     if line == PAIRED:
         text += significance(row["different"], row["tested_low"])

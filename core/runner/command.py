@@ -271,7 +271,7 @@ def tell(
             for part in study_result(resolved, store).parts:
                 for verdict in part.verdicts:
                     likely = prospect(verdict, len(part.study.claims))
-                    if verdict.outcome == "undecided" and likely:
+                    if likely:
                         say(f"  {answer(verdict) or verdict.claim.key}; {likely}.")
 
 

@@ -215,9 +215,6 @@ def test_a_table_without_runs_shows_and_writes_what_the_paper_prints(tmp_path):
     assert all(f" {value:.2f} " in text for value in numbers)
     written = pd.read_csv(io.StringIO(files["printed/mocose-table7.csv"]))
     assert sorted(written["printed"]) == sorted(numbers)
-    assert all(
-        f" {value:.2f} " in files["printed/mocose-table7.md"] for value in written["printed"]
-    )
 
 
 def test_the_page_says_why_a_claim_has_no_verdict_and_names_each_comparison(folder, seen):
@@ -266,7 +263,7 @@ def test_the_published_page_begins_with_the_readmes_sentences_and_picture(tmp_pa
     (tmp_path / "mini" / "paper" / "along.png").touch()
     head = readme_head([of_study], published, tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8").split("\n\n")
-    first = Reader(" ".join(head["texts"])).text
+    first = Reader(head["html"]).text
     assert first.split()[:5] == readme[1].split()[:5] and head["picture"].endswith("along.png")
     assert not set("[]*") & set(first)
     for source in ("own", "own+published"):
