@@ -206,7 +206,8 @@ class Results:
         with drawing.drawing():
             cells = frames.cell_frame(result)
             curves = frames.curve_frame(result)
-            drawn = figures.study_figures(result.study, cells, curves, words.figure_title(result))
+            about = words.title_and_setting(result)
+            drawn = figures.study_figures(result.study, cells, curves, *about)
         if result.study.name not in drawn:
             raise UserError(
                 f"{result.study.name} has no figure at scale {result.setup.scale.name}: most of "

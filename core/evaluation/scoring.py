@@ -185,10 +185,6 @@ class Scorer:
             Measurement("data", name, "pairs", 0, float(len(pairs))) for name, pairs in sets.items()
         ]
 
-    def start_rows(self, model: Contrastive) -> list[Measurement]:
-        """The scores of the model's own vector before the first step, by set and their average."""
-        return self.score_rows(self.score(model, self.sets).scores, "start", 0)
-
     def check(
         self, model: Contrastive, config: RunConfig, step: int
     ) -> tuple[float, list[Measurement]]:

@@ -31,24 +31,24 @@ def verdict_sentences(claims: pd.DataFrame, comparisons: pd.DataFrame) -> list[S
     every = list(comparisons.itertuples())
     for row in claims.itertuples():
         of_claim = [comparison for comparison in every if comparison.claim == row.claim]
-        listed = lists(of_claim)
-        words = verdict_sentence(row, of_claim[0].needed, listed)
+        lines = comparison_lines(of_claim, MOST_LINES)
+        words = verdict_sentence(row, of_claim[0].needed, bool(lines))
         sentences.append(Sentence(f"{MARKS[row.verdict, row.points]} {words}"))
-        if not listed:
-            continue
-        for comparison in of_claim[:MOST_LINES]:
-            sentences.append(Sentence(f"{comparison_line(comparison)}.", depth=1))
-        if len(of_claim) > MOST_LINES:
-            more = f"{len(of_claim) - MOST_LINES} more comparisons stand in comparisons.csv."
-            sentences.append(Sentence(more, depth=1))
+        sentences += [Sentence(f"{line}.", depth=1) for line in lines]
     return sentences
 
 
-def comparison_line(comparison) -> str:
-    """A comparison with its estimate, and where it points."""
-    parts = [*estimate_words(comparison), *filter(None, [comparison.points])]
-    parts[0] += significance(comparison.different, comparison.tested_low)
-    return f"{comparison_words(comparison)}: {', '.join(parts)}"
+def comparison_lines(comparisons: Sequence, most: int) -> list[str]:
+    """The comparisons that are listed below a claim, the first ones of many: each with its estimate
+    and where it points."""
+    lines = []
+    for comparison in comparisons[:most] if lists(comparisons) else ():
+        parts = [*estimate_words(comparison), *filter(None, [comparison.points])]
+        parts[0] += significance(comparison.different, comparison.tested_low)
+        lines.append(f"{comparison_words(comparison)}: {', '.join(parts)}")
+    if lines and len(comparisons) > most:
+        lines.append(f"{len(comparisons) - most} more comparisons stand in comparisons.csv")
+    return lines
 
 
 def lists(comparisons: Sequence) -> bool:

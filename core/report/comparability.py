@@ -122,10 +122,8 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
     untrained = measured_contrasts(result, claim.untrained.contrasts())
 
     def holds(contrast: Contrast) -> bool | None:
-        values = untrained[contrast].under(untrained[contrast].seeds)
-        if values is None:
-            return None
-        return float(values.mean()) > ROUNDING
+        estimate = untrained[contrast].estimate
+        return estimate.mean > ROUNDING if estimate.n else None
 
     shown = truth(claim.untrained, holds)
     if shown is None and begun:
@@ -212,16 +210,13 @@ def configurations(cells: Iterable[CellResult]) -> list[Check]:
         else:
             value, name = numbers[-1]
             met = value <= limit.limit + ROUNDING
-        brief = limit.words.format(value).replace("%", " %")
-        words = f"{brief}; {limit.allowed}"
+        words = f"{limit.words.format(value).replace('%', ' %')}; {limit.allowed}"
         if numbers[-1][0] - numbers[0][0] > ROUNDING:
             words += f" ({name})"
         run, paper = pairs[name]
         if not met and too_few_steps(run, paper):
-            brief = f"{run.train.steps:,} steps are too few to test a queue or a moving average"
-            words = brief
-        reason = Reason("too short", words, brief)
-        checks.append(Check(limit.kind, value, limit.limit, met, reason))
+            words = f"{run.train.steps:,} steps are too few to test a queue or a moving average"
+        checks.append(Check(limit.kind, value, limit.limit, met, Reason("too short", words)))
     if runs:
         most = max(map(passes, runs))
         times = f"{most:.0f}" if most >= 10 else f"{most:.2g}"

@@ -80,13 +80,9 @@ def comparison_row(group: Sequence[Contrast], verdict: Verdict, result: JudgedSt
         "tested_low": np.nan,
         "tested_high": np.nan,
     }
-    weights = [term.weight for term in first.terms]
-    if first.metric is not None or first.of != "value" or weights != [1.0, -1.0]:
-        return row
-    plus, minus = (term.cell for term in first.terms)
-    for cell, base, side in ((minus, plus, -1), (plus, minus, 1)):
+    for cell, side in zip(reversed(first.pair), (-1, 1), strict=False):
         difference = result.differences.get(cell)
-        if difference is not None and difference.base == base:
+        if difference is not None and {cell, difference.base} == {*first.pair}:
             tested = difference.tested
             low, high = sorted((side * tested.low, side * tested.high))
             row |= {"different": difference.different, "tested_low": low, "tested_high": high}

@@ -109,8 +109,8 @@ def measured_contrasts(
     result: StudyResult, contrasts: Iterable[Contrast] | None = None
 ) -> dict[Contrast, MeasuredContrast]:
     """These contrasts on a study's runs; by default those of its claims. A wildcard spreads its
-    weight over the cells that it matches. A time counts only under seeds whose runs of these cells
-    were all on one device."""
+    weight over the cells that it matches. A time counts only up to a seed whose runs of these cells
+    were on several devices."""
     if contrasts is None:
         contrasts = chain.from_iterable(
             claim.predicate.contrasts() for claim in result.study.claims
@@ -126,17 +126,11 @@ def measured_contrasts(
         cells = [read(None)[labels] for labels in weights]
         metric = contrast.metric
         by_seed = [read(metric)[labels].by_seed for labels in weights]
-        if metric is not None and metric.checkpoint == "time":
-            devices: dict[int, set[object]] = {}
-            for run in chain.from_iterable(cell.runs for cell in cells):
-                if run.rows is not None:
-                    devices.setdefault(run.seed, set()).add(run.provenance.get("device"))
-            mixed = {seed for seed, names in devices.items() if len(names) > 1}
-            for numbers in by_seed:
-                for seed in mixed & numbers.keys():
-                    del numbers[seed]
+        is_time = metric is not None and metric.checkpoint == "time"
         seeds = 0
         while all(seeds in numbers for numbers in by_seed):
+            if is_time and len({cell.runs[seeds].provenance.get("device") for cell in cells}) > 1:
+                break
             seeds += 1
         values = np.array([list(map(numbers.__getitem__, range(seeds))) for numbers in by_seed])
         z = None

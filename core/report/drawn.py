@@ -23,7 +23,7 @@ from core.report.rule_age import date_of
 from core.report.sheet import Sheet, make_sheet
 from core.report.tables import AVERAGE_LABEL, latex, markdown
 from core.report.verdicts import JudgedStudy, reasons, study_result
-from core.report.words import figure_title, seed_counts
+from core.report.words import seed_counts, title_and_setting
 from core.store import cache, code
 from core.store.store import Store
 from core.study.registered import FIRST_RUNS, REGISTERED
@@ -111,7 +111,8 @@ class Drawings:
         fault = ""
         try:
             with drawing():
-                drawn = study_figures(study, sheet.cells, sheet.curves, figure_title(result))
+                words = title_and_setting(result)
+                drawn = study_figures(study, sheet.cells, sheet.curves, *words)
                 for kind in ("png",) if self.small else ("png", "pdf"):
                     images |= {f"{each}.{kind}": image(drawn[each], kind) for each in drawn}
         except (OSError, UserError):

@@ -1,11 +1,10 @@
-"""What figures say: titles, the setting of their runs, and the names of rows."""
+"""What figures say of rows: their names, their reference, and which have no run."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
 from core.config.quantities import in_points
-from core.config.scale import OWN_SCORES, SCALES
 from core.report.drawing import as_numbers
 from core.report.verdicts import base_pattern
 from core.report.words import with_encoder
@@ -28,26 +27,15 @@ def by_place(lists: pd.Series) -> pd.DataFrame:
     return lists.apply(pd.Series, dtype=float)
 
 
-def runs_shown(study: Study, rows: pd.DataFrame, names: Mapping[str, str]) -> str:
-    """Table, scale, encoder, profile and seeds; then the rows of which there is no run."""
-    seeds = rows["n"][rows["n"] > 0]
-    counts = "–".join(str(n) for n in dict.fromkeys((seeds.min(), seeds.max())))
-    counts += " seed" if counts == "1" else " seeds"
-    scale, profile = rows.iloc[0][["scale", "profile"]]
-    if scale == OWN_SCORES.name:
-        return counts
-    if SCALES[scale].generated:
-        scale = f"{scale}, a made-up language"
-    encoders = ", ".join(sorted(set(rows["encoder"]) - {""}))
-    where = f"scale {scale} ({encoders}) · profile {profile}"
-    words = f"{study.heading} · {where} · {counts}"
+def without_run(study: Study, rows: pd.DataFrame, names: Mapping[str, str]) -> str:
+    """The rows of which there is no run, behind a dot; empty without any."""
     axes = [axis.name for axis in study.axes if axis.name != "task"]
     absent = rows.loc[rows["n"] == 0, axes].replace(names).drop_duplicates()
     lacking = ["/".join(labels) for labels in absent.itertuples(index=False)]
-    if lacking:
-        more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
-        words += f" · without a run: {', '.join(lacking[:MOST_NAMED])}{more}"
-    return words
+    if not lacking:
+        return ""
+    more = f" and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+    return f" · without a run: {', '.join(lacking[:MOST_NAMED])}{more}"
 
 
 def read_on(rows: pd.DataFrame) -> str:

@@ -24,8 +24,8 @@ from core.report.figure_words import (
     mostly_run,
     names_of,
     read_on,
-    runs_shown,
     titled,
+    without_run,
 )
 from core.report.frames import SETTING, by_cell_name
 from core.report.numbers import signed
@@ -37,12 +37,12 @@ MOST_INDEX = 128  # of a spectrum: the width of the small encoders
 
 
 def study_figures(
-    study: Study, cells: pd.DataFrame, curves: pd.DataFrame, title: str = ""
+    study: Study, cells: pd.DataFrame, curves: pd.DataFrame, title: str, setting: str
 ) -> dict[str, Figure]:
     """A study's figures by file name: as the paper draws it, and `-differences`; inside
     `drawing()`.
 
-    `cells` and `curves` are the frames of its CSV files. Rows are the cells that can be run; of
+    `cells` and `curves` are the frames of its CSV files, `setting` that of its runs. Rows are the cells that can be run; of
     test sets the average alone, unless the figure has them. A figure of which most rows have no run
     is left out.
     """
@@ -55,29 +55,32 @@ def study_figures(
         rows = rows[rows["task"] == "avg"]
     rows = rows[rows["status"] != "copied"]
     names = names_of(study, cells)
-    setting = runs_shown(study, rows, names)
+    setting += without_run(study, rows, names)
     rows = rows[rows["status"] != "unavailable"]
-    if spec.kind != "cells":
-        if not mostly_run(rows):
-            return {}
-        if spec.kind == "along":
-            return {study.name: _along(study, rows, curves, title, names, setting)}
-        return {study.name: _curves(spec, curves, title, names, setting)}
-    rows = rows.assign(**rows[axes].replace(names))
-    drawn = [
-        _levels(study, spec, rows, title, setting),
-        by_row(study, spec, rows, title, names, setting),
-    ]
-    files = (study.name, f"{study.name}-differences")
-    return dict(zip(files, filter(None, drawn), strict=False))
+    drawn: list[tuple[Figure | None, str]] = []  # with what a legend says of bars and bands
+    if spec.kind == "cells":
+        rows = rows.assign(**rows[axes].replace(names))
+        levels = _levels(study, spec, rows, title)
+        drawn.append((levels, " · bars: 95 % intervals, dots: seeds"))
+        drawn.append((by_row(study, spec, rows, title, names), ""))
+    elif mostly_run(rows) and spec.kind == "along":
+        along = _along(study, rows, curves, title, names)
+        drawn.append((along, " · bands: 95 % intervals over seeds"))
+    elif mostly_run(rows):
+        lines = _curves(spec, curves, title, names)
+        drawn.append((lines, " · bands: range and middle half of the seeds"))
+    figures = []
+    for figure, bars in drawn:
+        if figure is not None:
+            legend(figure, figure.axes, setting + bars)
+            figures.append(figure)
+    return dict(zip((study.name, f"{study.name}-differences"), figures, strict=False))
 
 
 # As the paper draws it: absolute scores along a numeric axis
 
 
-def _levels(
-    study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str, setting: str
-) -> Figure | None:
+def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> Figure | None:
     """Score along the paper's axis: ours with intervals over seeds, the paper's points beside it,
     on the same axis if they share numbers, else on one of the same length; a panel for each unit.
     None without an axis whose labels are numbers, all but two at most."""
@@ -130,7 +133,6 @@ def _levels(
         for side in (ours, paper):
             middle = sum(side.get_ylim()) / 2
             side.set_ylim(middle - span / 2, middle + span / 2)
-    legend(figure, panels, f"{setting} · bars: 95 % intervals, dots: seeds")
     return figure
 
 
@@ -175,9 +177,7 @@ def _draw_line(
 # Along training, and spectra
 
 
-def _curves(
-    spec: FigureSpec, curves: pd.DataFrame, title: str, names: Mapping[str, str], setting: str
-) -> Figure:
+def _curves(spec: FigureSpec, curves: pd.DataFrame, title: str, names: Mapping[str, str]) -> Figure:
     """Means with bands of the seeds; the paper's curve dashed, by share of the run or of the
     width, which a second axis counts as the paper does."""
     spectrum = spec.kind == "spectrum"
@@ -204,9 +204,8 @@ def _curves(
         printed = {share * width: y for share, y in spec.curves.get(name, ())}
         paper = pd.Series(printed, dtype=float)
         if len(paper):
-            words = f"{name}, paper"
-            look: dict[str, Any] = {"mfc": "white", "lw": 0.8, "ms": 3, "label": words}
-            panel.plot(paper[paper.index <= most], "--", **look, **style)
+            paper = paper[paper.index <= most]
+            panel.plot(paper, "--", mfc="white", lw=0.8, ms=3, label=f"{name}, paper", **style)
     of_paper = PAPER_WIDTH if spectrum else PAPER_STEPS
     if spec.curves and width != of_paper:
         words = f"the paper's index, of {PAPER_WIDTH}" if spectrum else "the paper's step"
@@ -224,7 +223,6 @@ def _curves(
         panel.set_xlabel("optimiser step")
         panel.set_ylabel(y_title)
     panel.grid(axis="y")
-    legend(figure, [panel], f"{setting} · bands: range and middle half of the seeds")
     return figure
 
 
@@ -240,7 +238,6 @@ def _along(
     curves: pd.DataFrame,
     title: str,
     names: Mapping[str, str],
-    setting: str,
 ) -> Figure:
     """Differences to the reference by step with 95 % bands, each with the printed one as a line;
     above the panel, passes over the text."""
@@ -260,5 +257,4 @@ def _along(
     _second_axis(panel, each, "passes over the text")
     panel.margins(x=0)
     panel.grid(axis="y")
-    legend(figure, [panel], f"{setting} · bands: 95 % intervals over seeds")
     return figure

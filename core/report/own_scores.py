@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from core.config.scale import OWN_SCORES
 from core.config.section import decimal
@@ -60,9 +59,10 @@ class JudgedScores(ShownTable):
         """The figure of paired differences by row, as the papers' tables have it."""
         from core.report import drawing, figures  # brings matplotlib
 
+        sheet = self.sheet
         with drawing.drawing():
             *_, figure = figures.study_figures(
-                self.sheet.study, self.sheet.cells, pd.DataFrame(), self.sheet.title
+                sheet.study, sheet.cells, sheet.curves, sheet.title, sheet.setting
             ).values()
         return figure
 

@@ -18,11 +18,11 @@ from markupsafe import Markup
 from core.config.fields import explained
 from core.errors import HOME
 from core.formatting import counted
-from core.report.claims import comparison_line, comparison_words, estimate_words, flags, lists
+from core.report.claims import comparison_lines, comparison_words, estimate_words, flags
 from core.report.frames import csv_text
 from core.report.sheet import Sheet, statements
 from core.report.statistics import SETTLED_OUTCOMES
-from core.report.tables import TextTable, marks, md, text_table
+from core.report.tables import marks, md, text_table
 from core.report.words import MARKS, outcome_words, verdict_note
 from core.study.study import Study
 
@@ -99,7 +99,12 @@ def page_files(
     for key in sorted(sheets, key=lambda key: list(SCALE_TITLES).index(key[0])):
         for of_study in sheets[key]:
             by_study[of_study.study.name][key] = of_study
-    frames = page_frames(sheets)
+    drawn = list(chain.from_iterable(sheets.values()))
+    frames = {
+        "claims.csv": pd.concat([each.claims for each in drawn], ignore_index=True),
+        "comparisons.csv": pd.concat([each.comparisons for each in drawn], ignore_index=True),
+        "comparability.csv": pd.concat([each.checks for each in drawn], ignore_index=True),
+    }
     texts = {name: csv_text(frame, digits=6) for name, frame in frames.items()}
     sections = []
     for study in studies:
@@ -114,12 +119,8 @@ def page_files(
 
     def numbers(row: Any) -> list[str]:
         """A claim's comparisons with their estimates: each of several, or the one that it has."""
-        of_claim = of_claims[row.scale, row.profile, row.claim]
-        if not lists(of_claim):
-            return [f"{comparison_words(row)}: {', '.join(estimate_words(row))}"]
-        more = len(of_claim) - LISTED
-        lines = list(map(comparison_line, of_claim[:LISTED]))
-        return [*lines, f"{more} more in comparisons.csv"] if more > 0 else lines
+        listed = comparison_lines(of_claims[row.scale, row.profile, row.claim], LISTED)
+        return listed or [f"{comparison_words(row)}: {', '.join(estimate_words(row))}"]
 
     claims: list[Any] = []
     for of_study in english:
@@ -154,23 +155,6 @@ def page_files(
     for name in ("index.html", "README.md"):
         texts[name] = templates.get_template(f"{name}.jinja").render(context)
     return texts
-
-
-def page_frames(sheets: ByScale) -> dict[str, pd.DataFrame]:
-    """The frames over all scales and profiles, by the names of their CSV files."""
-    every = list(chain.from_iterable(sheets.values()))
-    return {
-        "claims.csv": pd.concat([each.claims for each in every], ignore_index=True),
-        "comparisons.csv": pd.concat([each.comparisons for each in every], ignore_index=True),
-        "comparability.csv": pd.concat([each.checks for each in every], ignore_index=True),
-    }
-
-
-def printed_table(of_paper: Sheet) -> TextTable | None:
-    """What the paper prints in a table; None where it prints nothing."""
-    if not of_paper.cells["printed"].notna().any():
-        return None
-    return text_table(of_paper.study, of_paper.cells, printed=True)
 
 
 def printed_file(of_paper: Sheet) -> dict[str, str]:
@@ -227,6 +211,9 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path) -> dict[st
         if any(row.n for row in rows):
             counts[heading] = by_kind(rows)
     axes = [f"{axis.name} {axis.title}" for axis in study.axes]
+    printed = None
+    if PRINTED in every and every[PRINTED].cells["printed"].notna().any():
+        printed = text_table(study, every[PRINTED].cells, printed=True)
     stated = statements(study)
     return {
         "study": study,
@@ -235,7 +222,7 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path) -> dict[st
         "statements": stated,
         "paper_notes": (*study.footnotes, *explained(*study.footnotes, *stated)),
         "tables": _tables(study, every, folder, figures),
-        "printed": PRINTED in every and printed_table(every[PRINTED]),
+        "printed": printed,
         "words": " ".join([study.heading, study.name, study.caption, *axes]),
     }
 

@@ -70,23 +70,16 @@ class CellResult(ResolvedCell):
         """The mean over its seeds."""
         return over_seeds(list(self.by_seed.values()))
 
-    def count(self, *statuses: str) -> int:
-        """How many of the runs have one of these statuses."""
-        return sum(run.status in statuses for run in self.runs)
-
     @property
     def status(self) -> str:
         """copied, unavailable, missing (no run), partial (some missing), diverged, collapsed, no
         number (some runs have none) or ok."""
         if self.unavailable is not None:
             return "copied" if self.unavailable.kind == "copied" else "unavailable"
-        absent = self.count("missing")
-        if absent:
-            return "missing" if absent == len(self.runs) else "partial"
-        for status in ("diverged", "collapsed", "no number"):
-            if self.count(status):
-                return status
-        return "ok"
+        statuses = {run.status for run in self.runs}
+        if "missing" in statuses:
+            return "partial" if len(statuses) > 1 else "missing"
+        return next(filter(statuses.__contains__, ("diverged", "collapsed", "no number")), "ok")
 
     @property
     def begun(self) -> bool:
@@ -188,7 +181,7 @@ def with_failed_runs(cells: Sequence[CellResult]) -> tuple[CellResult, ...]:
         runs = []
         for run in cell.runs:
             number = imputed(run.status, run.value, cell.metric, worst[cell.metric])
-            runs.append(run if number == run.value else replace(run, value=number))
+            runs.append(replace(run, value=number))
         whole.append(replace(cell, runs=tuple(runs)))
     return tuple(whole)
 

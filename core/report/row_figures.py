@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 
 from core.config.quantities import in_points
 from core.config.scale import OWN_SCORES
-from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, blank_figure, legend
+from core.report.drawing import BLUE, DIFFERENT, GREY, SKY, blank_figure
 from core.report.figure_words import (
     base_of,
     by_place,
@@ -41,7 +40,6 @@ def by_row(
     rows: pd.DataFrame,
     title: str,
     names: Mapping[str, str],
-    setting: str,
 ) -> Figure | None:
     """One row a cell, a panel for each of `series`: differences to the reference, or levels without
     one. None for a single number of ours, unless a user brings it."""
@@ -79,7 +77,6 @@ def by_row(
         x_title = f"{unit} above {base_of(study, names)}".strip()
     x_title += read_on(rows)
     drawn[-1].set_xlabel(textwrap.fill(x_title, letters), loc="left")
-    legend(figure, drawn, setting)
     return figure
 
 
@@ -131,16 +128,30 @@ def _row_panel(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
         label = words if paired else "ours"
         if errors.notna().any(axis=None):
             label += ", 95 % interval"
-        look: dict[str, Any] = {"fmt": marker, "color": colour, "label": label}
-        panel.errorbar(group["ours"], y[group.index], xerr=errors, elinewidth=2.6, **look)
+        panel.errorbar(
+            group["ours"],
+            y[group.index],
+            xerr=errors,
+            elinewidth=2.6,
+            fmt=marker,
+            color=colour,
+            label=label,
+        )
     tested = rows[rows["is_tested"]]
     if len(tested):
-        look = {"color": "black", "lw": 0.8, "label": "tested interval"}
-        panel.hlines(y[tested.index], tested["tested_low"], tested["tested_high"], **look)
+        panel.hlines(
+            y[tested.index],
+            tested["tested_low"],
+            tested["tested_high"],
+            color="black",
+            lw=0.8,
+            label="tested interval",
+        )
     paper = rows[rows["paper"].notna()]
     if len(paper):
-        look = {"color": GREY, "mfc": "white", "ms": 4, "label": "paper"}
-        panel.plot(paper["paper_at"], paper["y"] + 0.22, "o", **look)
+        panel.plot(
+            paper["paper_at"], paper["y"] + 0.22, "o", color=GREY, mfc="white", ms=4, label="paper"
+        )
 
 
 def _mark_rows(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
@@ -162,6 +173,14 @@ def _mark_rows(panel: Axes, rows: pd.DataFrame, paired: bool) -> None:
             texts.append((row["paper_at"], row["y"] + 0.22, text))
     for x, y, words in texts:
         side, away = ("left", 5) if x < middle else ("right", -5)
-        look: dict[str, Any] = {"size": 6, "color": GREY, "va": "center", "ha": side}
-        look["bbox"] = {"fc": "white", "ec": "none", "pad": 0.5}
-        panel.annotate(words, (x, y), (away, 0), textcoords="offset points", **look)
+        panel.annotate(
+            words,
+            (x, y),
+            (away, 0),
+            textcoords="offset points",
+            size=6,
+            color=GREY,
+            va="center",
+            ha=side,
+            bbox={"fc": "white", "ec": "none", "pad": 0.5},
+        )

@@ -53,7 +53,8 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
         with refusing(f"{scores} is no CSV table", "mend that line", ValueError):
             lines = pd.read_csv(io.StringIO(text), sep=mark, skip_blank_lines=False, **options)
-        lines = lines.set_axis(lines.index + 1)[(lines != "").any(axis=1)]
+        lines.index += 1
+        lines = lines[(lines != "").any(axis=1)]
         return _scores(lines[1:].set_axis(lines.iloc[0], axis=1), f"{scores}, line")
     with refusing("These scores are no table", LAYOUT, ValueError, TypeError, AttributeError):
         frame = pd.DataFrame(scores).astype(str).fillna("")
@@ -63,10 +64,10 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
 def _scores(frame: pd.DataFrame, place: str) -> Scores:
     """The scores by row, of texts by line. Raises UserError unless each row has one finite number
     for each seed and set, there are two rows and seeds, and all are in one unit."""
-    refusal = _refusal(frame, place.partition(",")[0])
+    columns = shown(",".join(map(str, frame)))
     frame = frame.rename(columns=lambda name: one_line(str(name)).lower()).map(one_line)
-    if sorted(frame) not in (sorted(SCORE_COLUMNS), sorted((*SCORE_COLUMNS, SET))):
-        raise UserError(refusal)
+    if sorted(frame.columns.drop(SET, errors="ignore")) != sorted(SCORE_COLUMNS):
+        raise UserError(f"{place.partition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
     if SET not in frame:
         frame[SET] = ""
     frame["seed"] = frame["seed"].str.replace("^[+]?0*(?=[0-9])", "", regex=True)  # +01 is 1
@@ -130,18 +131,3 @@ def _check_units(frame: pd.DataFrame, numbers: pd.Series) -> None:
             f"The scores of {' and '.join(parts)} are fractions beside others above {PERCENT:g}; "
             "give all in one unit."
         )
-
-
-def _refusal(frame: pd.DataFrame, place: str) -> str:
-    """What is said of other columns, and how pandas brings them into the layout."""
-    names = [*map(str, frame)]
-    texts = [name for name in names if frame[name].map(decimal).isna().any()]
-    seeds = [name for name in names if one_line(name).lower() == "seed"]
-    change = ""
-    if seeds and texts:
-        change = f"[[ROW, {seeds[0]!r}, SCORE]]"
-    elif not seeds and len(texts) == 1 < len(names):
-        change = f".melt({texts[0]!r})"
-    if change:
-        change = f"; one way is pandas.read_csv(FILE){change}.set_axis({[*SCORE_COLUMNS]}, axis=1)"
-    return f"{place} has the columns {shown(','.join(names))!r}; {LAYOUT}{change}."

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
 
 from core.study.axes import Labels
-from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, count_rules, greater
+from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, count_rules
 
 ALPHA = 0.05  # of studies that may have a wrong verdict
 # of ALPHA, by the number of seeds at a check
@@ -230,15 +230,11 @@ def comparisons(
 def divisors(labels: Labels, reference: Labels, claims: Sequence[Claim]) -> tuple[int, int] | None:
     """By what the claims that compare a pair in what the table shows divide its level, for the
     lower and the upper bound: the largest of each side. None if no claim compares it."""
-    pair = greater(labels, reference).terms
-    turned = greater(reference, labels).terms
     sides = []
     for claim in claims:
         for contrast, sup, con in leaves(claim.predicate):
-            if contrast.metric is not None or contrast.of != "value":
-                continue
-            if contrast.terms in (pair, turned):
-                is_above = (contrast.terms == pair) == (contrast.side == "above")
+            if {*contrast.pair} == {labels, reference}:
+                is_above = (contrast.pair[0] == labels) == (contrast.side == "above")
                 sides.append((sup, con) if is_above else (con, sup))
     if not sides:
         return None

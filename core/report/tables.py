@@ -61,8 +61,14 @@ MARK_MEANINGS = {
     "oursₙ": "the row over the seeds of Δ",
     "ref.ₙ": "the reference over the seeds of Δ",
 }
-STATUS = {"diverged": "div.‡", "collapsed": "no number‡", "unavailable": "n/a", "copied": ""}
-STATUS |= dict.fromkeys(("no number", "partial"), "no number")
+STATUS = {
+    "diverged": "div.‡",
+    "collapsed": "no number‡",
+    "no number": "no number",
+    "partial": "no number",
+    "unavailable": "n/a",
+    "copied": "",
+}
 
 
 class TextTable(NamedTuple):
@@ -93,8 +99,8 @@ def text_table(
         cells = cells[cells[columns.name] == AVERAGE_LABEL]
         columns = None
     groups = list(study.axes[len(study.axes) - len(study.varied) :])
-    if study.row_axis:
-        groups.append(study.row_axis)
+    if study.rows:
+        groups.append(study.axis(study.rows))
     elif columns is None:
         groups.append(study.axes[0])
     by_name = by_cell_name(study, cells)

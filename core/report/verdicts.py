@@ -39,14 +39,13 @@ from core.report.statistics import (
     over_seeds,
 )
 from core.study.axes import Labels
-from core.study.claim import ROUNDING, Claim, Contrast, Pattern, Predicate, count_rules, truth
-from core.study.reason import Reason, in_words
+from core.study.claim import Claim, Contrast, Pattern, Predicate, count_rules, truth
+from core.study.reason import in_words
 from core.study.resolution import ResolvedStudy, unmeasured
 from core.study.study import Study
 
 Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
 UNIT = "depends on the unit: points and Fisher's z have other signs"
-AS_PRINTED = "as printed, no difference above the margin"
 
 
 @frozen
@@ -78,18 +77,12 @@ class Verdict:
     @property
     def reason(self) -> str:
         """In words, why there is no verdict, why it is provisional, how many rows have no run where
-        others have one, that the paper prints no difference above an equivalent claim's margin, or
-        that the start is not the papers'; empty for every other."""
+        others have one, or that the start is not the papers'; empty for every other."""
         sentences = []
         if self.barred:
             sentences.append(in_words(self.barred))
         if self.provisional and self.outcome not in ("undecided", "not run"):
             sentences.append(f"provisional: {in_words(self.provisional)}")
-        printed = self.weakest.printed
-        margin = self.claim.margin
-        small = printed is not None and margin is not None and abs(printed) < margin - ROUNDING
-        if self.outcome == "equivalent" and small:
-            sentences.append(AS_PRINTED)
         if self.outcome == "undecided" and any(
             measured.depends_on_unit for measured in self.contrasts.values()
         ):
@@ -247,17 +240,15 @@ def _verdict(
     elif decided == "undecided" and not all(measured.seeds for measured in of_claim):
         # why it cannot be run here: cells that are lacking, or a number that runs do not leave
         outcome = "not run"
-        reasons: dict[Reason, None] = {}
+        reasons = []
         for measured in of_claim:
-            metric = measured.contrast.metric
-            for cell in measured.cells:
+            for cell, metric in zip(measured.cells, measured.metrics, strict=True):
                 reason = cell.unavailable
-                if reason is None and metric is not None:
+                if reason is None:
                     transfer = cell.config(0).eval.transfer
                     reason = unmeasured(metric, transfer, result.setup.scale)
-                if reason is not None:
-                    reasons[reason] = None
-        barred = tuple(reasons)
+                reasons.append(reason)
+        barred = tuple(dict.fromkeys(filter(None, reasons)))
 
     # the weakest comparison that the claim needs, with its tested bounds
     strengths = _strengths(of_claim, n, decided == "contradicted")
@@ -348,7 +339,7 @@ def judgeable_claims(resolved: ResolvedStudy, store=None) -> tuple[int, list[str
     loaded = {}
     for claim in resolved.study.claims:
         if claim.untrained is not None:
-            for cell in resolved.of(resolved.study.cells_of(claim.untrained.contrasts())):
+            for cell in resolved.cells_of(claim.untrained.contrasts()):
                 for run in cell.run_ids[:1]:
                     loaded[run] = load_run(store, run, seed=0)
     result = study_result(resolved, loaded=loaded)

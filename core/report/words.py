@@ -72,14 +72,16 @@ def title(result: StudyResult) -> str:
     return words
 
 
-def figure_title(result: JudgedStudy) -> str:
-    """The title of a study's figures: its table, and the verdicts or why there are none."""
+def title_and_setting(result: JudgedStudy) -> tuple[str, str]:
+    """What a study's figures say: its table, and the verdicts or why there are none; where its runs
+    come from, and their seeds."""
     unmarked = why_unmarked(result)
-    if unmarked:
-        return f"{title(result)}. No verdict: {in_words(unmarked, brief=True)}"
     counts = Counter(verdict.outcome for verdict in result.verdicts)
-    verdicts = [f"{outcome}: {counted(n, 'claim')}" for outcome, n in counts.items()]
-    return ". ".join(filter(None, [title(result), ", ".join(verdicts)]))
+    verdicts = ", ".join(f"{outcome}: {counted(n, 'claim')}" for outcome, n in counts.items())
+    if unmarked:
+        verdicts = f"No verdict: {in_words(unmarked)}"
+    words = ". ".join(filter(None, [title(result), verdicts]))
+    return words, f"{setting(result)} · {seed_counts(result)}"
 
 
 def trained_rates(result: StudyResult) -> dict[Labels, tuple[str, float]]:

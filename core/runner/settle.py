@@ -121,7 +121,7 @@ class Settling:
                     continue
                 claim = verdict.claim
                 study = result.study
-                cells = result.of(study.cells_of(claim.predicate.contrasts()))
+                cells = result.cells_of(claim.predicate.contrasts())
                 runs = self.missing(study, cells, later[0])
                 if claim.gate != "none":
                     runs = bar | runs

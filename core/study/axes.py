@@ -47,6 +47,11 @@ class Axis(Typed):
     labels: Mapping[str, Row] | Labels
 
 
+def overlap(path: str, other: str) -> bool:
+    """Whether one of two paths is the other, or lies within it."""
+    return f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.")
+
+
 def joined(
     axes: Sequence[Axis], labels: Sequence[str], cell: Callable[..., Row] | None = None
 ) -> Row:
@@ -62,7 +67,7 @@ def joined(
     for name, row in rows.items():
         for path in sorted(row.paths()):
             for other in whole.paths():
-                if f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}."):
+                if overlap(path, other):
                     raise UserError(
                         f"{name} and another axis both change {path}; leave it to one of them."
                     )

@@ -61,6 +61,15 @@ class Contrast(Typed):
         """1 for a sum that has to lie above, -1 for one that has to lie below."""
         return 1 if self.side == "above" else -1
 
+    @property
+    def pair(self) -> tuple[Pattern, ...]:
+        """The two cells of a difference in what the table shows, the first less the second; empty
+        of any other contrast."""
+        plain = self.metric is None and self.of == "value"
+        if not plain or [term.weight for term in self.terms] != [1.0, -1.0]:
+            return ()
+        return tuple(term.cell for term in self.terms)
+
     def beyond(self, total):
         """How far a sum, a number or an array, lies on the claim's side of the threshold."""
         return self.sign * (total - self.threshold)

@@ -27,14 +27,12 @@ ReasonKind = Literal[
 
 
 class Reason(NamedTuple):
-    """Code looks at `kind` alone. `words` have no full stop; `brief` are those of a figure's title,
-    where these are shorter."""
+    """Code looks at `kind` alone. `words` have no full stop."""
 
     kind: ReasonKind
     words: str
-    brief: str = ""
 
 
-def in_words(reasons: Iterable[Reason], brief: bool = False) -> str:
-    """The words of reasons, each once; `brief` as in a figure's title."""
-    return "; ".join(dict.fromkeys(brief * reason.brief or reason.words for reason in reasons))
+def in_words(reasons: Iterable[Reason]) -> str:
+    """The words of reasons, each once."""
+    return "; ".join(dict.fromkeys(reason.words for reason in reasons))

@@ -21,7 +21,7 @@ from core.config.section import frozen
 from core.config.vary import parsed, reads, vary
 from core.errors import UserError
 from core.formatting import shown
-from core.study.claim import Claim
+from core.study.claim import Claim, Contrast
 from core.study.reason import Reason
 from core.study.setup import Setup
 from core.study.study import SIMCSE, Cell, Study
@@ -105,9 +105,9 @@ class ResolvedStudy:
         same = [cell.run_ids for cell in self.cells] == [cell.run_ids for cell in other.cells]
         return same and bool(self.run_ids) and self.study.name == other.study.name
 
-    def of(self, cells: Iterable[Cell]) -> list[ResolvedCell]:
-        """These cells of the study, in table order."""
-        labels = {cell.labels for cell in cells}
+    def cells_of(self, contrasts: Iterable[Contrast]) -> list[ResolvedCell]:
+        """The cells of these contrasts, in table order."""
+        labels = {cell.labels for cell in self.study.cells_of(contrasts)}
         return [cell for cell in self.cells if cell.cell.labels in labels]
 
     def complete_seeds(self, stored: set[str]) -> int:
@@ -117,10 +117,8 @@ class ResolvedStudy:
 
     def has_all_runs(self, claim: Claim, stored: set[str]) -> bool:
         """Whether every run of a claim's cells is stored."""
-        cells = self.of(self.study.cells_of(claim.predicate.contrasts()))
-        if not cells or any(cell.unavailable for cell in cells):
-            return False
-        return all(stored.issuperset(cell.run_ids) for cell in cells)
+        runs = [cell.run_ids for cell in self.cells_of(claim.predicate.contrasts())]
+        return bool(runs) and all(ids and stored.issuperset(ids) for ids in runs)
 
     def divided(self) -> list[Self]:
         """The study at each combination of its varied values, in order; itself if nothing is
@@ -142,7 +140,8 @@ class ResolvedStudy:
                 claims=tuple(claims),
                 reference=study.reference and (*study.reference[:count], *place),
             )
-            divided.append(replace(self, study=part, cells=tuple(self.of(cells))))
+            own = (cell for cell in self.cells if cell.cell.labels[count:] == place)
+            divided.append(replace(self, study=part, cells=tuple(own)))
         return divided
 
 
@@ -157,8 +156,7 @@ def resolve(study: Study, setup: Setup) -> ResolvedStudy:
 @functools.cache  # every study of a setup has the same
 def _simcse(setup: Setup) -> tuple[ResolvedCell, ...]:
     """The cell of SimCSE's own runs."""
-    study = SIMCSE.at(setup.scale)
-    return tuple(resolved_cell(study, cell, setup, range(setup.seeds)) for cell in study.cells)
+    return (resolved_cell(SIMCSE, SIMCSE.cells[0], setup, range(setup.seeds)),)
 
 
 def resolved_cell(

@@ -26,19 +26,6 @@ from core.errors import UserError
 from core.study.axes import ENCODERS, OF_METRIC, Axis, Labels, Row, by_labels, joined
 from core.study.claim import POINT, Claim, Contrast, Pattern, labels_of, matches
 
-__all__ = [
-    "AVERAGE",
-    "DEVELOPMENT",
-    "Axis",
-    "Cell",
-    "FigureSpec",
-    "Metric",
-    "Paper",
-    "Row",
-    "Study",
-    "study",
-]
-
 # what most studies read of a run
 AVERAGE = Metric(task="avg", title="Average of the STS test sets")
 DEVELOPMENT = Metric(task="dev", title="Development set")
@@ -138,11 +125,6 @@ class Study(Typed):
     varied: tuple[str, ...] = ()
 
     @property
-    def row_axis(self) -> Axis | None:
-        """The axis of the table's rows."""
-        return self.axis(str(self.rows)) if self.rows else None
-
-    @property
     def column_axis(self) -> Axis | None:
         """The axis of the table's columns."""
         return self.axis(str(self.columns)) if self.columns else None
@@ -159,8 +141,6 @@ class Study(Typed):
 
     def matching(self, labels: Pattern) -> tuple[Cell, ...]:
         """The cells with these labels, None matching any; empty if there are none."""
-        if None not in labels:
-            return tuple(cell for cell in self.cells if cell.labels == labels)
         return tuple(cell for cell in self.cells if matches(labels, cell.labels))
 
     def cells_of(self, contrasts: Iterable[Contrast]) -> tuple[Cell, ...]:

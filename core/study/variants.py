@@ -9,7 +9,7 @@ from core.config.methods import SETTLED
 from core.config.run import RunConfig
 from core.config.vary import parsed, reads, vary, written
 from core.errors import UserError
-from core.study.axes import Labels
+from core.study.axes import Labels, overlap
 from core.study.claim import Claim, Contrast, Term, changed
 from core.study.resolution import chosen_values, resolve
 from core.study.setup import Setup
@@ -120,12 +120,11 @@ def _given(
 
 def _varies(study: Study, path: str) -> bool:
     """Whether some cell changes this field, a field in it, or its whole section."""
-    section = path.partition(".")[0]
     for cell in study.cells:
         for changes in (cell.changes, *cell.by_profile.values()):
-            within = any(f"{field}.".startswith(f"{path}.") for field in changes)
-            if within or changes.get(section) is not None:
-                return True
+            for field, value in changes.items():
+                if value is not None and overlap(path, field):
+                    return True
     return False
 
 
@@ -136,14 +135,11 @@ def _claim_at(claim: Claim, place: Labels) -> Claim:
         terms = [Term(term.weight, (*term.cell, *place)) for term in contrast.terms]
         return replace(contrast, terms=tuple(terms))
 
-    untrained = claim.untrained
-    if untrained is not None:
-        untrained = changed(untrained, at)
     return replace(
         claim,
         key=f"{claim.key} ({'/'.join(place)})",
         predicate=changed(claim.predicate, at),
-        untrained=untrained,
+        untrained=claim.untrained and changed(claim.untrained, at),
     )
 
 

@@ -158,7 +158,7 @@ def rows_before(
         rows += cached("transfer", make=partial(untrained_rows, scorer, encoder))
     rows += scorer.check(model, config, 0)[1]
     if config.trains and not model.starts_from_cls():
-        rows += scorer.start_rows(model)
+        rows += scorer.score_rows(scorer.score(model, scorer.sets).scores, "start", 0)
     return rows
 
 

@@ -83,7 +83,7 @@ def test_the_figure_has_each_row_s_line_with_its_band_and_its_printed_difference
     one = result(study_along, filled(study_along, scale=MINI), scale=MINI)
     frame = curve_frame(one)
     with drawing():
-        (figure,) = study_figures(one.study, cell_frame(one), frame, "A title").values()
+        (figure,) = study_figures(one.study, cell_frame(one), frame, "A title", "").values()
         figure.draw_without_rendering()
     (panel,) = figure.axes
     ours = [line for line in panel.get_lines() if line.get_label().startswith(("+", "ESimCSE"))]

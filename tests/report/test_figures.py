@@ -17,7 +17,7 @@ from core.report.drawing import DIFFERENT, GREY, drawing, image
 from core.report.figures import study_figures
 from core.report.frames import cell_frame, curve_frame
 from core.report.verdicts import study_result
-from core.report.words import figure_title
+from core.report.words import title_and_setting
 from core.runner.best_scale import begun_at
 from core.store.store import Store
 from core.study.claim import greater
@@ -34,7 +34,7 @@ def title_of(figure):
 def drawn(one):
     """A study's figures, each of which can be saved, with its legend on the sheet."""
     with drawing():
-        made = study_figures(one.study, cell_frame(one), curve_frame(one), figure_title(one))
+        made = study_figures(one.study, cell_frame(one), curve_frame(one), *title_and_setting(one))
         for figure in made.values():
             figure.draw_without_rendering()
             assert figure.legends[0].get_window_extent().x1 <= figure.bbox.x1
@@ -101,7 +101,7 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_co
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}
     with drawing():
         cells = cell_frame(one).assign(different="no verdict")
-        (figure,) = study_figures(study, cells, curve_frame(one), "No verdict: why").values()
+        (figure,) = study_figures(study, cells, curve_frame(one), "No verdict: why", "").values()
     (axes,) = figure.axes
     dots = [line for line in axes.get_lines() if line.get_marker() in ("o", "D")]
     assert title_of(figure) == "No verdict: why" and {line.get_color() for line in dots} == {GREY}

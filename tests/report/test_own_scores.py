@@ -265,27 +265,6 @@ def test_a_folder_that_cannot_be_meant_is_refused_before_the_verdict(tmp_path, c
 
 
 @pytest.mark.parametrize(
-    ("table", "change"),
-    (
-        (frame(a=[1, 2], b=[3, 5]).rename(columns={"score": "value"}), "[[ROW, 'seed', SCORE]]"),
-        (
-            pd.DataFrame({"method": ["a", "b"], "seed_0": [1, 3], "seed_1": [2, 5]}),
-            ".melt('method')",
-        ),
-    ),
-)
-def test_the_sentence_on_other_columns_brings_them_into_the_layout(table, change, tmp_path):
-    table.to_csv(tmp_path / "scores.csv", index=False)
-    with pytest.raises(UserError) as refused:
-        read_scores(tmp_path / "scores.csv")
-    line = str(refused.value).split("one way is ")[1].removesuffix(".")
-    assert change in line
-    line = line.replace("ROW", "'row'").replace("SCORE", "'value'").replace("FILE", "file")
-    scores = read_scores(eval(line, {"pandas": pd, "file": tmp_path / "scores.csv"}))
-    assert [list(values) for values in scores.rows.values()] == [[1, 2], [3, 5]]
-
-
-@pytest.mark.parametrize(
     ("claim", "problem"),
     (
         ("a > c", "is no claim on these rows"),

@@ -9,7 +9,7 @@ from scipy import stats
 from core.report.contrasts import measured_contrasts
 from core.report.quantities import Rows
 from core.report.statistics import alpha_at
-from core.report.verdicts import AS_PRINTED, judged
+from core.report.verdicts import judged
 from core.study.claim import (
     Contrast,
     Term,
@@ -81,14 +81,11 @@ def test_the_tested_interval_leaves_zero_out_exactly_where_there_is_a_verdict(pr
     assert (verdict.outcome == "contradicted") == (verdict.tested.high < 0)
 
 
-def test_an_effect_below_the_margin_is_equivalent_and_says_what_the_paper_prints():
+def test_an_effect_below_the_margin_is_equivalent():
     near = {"a": around(50, 8, 0.2), "b": around(50, 8, 0.2)[::-1]}
     (same,) = verdicts(greater(A, B), **near)
     assert same.outcome == "equivalent" and -1 < same.tested.low < 0 < same.tested.high < 1
     assert same.reason == ""
-    for a, reason in ((50.4, AS_PRINTED), (51.4, "")):
-        (printed,) = verdicts(greater(A, B), published={"a": a, "b": 50.0}, **near)
-        assert printed.reason == reason
     (without_margin,) = verdicts(greater(A, B), margin=None, **near)
     assert without_margin.outcome == "undecided"
 

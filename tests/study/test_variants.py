@@ -74,6 +74,8 @@ def test_the_table_stands_once_for_each_value_and_says_where_claims_hold(found):
 def test_the_figure_has_a_panel_for_each_value(found):
     found, _ = found
     with drawing():
-        (figure,) = study_figures(found.study, cell_frame(found), curve_frame(found)).values()
+        (figure,) = study_figures(
+            found.study, cell_frame(found), curve_frame(found), "", ""
+        ).values()
     titles = [panel.get_title("left") for panel in figure.axes]
     assert titles == [f"train.learning_rate {rate}" for rate in RATES[:2]]  # no run at 6e-5
