@@ -48,7 +48,7 @@ LETTERS = 84
 LOG_RANGE = 16.0  # largest over smallest label, from which an axis is logarithmic
 CROWDED = 0.05  # of an axis: if labels are nearer, every other one stands lower
 # of a line of a legend, and what a handle takes of them
-LEGEND_LETTERS = 132
+LEGEND_LETTERS = 126
 HANDLE = 9
 
 

@@ -37,17 +37,17 @@ class Rows:
     def __init__(self, table: pa.Table, provenance: Mapping[str, object]):
         self.table = table
         self._seconds = provenance.get("step_seconds")
+        self._finite: dict[tuple[str, str], dict[str, float]] = {}
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, str], dict[tuple[str, int], float]]:
-        """By checkpoint and metric, then by task and step; without those that are not finite."""
+        """By checkpoint and metric, then by task and step."""
         numbers = defaultdict[tuple[str, str], dict[tuple[str, int], float]](dict)
         names = ("checkpoint", "metric", "task", "step", "value")
         # by way of numpy in a third of the time
         columns = [self.table[name].to_numpy().tolist() for name in names]
         for checkpoint, metric, task, step, number in zip(*columns, strict=True):
-            if math.isfinite(number):
-                numbers[checkpoint, metric][task, step] = number
+            numbers[checkpoint, metric][task, step] = number
         if isinstance(self._seconds, int | float):
             numbers["time", "step_seconds"]["train", 0] = float(self._seconds)
         return numbers
@@ -68,9 +68,15 @@ class Rows:
         return rows.sort_by(order).to_pylist()
 
     def of(self, checkpoint: str, metric: str) -> Mapping[str, float]:
-        """The numbers of a metric at a checkpoint, by task."""
-        numbers = self._numbers.get((checkpoint, metric), {})
-        return {task: number for (task, _), number in numbers.items()}
+        """The numbers of a metric at a checkpoint, by task; without those that are not finite."""
+        place = checkpoint, metric
+        if place not in self._finite:
+            finite = {}
+            for (task, _), number in self._numbers.get(place, {}).items():
+                if math.isfinite(number):
+                    finite[task] = number
+            self._finite[place] = finite
+        return self._finite[place]
 
     def before_training(self, metric: str, made_up: bool) -> dict[str, float]:
         """The scores before training, by task, of the best untrained vector that the run has
