@@ -148,13 +148,12 @@ def other_start(cells: Iterable[CellResult]) -> str:
 
 class Limit(NamedTuple):
     """A limit of a run's number, given the paper's run: at most, or with `least` at least, the
-    limit. `words` give the number, `allowed` the limit."""
+    limit. `words` give both."""
 
     kind: CheckKind
     number: Callable[[RunConfig, RunConfig], float]
     limit: float
     words: str
-    allowed: str
     least: bool = False
 
 
@@ -163,30 +162,26 @@ LIMITS = (
         "lag",
         lag,
         MOST_LAG,
-        "queue and slow branch lag {:.2g} times as far as the paper's",
-        "at most 3 times is allowed",
+        "queue and slow branch lag {:.2g} times as far as the paper's; at most 3 times is allowed",
     ),
     Limit(
         "length",
         length,
         LEAST_LENGTH,
-        "learning rate × sentences read is {:.2g} times the paper's",
-        "at least a third is required",
+        "learning rate × sentences read is {:.2g} times the paper's; at least a third is required",
         least=True,
     ),
     Limit(
         "turnover",
         lambda run, _: turnover(run),
         0.05,
-        "the queue turns over once in {:.1%} of a run",
-        "at most 5 % is allowed",
+        "the queue turns over once in {:.1%} of a run; at most 5% is allowed",
     ),
     Limit(
         "initial weights",
         lambda run, _: initial_share(run),
         0.05,
-        "at half of a run {:.1%} of the slow branch are initial weights",
-        "at most 5 % is allowed",
+        "at half of a run {:.1%} of the slow branch are initial weights; at most 5% is allowed",
     ),
 )
 
@@ -210,7 +205,7 @@ def configurations(cells: Iterable[CellResult]) -> list[Check]:
         else:
             value, name = numbers[-1]
             met = value <= limit.limit + ROUNDING
-        words = f"{limit.words.format(value).replace('%', ' %')}; {limit.allowed}"
+        words = limit.words.format(value).replace("%", " %")
         if numbers[-1][0] - numbers[0][0] > ROUNDING:
             words += f" ({name})"
         run, paper = pairs[name]

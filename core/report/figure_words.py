@@ -19,7 +19,7 @@ SETS = {
 
 
 def mostly_run(rows: pd.DataFrame) -> bool:
-    return len(rows) > 0 and (rows["n"] > 0).mean() >= 0.5
+    return (rows["n"] > 0).mean() >= 0.5
 
 
 def by_place(lists: pd.Series) -> pd.DataFrame:

@@ -95,7 +95,7 @@ def test_rows_show_each_difference_with_its_seeds_and_what_differs_in_another_co
     row = cell_frame(one).iloc[2]
     assert thin.get_segments()[1][:, 0] == pytest.approx([row["tested_low"], row["tested_high"]])
     assert row["tested_low"] < row["paired_ci95_low"]
-    assert "without a run: d" in figure.legends[0].get_title().get_text()
+    assert "without a run: d" in " ".join(figure.legends[0].get_title().get_text().split())
     assert len(points(axes, "|")) == 10
     marked = [line for line in axes.get_lines() if line.get_marker() == "D"]
     assert {to_hex(line.get_color()).upper() for line in marked} == {DIFFERENT}
