@@ -127,8 +127,9 @@ def before_training(claim: Claim, begun: bool, result: StudyResult) -> Reason | 
 
     shown = truth(claim.untrained, holds)
     if shown is None and begun:
-        words = f"measure the untrained encoder first: `{result.command}`"
-        return Reason("untrained unmeasured", words)
+        return Reason(
+            "untrained unmeasured", f"measure the untrained encoder first: `{result.command}`"
+        )
     if not shown:
         return None
     words = "the untrained encoder shows it"
@@ -199,12 +200,8 @@ def configurations(cells: Iterable[CellResult]) -> list[Check]:
     checks = []
     for limit in LIMITS if pairs else ():
         numbers = sorted((limit.number(*pair), name) for name, pair in pairs.items())
-        if limit.least:
-            value, name = numbers[0]
-            met = value >= limit.limit - ROUNDING
-        else:
-            value, name = numbers[-1]
-            met = value <= limit.limit + ROUNDING
+        value, name = numbers[0 if limit.least else -1]
+        met = abs(value - limit.limit) <= ROUNDING or (value > limit.limit) == limit.least
         words = limit.words.format(value).replace("%", " %")
         if numbers[-1][0] - numbers[0][0] > ROUNDING:
             words += f" ({name})"
@@ -324,14 +321,14 @@ def _learning(
     if not method.n or not bar.n:
         lacking, runs = ("SimCSE", simcse) if method.n else (cell.name, cell.runs)
         if any(run.rows is not None for run in runs):
-            words = f"the stored runs of {lacking} lack a score before or after training"
-            reason = Reason("no score", words)
+            reason = Reason(
+                "no score", f"the stored runs of {lacking} lack a score before or after training"
+            )
         elif method.n:
-            words = f"train SimCSE first: `{result.setup.command(SIMCSE.name)}`"
-            reason = Reason("no baseline", words)
+            command = result.setup.command(SIMCSE.name)
+            reason = Reason("no baseline", f"train SimCSE first: `{command}`")
         else:
-            words = f"{cell.name} has no run: `{result.command}` trains it"
-            reason = Reason("no run", words)
+            reason = Reason("no run", f"{cell.name} has no run: `{result.command}` trains it")
         return Check("gain", math.nan, math.nan, None, reason)
 
     above, half = against_bar(method, bar)

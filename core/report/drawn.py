@@ -111,8 +111,7 @@ class Drawings:
         fault = ""
         try:
             with drawing():
-                words = title_and_setting(result)
-                drawn = study_figures(study, sheet.cells, sheet.curves, *words)
+                drawn = study_figures(study, sheet.cells, sheet.curves, *title_and_setting(result))
                 for kind in ("png",) if self.small else ("png", "pdf"):
                     images |= {f"{each}.{kind}": image(drawn[each], kind) for each in drawn}
         except (OSError, UserError):

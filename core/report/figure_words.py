@@ -1,4 +1,4 @@
-"""What figures say of rows: their names, their reference, and which have no run."""
+"""What figures say of rows: their titles, their reference, and which have no run."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,6 @@ import pandas as pd
 from core.config.quantities import in_points
 from core.report.drawing import as_numbers
 from core.report.verdicts import base_pattern
-from core.report.words import with_encoder
 from core.study.study import Axis, Study
 
 MOST_NAMED = 6  # rows without a run
@@ -68,12 +67,3 @@ def base_of(study: Study, names: Mapping[str, str]) -> str:
         if label not in (None, "avg"):
             words.append(titled(axis, names.get(label, label)))
     return ", ".join(words) or "the reference"
-
-
-def names_of(study: Study, cells: pd.DataFrame) -> dict[str, str]:
-    """By label, what a study's figures call it."""
-    names = {}
-    for axis in study.axes:
-        for label, of_label in cells.groupby(axis.name, sort=False):
-            names[str(label)] = with_encoder(str(label), of_label.to_dict("records"))
-    return names

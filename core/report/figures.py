@@ -22,7 +22,6 @@ from core.report.figure_words import (
     base_of,
     by_place,
     mostly_run,
-    names_of,
     read_on,
     titled,
     without_run,
@@ -31,6 +30,7 @@ from core.report.frames import SETTING, by_cell_name
 from core.report.numbers import signed
 from core.report.quantities import PAPER_WIDTH
 from core.report.row_figures import by_row
+from core.report.words import names_of
 from core.study.study import Axis, FigureSpec, Study
 
 MOST_INDEX = 128  # of a spectrum: the width of the small encoders
@@ -107,7 +107,7 @@ def _levels(study: Study, spec: FigureSpec, rows: pd.DataFrame, title: str) -> F
     rows = rows.assign(line=names)
     rows = rows[rows["n"].groupby(rows["line"]).transform("sum") > 0]
     units = rows.groupby("unit", sort=False)
-    each = 2 if rows["printed"].notna().any() and (rows["n"] > 0).any() else 1
+    each = 2 if rows["printed"].notna().any() else 1
     figure, panels = blank_figure(title, each * len(units), 2.7)
     for place, (unit, of_unit) in enumerate(units):
         ours, *others = panels[each * place : each * place + each]

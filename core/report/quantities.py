@@ -37,7 +37,6 @@ class Rows:
     def __init__(self, table: pa.Table, provenance: Mapping[str, object]):
         self.table = table
         self._seconds = provenance.get("step_seconds")
-        self._finite: dict[tuple[str, str], dict[str, float]] = {}
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, str], dict[tuple[str, int], float]]:
@@ -69,14 +68,11 @@ class Rows:
 
     def of(self, checkpoint: str, metric: str) -> Mapping[str, float]:
         """The numbers of a metric at a checkpoint, by task; without those that are not finite."""
-        place = checkpoint, metric
-        if place not in self._finite:
-            finite = {}
-            for (task, _), number in self._numbers.get(place, {}).items():
-                if math.isfinite(number):
-                    finite[task] = number
-            self._finite[place] = finite
-        return self._finite[place]
+        finite = {}
+        for (task, _), number in self._numbers.get((checkpoint, metric), {}).items():
+            if math.isfinite(number):
+                finite[task] = number
+        return finite
 
     def before_training(self, metric: str, made_up: bool) -> dict[str, float]:
         """The scores before training, by task, of the best untrained vector that the run has

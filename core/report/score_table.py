@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,9 +50,15 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
         ):
             text = regular(scores).read_bytes().decode("utf-8-sig")
         mark = max(",;\t", key=text.partition("\n")[0].count)
-        options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
         with refusing(f"{scores} is no CSV table", "mend that line", ValueError):
-            lines = pd.read_csv(io.StringIO(text), sep=mark, skip_blank_lines=False, **options)
+            lines = pd.read_csv(
+                io.StringIO(text),
+                sep=mark,
+                header=None,
+                dtype=str,
+                keep_default_na=False,
+                skip_blank_lines=False,
+            )
         lines.index += 1
         lines = lines[(lines != "").any(axis=1)]
         return _scores(lines[1:].set_axis(lines.iloc[0], axis=1), f"{scores}, line")
@@ -64,9 +70,9 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
 def _scores(frame: pd.DataFrame, place: str) -> Scores:
     """The scores by row, of texts by line. Raises UserError unless each row has one finite number
     for each seed and set, there are two rows and seeds, and all are in one unit."""
-    columns = shown(",".join(map(str, frame)))
     frame = frame.rename(columns=lambda name: one_line(str(name)).lower()).map(one_line)
     if sorted(frame.columns.drop(SET, errors="ignore")) != sorted(SCORE_COLUMNS):
+        columns = shown(",".join(frame))
         raise UserError(f"{place.partition(',')[0]} has the columns {columns!r}; {LAYOUT}.")
     if SET not in frame:
         frame[SET] = ""

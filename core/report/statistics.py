@@ -72,7 +72,7 @@ def over_seeds(
     for no values."""
     values = np.asarray(() if values is None else values, dtype=float)
     n = len(values)
-    mean = float(values.mean()) if len(values) else np.nan
+    mean = float(values.mean()) if n else np.nan
     if n < 2:
         return Estimate(mean, np.nan, np.nan, n, np.nan)
     sd = float(values.std(ddof=1))

@@ -16,7 +16,7 @@ from core.formatting import printable
 from core.report.frames import by_cell_name
 from core.report.numbers import number, significance, significant
 from core.report.sheet import Sheet
-from core.report.words import FLAGS, verdict_note, with_encoder
+from core.report.words import FLAGS, names_of, verdict_note
 from core.study.axes import Labels
 from core.study.claim import ROUNDING
 from core.study.study import Study
@@ -103,6 +103,7 @@ def text_table(
         groups.append(study.axis(study.rows))
     elif columns is None:
         groups.append(study.axes[0])
+    called = names_of(study, cells)
     by_name = by_cell_name(study, cells)
     lines = _lines(by_name, printed)
     by_labels: dict[Labels, dict] = {}
@@ -115,7 +116,7 @@ def text_table(
         members = {place: row for place, row in by_labels.items() if place[: len(groups)] == labels}
         names = list(labels)
         if study.rows or not study.columns:  # else all of them are of `--vary`
-            names[-1] = with_encoder(names[-1], members.values())
+            names[-1] = called[names[-1]]
         if columns is None:
             body.append([*names, *(_cell_text(members[labels], line) for line in lines)])
         else:
@@ -125,10 +126,7 @@ def text_table(
     titles = [axis.title for axis in groups]
     if columns is None:
         return TextTable([*titles, *lines], body, len(titles))
-    headers = []
-    for label in columns.labels:
-        of_label = [row for place, row in by_labels.items() if place[-1] == label]
-        headers.append(with_encoder(label, of_label))
+    headers = map(called.__getitem__, columns.labels)
     return TextTable([*titles, columns.title, *headers], body, len(titles) + 1)
 
 

@@ -32,6 +32,7 @@ from core.report.results import CellResult, Loaded, StudyResult, gather, load_ru
 from core.report.statistics import (
     NOT_TESTED,
     Estimate,
+    Settled,
     alpha_at,
     comparisons,
     decide,
@@ -44,7 +45,7 @@ from core.study.reason import in_words
 from core.study.resolution import ResolvedStudy, unmeasured
 from core.study.study import Study
 
-Outcome = Literal["supported", "contradicted", "equivalent", "undecided", "not run", "no verdict"]
+Outcome = Settled | Literal["not run", "no verdict"]
 UNIT = "depends on the unit: points and Fisher's z have other signs"
 
 
@@ -311,10 +312,8 @@ def why_unmarked(result: JudgedStudy) -> Reasons:
     """Why a figure marks no row: none of the claims that have run has a verdict here, or, without
     claims, the method does not learn."""
     if not result.study.claims:
-        checks = result.checks
-        return tuple(
-            check.reason for check in checks if check.kind == "gain" and check.met is False
-        )
+        gains = (check for check in result.checks if check.kind == "gain")
+        return tuple(check.reason for check in gains if check.met is False)
     ran = [verdict for verdict in result.verdicts if verdict.outcome != "not run"]
     if any(verdict.outcome != "no verdict" for verdict in ran):
         return ()

@@ -2,7 +2,7 @@
 words."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from itertools import chain
 from statistics import median
 
@@ -22,6 +22,7 @@ from core.study.axes import Labels
 from core.study.reason import in_words
 from core.study.registered import KNOWN_DATA, rows_of
 from core.study.resolution import values
+from core.study.study import Study
 
 # of every verdict, and of where an undecided claim points; beside the word: never colour alone, and
 # no arrow, which would say that a number rises or falls
@@ -100,13 +101,17 @@ def trained_rates(result: StudyResult) -> dict[Labels, tuple[str, float]]:
     return rates
 
 
-def with_encoder(label: str, cells: Iterable[Mapping]) -> str:
-    """A label as the paper has it, with the encoder that was run in the place of a BERT that it
-    names."""
-    encoders = {row["encoder"] for row in cells if row["encoder"] and row["scale"] != "paper"}
-    if "BERT" not in label or not encoders:
-        return label
-    return f"{label} ({', '.join(sorted(encoders))})"
+def names_of(study: Study, cells: pd.DataFrame) -> dict[str, str]:
+    """By label, what tables and figures call it: as the paper has it, with the encoder that was run
+    in the place of a BERT that it names."""
+    names = {}
+    ours = cells[cells["scale"] != "paper"]
+    for axis in study.axes:
+        for label in axis.labels:
+            encoders = set(ours.loc[ours[axis.name] == label, "encoder"]) - {""}
+            of_bert = "BERT" in label and encoders
+            names[label] = f"{label} ({', '.join(sorted(encoders))})" if of_bert else label
+    return names
 
 
 def setting(result: StudyResult) -> str:

@@ -159,9 +159,7 @@ def _simcse(setup: Setup) -> tuple[ResolvedCell, ...]:
     return (resolved_cell(SIMCSE, SIMCSE.cells[0], setup, range(setup.seeds)),)
 
 
-def resolved_cell(
-    study: Study, cell: Cell, setup: Setup, seeds: Iterable[int] = ()
-) -> ResolvedCell:
+def resolved_cell(study: Study, cell: Cell, setup: Setup, seeds: Iterable[int]) -> ResolvedCell:
     """One cell of a study at a setup, with its runs under these seeds.
 
     `seed.data` is the profile's where that has one (42 under `released`, as in the released code,
@@ -170,6 +168,7 @@ def resolved_cell(
     paper = study.paper_config(cell, setup.profile)
     named = study.named(cell, setup.profile)
     naming = {*named, *profile_changes(paper, setup.profile), *cell.settings}
+    names_seed = "seed.data" in naming
     metric = study.metric_of(cell)
     base = None
     configs: tuple[RunConfig, ...] = ()
@@ -186,14 +185,14 @@ def resolved_cell(
         )
         unavailable = _without_text(base, setup)
         if unavailable is None:
-            configs = tuple([_with_seed(base, "seed.data" in naming, seed) for seed in seeds])
+            configs = tuple([_with_seed(base, names_seed, seed) for seed in seeds])
     return ResolvedCell(
         cell=cell,
         metric=metric,
         unavailable=unavailable,
         paper=paper,
         base=base,
-        names_data_seed="seed.data" in naming,
+        names_data_seed=names_seed,
         configs=configs,
         run_ids=tuple(map(run_id, configs)),
     )
@@ -217,8 +216,9 @@ def _without_score(cell: Cell, run: RunConfig, metric: Metric, setup: Setup) -> 
     if cell.copied:
         return Reason("copied", "the paper copied it from elsewhere")
     if setup.sources.encoder_for(cell.encoder) is None:
-        words = f"scale {setup.scale.name} has no encoder in the place of {cell.encoder}"
-        return Reason("no encoder", words)
+        return Reason(
+            "no encoder", f"scale {setup.scale.name} has no encoder in the place of {cell.encoder}"
+        )
     if run.columns > setup.sources.corpus_columns:
         return Reason("no columns", needs_columns(run.columns))
     transfer = run.eval.transfer
@@ -252,8 +252,7 @@ def unmeasured(metric: Metric, transfer: bool, scale: Scale) -> Reason | None:
     kind = quantity(metric.quantity).tasks
     if kind == "transfer tasks":
         if not transfer:
-            words = "its runs score no transfer tasks (eval.transfer)"
-            return Reason("no transfer tasks", words)
+            return Reason("no transfer tasks", "its runs score no transfer tasks (eval.transfer)")
         tasks = ("avg_transfer", *scale.probes)
         name = "transfer task"
     elif kind in ("sets", "some sets"):
