@@ -9,7 +9,7 @@ from places import ROOT
 
 TORCH = {"torch", "transformers", "tokenizers", "datasets", "safetensors", "accelerate"}
 READING = {"numpy", "pandas", "pyarrow", "scipy", "matplotlib", "tabulate", "joblib"}
-READING |= {"jinja2", "markupsafe"}
+READING |= {"jinja2", "markdown_it", "markupsafe"}
 STANDARD = set(sys.stdlib_module_names)
 # what a method says without torch, and what those below may ask it for
 SETTINGS = ("settings", "sections")
