@@ -34,8 +34,8 @@ COLLAPSED_SPREAD = 1e-4  # below it all development sentences point the same way
 
 
 class EvaluationResult(NamedTuple):
-    """The scores, the pairs behind them, alignment and uniformity by
-    metric if computed, and `of`, which gives the vectors of these sets' sentences.
+    """The scores, the pairs behind them, alignment and uniformity by metric if computed, and `of`,
+    which gives the vectors of these sets' sentences.
 
     A set whose cosines are all equal, or not all finite, has NaN.
     """

@@ -42,9 +42,9 @@ def study_figures(
     """A study's figures by file name: as the paper draws it, and `-differences`; inside
     `drawing()`.
 
-    `cells` and `curves` are the frames of its CSV files, `setting` that of its runs. Rows are the cells that can be run; of
-    test sets the average alone, unless the figure has them. A figure of which most rows have no run
-    is left out.
+    `cells` and `curves` are the frames of its CSV files, `setting` that of its runs. Rows are the
+    cells that can be run; of test sets the average alone, unless the figure has them. A figure of
+    which most rows have no run is left out.
     """
     spec = study.figure
     if spec is None:
