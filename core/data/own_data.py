@@ -67,8 +67,8 @@ def named_pairs(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if text.startswith("hf:") or not equals or "?" in name or Path(text).is_file():
         place = text
-        file = re.split("[@#?]", text)[0].rstrip("/").rpartition("/")[2]
-        name = re.split("[.=]", file)[0]
+        file = text.partition("?")[0].rstrip("/").rpartition("/")[2]
+        name = re.split("[.=@#]", file)[0]
     if not _NAME.fullmatch(name) or not place.strip():
         raise UserError(
             f"--pairs {text[:80]!r} names no set or no file; write --pairs NAME=FILE, with a name "

@@ -65,7 +65,7 @@ class Store:
         for scale in SCALES:
             path = Path(self.published or os.devnull, scale, PACK_NAME)
             try:
-                if path.is_file():
+                if os.path.lexists(path):
                     packs[scale] = Pack(path)
             except CorruptRun as error:
                 say(str(error))

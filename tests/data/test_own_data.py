@@ -57,6 +57,7 @@ def test_a_set_is_named_or_called_like_its_file_and_names_twice_are_refused():
         ("My set=a=b.tsv", ("My set", "a=b.tsv")),
         (hub, ("sts12-sts", hub)),
         ("x/news.csv?columns=a,b,c", ("news", "x/news.csv?columns=a,b,c")),
+        ("me@lab/data#1/a.tsv", ("a", "me@lab/data#1/a.tsv")),
     ):
         assert named_pairs(text) == pair
     taken = ("avg=a.tsv", "STS-B=a.tsv", "b/STS-B.tsv", "Dev=a", "mr=a", "a/b=c.tsv", "x=")

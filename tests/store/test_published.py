@@ -117,6 +117,12 @@ def test_a_change_of_any_byte_is_never_read_as_a_number(own, tmp_path):
 def test_a_pack_that_does_not_open_is_named(own, tmp_path, capsys):
     content = b"x" * 5000
     publish.pack(own, own.runs(), tmp_path)
+    for place in (tmp_path / "nowhere", tmp_path):  # a link to nothing, and a folder
+        pack(tmp_path).unlink()
+        pack(tmp_path).symlink_to(place)
+        assert len(Store(tmp_path / "results", tmp_path).runs()) == len(CONFIGS) // 2
+        assert f"{pack(tmp_path)} is damaged (" in capsys.readouterr().out
+    pack(tmp_path).unlink()
     pack(tmp_path).write_bytes(content)
     assert len(Store(tmp_path / "results", tmp_path).runs()) == len(CONFIGS) // 2
     assert f"{pack(tmp_path)} is damaged (" in capsys.readouterr().out
