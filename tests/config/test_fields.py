@@ -15,7 +15,7 @@ from core.config.vary import paths, value_at, vary, written
 from core.errors import UserError
 from core.methods.mocose.sections import TextView
 from core.study import variants
-from core.study.resolution import parts, values
+from core.study.resolution import resolve, values
 from studies import find
 
 RATES = "train.learning_rate=3e-4,1e-3"
@@ -46,13 +46,14 @@ def test_two_fields_make_a_grid_and_each_place_of_it_is_the_study_again():
     own = varied("mocose-table3", RATES, "loss.temperature=0.05, 0.1, 0.2")
     assert [axis.labels for axis in own.axes[1:]] == [("3e-4", "1e-3"), ("0.05", "0.1", "0.2")]
     names = [f"{rate}/{heat}" for rate in ("3e-4", "1e-3") for heat in ("0.05", "0.1", "0.2")]
-    assert [values(place) for place in parts(own)] == names
-    for place in parts(own):
+    places = [part.study for part in resolve(own, made_setup()).divided()]
+    assert [values(place) for place in places] == names
+    for place in places:
         assert place.reference == (*study.reference, *place.cells[0].labels[1:])
         run = config_at(made_setup(), place, place.cells[0], 0)
         here = value_at(run, "train.learning_rate"), value_at(run, "loss.temperature")
         assert here == tuple(map(float, values(place).split("/")))
-    assert parts(study) == (study,)
+    assert [part.study for part in resolve(study, made_setup()).divided()] == [study]
     both = varied("mocose-table9", RATES, settings=("train.steps=20",))
     assert both.name == "mocose-table9@train.steps=20@by-train.learning_rate=3e-4,1e-3"
     assert {config_at(made_setup(), both, cell, 0).train.steps for cell in both.cells} == {20}
