@@ -111,7 +111,7 @@ def evaluate(
     return EvaluationResult(scores, tuple(blocks), geometry, of)
 
 
-def average(scores: SetScores, tests: Sequence[str], aggregate: str = "all") -> float:
+def mean_score(scores: SetScores, tests: Sequence[str], aggregate: str = "all") -> float:
     """The mean over the test sets of one aggregation; NaN if a set has no score."""
     return mean_of_7([scores[name][aggregate] for name in tests])
 
@@ -256,7 +256,7 @@ class Scorer:
             metric = f"spearman_{aggregate}"
             for name, score in scores.items():
                 rows.append(Measurement(checkpoint, name, metric, step, score[aggregate]))
-            mean = average(scores, self.tests, aggregate)
+            mean = mean_score(scores, self.tests, aggregate)
             rows.append(Measurement(checkpoint, "avg", metric, step, mean))
         return rows
 

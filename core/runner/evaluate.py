@@ -107,7 +107,7 @@ def score_encoders(order: EvaluateOrder) -> None:
 
 def _score_values(data: TestData, evaluation: EvaluationResult) -> Values:
     """Print a line for each set, the average, alignment and uniformity."""
-    from core.evaluation.scoring import average
+    from core.evaluation.scoring import mean_score
 
     sets, tests = data.sets, data.tests
     development = " and ".join(name for name in sets if name not in tests)
@@ -115,7 +115,7 @@ def _score_values(data: TestData, evaluation: EvaluationResult) -> Values:
     say(f"Read {read}, {sum(map(len, sets.values()))} pairs.")
     scores = dict(evaluation.scores)
     if tests:
-        scores["avg"] = {name: average(scores, tests, name) for name in SHOWN_AGGREGATES}
+        scores["avg"] = {name: mean_score(scores, tests, name) for name in SHOWN_AGGREGATES}
     say(f"{'set':<10} {'pairs':>6} {'all':>7} {'mean':>7} {'wmean':>7}")
     values: Values = {}
     for name, score in scores.items():

@@ -33,7 +33,7 @@ def dates(path: Path) -> dict[str, str]:
     """The dates in a file of two columns, by the first: FIRST_RUNS, when a run on a text was first
     published, by the text's digest; COMMITS, of the commits that trained published runs, for copies
     without the history."""
-    return {key: date for key, date in (row.values() for row in rows_of(path))}
+    return {key: date for key, date in map(dict.values, rows_of(path))}
 
 
 @cache

@@ -22,7 +22,7 @@ from core.evaluation import edits, metrics
 from core.evaluation.baselines import Untrained
 from core.evaluation.edits import EDITS, SENTENCES, edit_rows, edited_copies, edited_sentences
 from core.evaluation.metrics import WORD_GAP, length_rows, like_length_excess
-from core.evaluation.scoring import Candidate, Scorer, average, evaluate
+from core.evaluation.scoring import Candidate, Scorer, evaluate, mean_score
 
 draw = np.random.default_rng(1)
 
@@ -69,7 +69,9 @@ def test_scores_and_geometry_come_from_the_kept_vectors(sets):
     assert cosine.dtype == np.float32 and list(blocks[0].words_a) == [2] * 600
     score = made.scores["A"]["all"]
     assert score == pytest.approx(100 * spearmanr(cosine, gold).statistic)
-    assert average(made.scores, ("A", "B")) == pytest.approx((score + made.scores["B"]["all"]) / 2)
+    assert mean_score(made.scores, ("A", "B")) == pytest.approx(
+        (score + made.scores["B"]["all"]) / 2
+    )
     assert cosine.tolist() == cosines(encode(list(first.a)), encode(list(first.b))).tolist()
     a = first.a + second.a
     b = first.b + second.b
@@ -132,7 +134,7 @@ def test_a_broken_embedding_gives_nan_and_never_zero(sets):
     encode, _ = encoder(broken={sets["B"].a[0]})
     sets["C"] = StsSet("C", ("C",) * 3, ("u", "v", "w"), ("x", "y", "z"), np.array([1.0, 2.0, 4.0]))
     made = evaluate(sets, encode)
-    assert math.isnan(made.scores["B"]["all"]) and math.isnan(average(made.scores, ("B", "C")))
+    assert math.isnan(made.scores["B"]["all"]) and math.isnan(mean_score(made.scores, ("B", "C")))
     assert math.isfinite(made.scores["C"]["all"])
     (block,) = (block for block in made.pairs if block.task == "B")
     assert np.isnan(block.cosine).any() and not (np.asarray(block.cosine) == 0).any()
