@@ -62,8 +62,10 @@ class Store:
     def packs(self) -> dict[str, Pack]:
         """The published runs by scale; a damaged pack is named, and its runs count as missing."""
         packs: dict[str, Pack] = {}
+        if self.published is None:
+            return packs
         for scale in SCALES:
-            path = Path(self.published or os.devnull, scale, PACK_NAME)
+            path = self.published / scale / PACK_NAME
             try:
                 if os.path.lexists(path):
                     packs[scale] = Pack(path)
