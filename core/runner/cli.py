@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from core.errors import UserError
 from core.formatting import nearest
@@ -77,7 +77,6 @@ COMMANDS: dict[str, tuple[Any, Groups, dict[str, str]]] = {
     ),
     "runs": (RunsOrder, RUNS_OPTIONS, {"description": "List the stored runs."}),
 }
-Made = TypeVar("Made")
 
 
 def parse(argv: Sequence[str]) -> AnyOrder:
@@ -94,7 +93,7 @@ def parse(argv: Sequence[str]) -> AnyOrder:
         typed = _typed(argv)
         kind = next((chosen for chosen in CHOSEN if chosen.flag in typed), TrainOrder)
     check_together(kind, typed)
-    order: Any = _made(kind, typed)
+    order = _made(kind, typed)
     if isinstance(order, StudyOrder):
         check_names("--encoder", order.data.encoders)
         check_names("--pairs", order.data.pairs)
@@ -108,7 +107,8 @@ def study_parser() -> Parser:
     name = program()
     return Parser(
         STUDY_OPTIONS,
-        *(TrainOrder, *CHOSEN),
+        TrainOrder,
+        *CHOSEN,
         prog=name,
         description="Train what is missing of the named studies and render their tables and "
         "figures.",
@@ -195,10 +195,10 @@ def _typed(argv: Sequence[str]) -> dict[str, Any]:
     return {field: value for field, value in vars(namespace).items() if value != []}
 
 
-def _made(kind: type[Made], typed: dict[str, Any]) -> Made:
+def _made(kind: Any, typed: dict[str, Any]) -> Any:
     """An order, or a part of one, of what was typed."""
     values: dict[str, Any] = {}
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+    for field in dataclasses.fields(kind):
         if dataclasses.is_dataclass(field.default):
             values[field.name] = _made(type(field.default), typed)
         elif field.name in typed:

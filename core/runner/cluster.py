@@ -62,8 +62,8 @@ class Cluster:
         try:
             futures = []
             for run in runs:
-                told = (run.run_id, canonical_json(run.config), force)
-                futures.append(self.client.submit(task, *told, pure=False, resources=self.needs))
+                order = run.run_id, canonical_json(run.config), force
+                futures.append(self.client.submit(task, *order, pure=False, resources=self.needs))
             for future in as_completed(futures, loop=self.client.loop):
                 yield Ending(*future.result())
         except Exception as error:  # dask has many

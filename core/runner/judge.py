@@ -45,8 +45,8 @@ def judge_file(order: JudgeOrder) -> None:
     page = f"{stem}.md"
     source = f"\nScores of `{order.scores}`.\n".encode()
     contents[page] += source
+    is_of = (folder / page).is_file() and (folder / page).read_bytes().endswith(source)
     for name in contents:
-        is_of = (folder / page).is_file() and (folder / page).read_bytes().endswith(source)
         if (folder / name).exists() and not is_of:
             raise UserError(
                 f"{folder / name} is not of {order.scores}; give another --results-dir."

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -121,8 +120,8 @@ class Launcher:
         with ThreadPoolExecutor(self.jobs) as threads:
             tasks = []
             for run in runs:
-                config = canonical_json(run.config)
-                tasks.append(threads.submit(self.launch, run.run_id, config, stop, hear, force))
+                order = run.run_id, canonical_json(run.config), stop, hear, force
+                tasks.append(threads.submit(self.launch, *order))
             try:
                 for task in as_completed(tasks):
                     yield task.result()
@@ -155,9 +154,7 @@ class Launcher:
             self.store.record_failure(run, cause)
         except UserError as error:  # there is no worker, or no place to note the failure
             cause = str(error)
-        log = ""
-        if report.started:
-            log = str(self.store.path("logs", run))
+        log = str(self.store.path("logs", run)) if report.started else ""
         return Ending(run, "failed", seconds, cause=cause, log=log)
 
     def call(
@@ -267,11 +264,11 @@ def diagnosis(report: Message) -> str:
     return cause
 
 
-def tail(log: str) -> tuple[str, ...]:
+def tail(log: str) -> list[str]:
     """The last lines of a log."""
     with contextlib.suppress(OSError), open(log, errors="replace") as file:
-        return tuple(deque((line.rstrip()[:400] for line in file if line.strip()), TAIL_LINES))
-    return ()
+        return [line.rstrip()[:400] for line in file if line.strip()][-TAIL_LINES:]
+    return []
 
 
 def environment(threads: int, home: str) -> dict[str, str]:

@@ -145,6 +145,7 @@ class Display:
     def hear(self, run: str, message: Message) -> None:
         """Take in what a run's child reports, or a note of no run. Without a live display say which
         runs are going, if nothing was said for a while."""
+        now = time.monotonic()
         with self._lock:
             if message.started:
                 self._open.add(run)
@@ -154,14 +155,14 @@ class Display:
             if message.note:
                 label = f"{self._runs[run].label}: " if run else ""
                 self.note(f"{label}{message.note}")
-            if message.waiting and time.monotonic() - self._waited > WAITING:
-                self._waited = time.monotonic()
+            if message.waiting and now - self._waited > WAITING:
+                self._waited = now
                 self.note(
                     "Waiting for a slot of this machine; a larger --jobs adds slots. Other "
                     f"commands hold slots: {message.waiting}."
                 )
             live = self._console.is_terminal and not self._console.is_dumb_terminal
-            if self._going and not live and time.monotonic() - self._spoke > HEARTBEAT:
+            if self._going and not live and now - self._spoke > HEARTBEAT:
                 self.note("; ".join(str(self._lines()).split("\n")))
 
     def ended(self, ending: Ending) -> None:

@@ -163,12 +163,9 @@ class RunTrainer:
         left = list(runs)
         first = True
         while left and not (stop.asked or scheduler.lost):
-            free = list(left)
-            if not first:
-                free = [run for run in left if not self.store.claimed(run.run_id)]
+            free = [run for run in left if first or not self.store.claimed(run.run_id)]
             if free:
-                force = self.force and first
-                for ending in scheduler.train(free, stop, shown.hear, force):
+                for ending in scheduler.train(free, stop, shown.hear, self.force and first):
                     shown.ended(ending)
                     if ending.state != "elsewhere":
                         endings[ending.run] = ending
@@ -210,9 +207,9 @@ class RunTrainer:
         for run in left:
             ending = endings[run.run_id]
             if ending.cause:
-                lines += ["", f"FAILED {run.run_id}: {ending.cause}"]
-                lines.append(f"  cells: {'; '.join(run.cells)}; seed {run.seed}")
-                lines += [f"  | {line}" for line in tail(ending.log)]
+                cells = f"  cells: {'; '.join(run.cells)}; seed {run.seed}"
+                last = [f"  | {line}" for line in tail(ending.log)]
+                lines += ["", f"FAILED {run.run_id}: {ending.cause}", cells, *last]
             if ending.log:
                 lines.append(f"  log: {ending.log}")
         if not left:
@@ -278,19 +275,15 @@ def stopping(stop: Stop) -> Iterator[None]:
             # print() may be in the middle of itself
             os.write(2, b"Stopping; what is finished is kept.\n")
 
-    heeded = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        handler = signal.getsignal(number)
-        if handler is not signal.SIG_IGN:
-            heeded[number] = handler
-    if threading.current_thread() is not threading.main_thread():
-        heeded = {}  # which alone may take signals
-    for number in heeded:
-        signal.signal(number, ask)
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # which alone may take signals
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, ask)
     try:
         yield
     finally:
-        for number, handler in heeded.items():
+        for number, handler in before.items():
             signal.signal(number, handler)
 
 

@@ -164,12 +164,6 @@ def use_gpu(report: Report) -> None:
     torch.zeros(1, device="cuda")
 
 
-def named_function(name: str) -> Callable:
-    """The function of a name such as `module:function`."""
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(module), function)
-
-
 def train_run(
     order: RunOrder,
     run: str,
@@ -218,7 +212,9 @@ def train_run(
     def progress(fields: dict) -> None:
         report(Message(**fields))
 
-    result: Result = named_function(order.job)(config, execution, progress)
+    module, _, function = order.job.partition(":")
+    job = getattr(importlib.import_module(module), function)
+    result: Result = job(config, execution, progress)
     report(Message(phase="save", step=config.train.steps, score=score(config, result)))
     store.check_there()
     provenance = {**order.provenance, **result.provenance, "score": average(config, result)}
@@ -246,22 +242,19 @@ def take_slot(slots: Iterable[str], folder: Path, holder: str, report: Report) -
     """Wait for a free slot, which this process holds until it ends, and which names the holder and
     its command. Returns the slot's name."""
     due = time.monotonic() + SLOT_NOTICE
-    command = str(os.getppid())  # the worker is
+    command = f"\n{os.getppid()}"  # the worker's
     while True:
         for name in slots:
             descriptor = locks.hold(folder / f"{name}.lock")
             if descriptor is not None:
                 os.truncate(descriptor, 0)
-                os.write(descriptor, f"{holder}\n{command}".encode())
+                os.write(descriptor, f"{holder}{command}".encode())
                 return name
         if time.monotonic() > due:
             due += SLOT_NOTICE
-            others = []
-            for name in slots:
-                text = files.regular(folder / f"{name}.lock").read_text()
-                run, _, whose = text.partition("\n")
-                if whose != command:
-                    others.append(run or "a run of an older version")  # which names none
+            texts = [files.regular(folder / f"{name}.lock").read_text() for name in slots]
+            others = [text.partition("\n")[0] for text in texts if not text.endswith(command)]
+            others = [run or "a run of an older version" for run in others]  # which names none
             if not report(Message(waiting="; ".join(others))):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(SLOT_POLL)
