@@ -59,6 +59,8 @@ def read_scores(scores: Path | pd.DataFrame | Mapping[str, Sequence[object]]) ->
                 keep_default_na=False,
                 skip_blank_lines=False,
             )
+        # A cut file is refused unless the cut lies within its last number: 4 places of 154 in ten
+        # lines. Many whole files have no newline at their end, so nothing is said of that.
         lines.index += 1
         lines = lines[(lines != "").any(axis=1)]
         return _scores(lines[1:].set_axis(lines.iloc[0], axis=1), f"{scores}, line")

@@ -171,7 +171,11 @@ def test_a_command_takes_any_free_slot_and_else_waits_for_one_and_says_so(desk):
 
 def test_only_runs_of_other_commands_are_named_as_holders(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "SLOT_NOTICE", 0.0)
-    texts = {"cpu.0": f"run ours\n{os.getppid()}", "cpu.1": "run theirs\n1", "cpu.2": ""}
+    texts = {
+        "cpu.0": f"run ours\n{os.getppid()}",
+        "cpu.1": f"run theirs\n{os.getpid()}",
+        "cpu.2": "",
+    }
     held = {}
     for name, text in texts.items():
         held[name] = locks.hold(tmp_path / f"{name}.lock")
