@@ -26,7 +26,7 @@ def printable(text: str) -> str:
 
 def say(*lines: str, out: TextIO | None = None) -> None:
     """Print these lines at once, whatever their names hold."""
-    print(*map(printable, lines), sep="\n", file=out or sys.stdout, flush=True)
+    print("\n".join(map(printable, lines)), file=out or sys.stdout, flush=True)
 
 
 def counted(number: int, noun: str) -> str:
