@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from core.config import methods
 from core.config.run import RunConfig
@@ -258,7 +258,7 @@ def against_bar(method: Estimate, simcse: Estimate) -> tuple[float, float]:
     freedom = sum(square**2 / degrees for square, degrees in squares)
     if not freedom:
         return method.mean - bar, 0.0
-    half = -float(stdtrit(total**2 / freedom, 0.025)) * math.sqrt(total)
+    half = -float(scipy.special.stdtrit(total**2 / freedom, 0.025)) * math.sqrt(total)
     return method.mean - bar, half
 
 

@@ -16,12 +16,11 @@ from core.errors import UserError
 from core.formatting import counted
 from core.report import frames
 from core.report.comparability import KNOWN_DATA
-from core.report.drawing import drawing, image
-from core.report.figures import study_figures
 from core.report.results import Loaded, reads
 from core.report.rule_age import date_of
 from core.report.sheet import Sheet, make_sheet
-from core.report.tables import AVERAGE_LABEL, latex, markdown
+from core.report.tables import latex, markdown
+from core.report.text_table import AVERAGE_LABEL
 from core.report.verdicts import JudgedStudy, reasons, study_result
 from core.report.words import seed_counts, title_and_setting
 from core.store import cache, code
@@ -110,6 +109,10 @@ class Drawings:
         images: dict[str, bytes] = {}
         fault = ""
         try:
+            # matplotlib takes 0.7 s
+            from core.report.drawing import drawing, image
+            from core.report.figures import study_figures
+
             with drawing():
                 drawn = study_figures(study, sheet.cells, sheet.curves, *title_and_setting(result))
                 for kind in ("png",) if self.small else ("png", "pdf"):
@@ -141,7 +144,7 @@ class Drawings:
 
     def _kept(self, key: tuple, inputs: str) -> Any:
         """What is kept under a key, if it was made from these inputs; else None."""
-        path = cache.find_cached(self.folder, cache.key_digest(key), "drawn")
+        path = cache.find_cached(self.folder.joinpath(*key[:2]), cache.key_digest(key), "drawn")
         with contextlib.suppress(Exception):  # removed meanwhile, or of another Python
             if path is not None:
                 made_from, value = pickle.loads(path.read_bytes())  # noqa: S301  (our own)
@@ -152,7 +155,9 @@ class Drawings:
         """Keep a value in the place of the last one of its key, if the folder can be written."""
         content = pickle.dumps((cache.key_digest([self._readers, inputs]), value))
         with contextlib.suppress(UserError):
-            cache.write_cached(self.folder, cache.key_digest(key), "drawn", content)
+            cache.write_cached(
+                self.folder.joinpath(*key[:2]), cache.key_digest(key), "drawn", content
+            )
 
 
 def in_short(error: Exception) -> str:

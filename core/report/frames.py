@@ -144,7 +144,8 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
 def by_cell_name(study: Study, cells: pd.DataFrame) -> pd.DataFrame:
     """A cell frame by the cells' names, and whether each is the one that others are compared
     with."""
-    cells = cells.set_index(cells[[axis.name for axis in study.axes]].agg("/".join, axis=1))
+    labels = zip(*(cells[axis.name] for axis in study.axes), strict=True)
+    cells = cells.set_axis(map("/".join, labels))
     return cells.assign(is_base=cells.index == cells["reference"])
 
 

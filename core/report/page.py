@@ -22,7 +22,7 @@ from core.report.claims import comparison_lines, comparison_words, estimate_word
 from core.report.frames import csv_text
 from core.report.sheet import Sheet, statements
 from core.report.statistics import SETTLED_OUTCOMES
-from core.report.tables import marks, md, text_table
+from core.report.tables import marks, md
 from core.report.words import MARKS, outcome_words, verdict_note
 from core.study.study import Study
 
@@ -101,15 +101,20 @@ def page_files(
             by_study[of_study.study.name][key] = of_study
     drawn = list(chain.from_iterable(sheets.values()))
     frames = {
-        "claims.csv": pd.concat([each.claims for each in drawn], ignore_index=True),
-        "comparisons.csv": pd.concat([each.comparisons for each in drawn], ignore_index=True),
-        "comparability.csv": pd.concat([each.checks for each in drawn], ignore_index=True),
+        "claims.csv": _joined([each.claims for each in drawn]),
+        "comparisons.csv": _joined([each.comparisons for each in drawn]),
+        "comparability.csv": _joined([each.checks for each in drawn]),
     }
+    rows = list(frames["claims.csv"].itertuples())
+    by_claim: dict[str, dict[str, Any]] = {}  # by scale, under the profile of the claims
+    for row in rows:
+        if row.profile == DEFAULT:
+            by_claim.setdefault(row.claim, {})[row.scale] = row
     texts = {name: csv_text(frame, digits=6) for name, frame in frames.items()}
     sections = []
     for study in studies:
         every = by_study[study.name]
-        sections.append(_section(study, every, folder, figures))
+        sections.append(_section(study, every, by_claim, folder, figures))
         if PRINTED in every:
             texts |= printed_file(every[PRINTED])
     english = sheets.get(IN_ENGLISH, ())
@@ -122,9 +127,7 @@ def page_files(
         listed = comparison_lines(of_claims[row.scale, row.profile, row.claim], LISTED)
         return listed or [f"{comparison_words(row)}: {', '.join(estimate_words(row))}"]
 
-    claims: list[Any] = []
-    for of_study in english:
-        claims += of_study.claims.itertuples()
+    claims = [row for row in rows if (row.scale, row.profile) == IN_ENGLISH]
     unsettled = [row for row in claims if row.verdict not in SETTLED_OUTCOMES]
     answers = []
     for name, heading, verdicts in ANSWERS:
@@ -166,6 +169,15 @@ def printed_file(of_paper: Sheet) -> dict[str, str]:
     return {f"printed/{study.name}.csv": csv_text(cells[columns])} if len(cells) else {}
 
 
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Frames below one another. An empty frame's types win, as in `concat`, which casts every frame
+    to them (0.5 s)."""
+    joined = pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
+    for empty in [frame for frame in frames if frame.empty][:1]:
+        joined = joined.astype(empty.dtypes)
+    return joined
+
+
 def _templates() -> jinja2.Environment:
     """The templates, which escape everything from data."""
     templates = jinja2.Environment(
@@ -198,22 +210,22 @@ def by_reason(rows: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     return [(words, of_group) for (_, words), of_group in sorted(groups.items())]
 
 
-def _section(study: Study, every: Drawn, folder: Path, figures: Path) -> dict[str, Any]:
+def _section(
+    study: Study,
+    every: Drawn,
+    by_claim: Mapping[str, dict[str, Any]],
+    folder: Path,
+    figures: Path,
+) -> dict[str, Any]:
     """A study's part of the page: its claims by scale, its tables with verdicts, what
     it is searched by."""
-    claims: dict[str, dict[str, Any]] = {claim.key: {} for claim in study.claims}
-    for (scale, profile), of_scale in every.items():
-        for row in of_scale.claims.itertuples() if profile == DEFAULT else ():
-            claims[row.claim][scale] = row
+    claims = {claim.key: by_claim.get(claim.key, {}) for claim in study.claims}
     counts = {}
     for scale, heading in SCALE_TITLES.items():
         rows = [of_claim[scale] for of_claim in claims.values() if scale in of_claim]
         if any(row.n for row in rows):
             counts[heading] = by_kind(rows)
     axes = [f"{axis.name} {axis.title}" for axis in study.axes]
-    printed = None
-    if PRINTED in every and every[PRINTED].cells["printed"].notna().any():
-        printed = text_table(study, every[PRINTED].cells, printed=True)
     stated = statements(study)
     return {
         "study": study,
@@ -222,7 +234,7 @@ def _section(study: Study, every: Drawn, folder: Path, figures: Path) -> dict[st
         "statements": stated,
         "paper_notes": (*study.footnotes, *explained(*study.footnotes, *stated)),
         "tables": _tables(study, every, folder, figures),
-        "printed": printed,
+        "printed": PRINTED in every and every[PRINTED].printed,
         "words": " ".join([study.heading, study.name, study.caption, *axes]),
     }
 
@@ -236,8 +248,7 @@ def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dic
         if not of_scale.begun or not files:
             continue
         encoders = ", ".join(sorted(set(of_scale.cells["encoder"]) - {""}))
-        table = text_table(of_scale.study, of_scale.cells)
-        notes = [of_scale.setting, of_scale.number_note, *marks(table), of_scale.scope_note]
+        notes = [of_scale.setting, of_scale.number_note, *marks(of_scale.table)]
         stem = figures / scale / profile / study.name
         pictures = {ending: Path(f"{stem}{ending}.png") for ending in ("", "-differences")}
         tables.append(
@@ -245,9 +256,9 @@ def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dic
                 "scale": scale,
                 "profile": profile,
                 "name": f"{SCALE_TITLES[scale]}, {encoders}, profile {profile}",
-                "text": table,
+                "text": of_scale.table,
                 "sentences": of_scale.sentences,
-                "notes": [*filter(None, notes), *of_scale.notes],
+                "notes": [*filter(None, (*notes, of_scale.scope_note)), *of_scale.notes],
                 "figures": _links(pictures, folder),
                 "files": files,
             }

@@ -17,6 +17,7 @@ from core.report.frames import (
     summary_frame,
 )
 from core.report.results import RunResult
+from core.report.text_table import TextTable, text_table
 from core.report.verdicts import JudgedStudy
 from core.report.words import (
     damaged,
@@ -36,8 +37,9 @@ ON_PAPER = "On the paper and its code, at their own scale:"
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
     """A table with its verdicts: the frames of its CSV files, and sentences. `runs` are without
-    their numbers. `notes` are on these runs, `troubles` those of them that a terminal shows,
-    `paper_notes` on the paper, `statements` what claims say."""
+    their numbers. `printed` is the paper's table, if the paper prints numbers. `notes` are on these
+    runs, `troubles` those of them that a terminal shows, `paper_notes` on the paper, `statements`
+    what claims say."""
 
     study: Study
     setup: Setup
@@ -45,6 +47,7 @@ class Sheet:
     cells: pd.DataFrame
     claims: pd.DataFrame
     comparisons: pd.DataFrame
+    printed: TextTable | None = None
     begun: bool = True
     runs: tuple[RunResult, ...] = ()
     checks: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -60,6 +63,11 @@ class Sheet:
     statements: tuple[str, ...] = ()
 
     @cached_property
+    def table(self) -> TextTable:
+        """The table in the paper's layout."""
+        return text_table(self.study, self.cells)
+
+    @cached_property
     def sentences(self) -> list[Sentence]:
         """The verdicts, and the comparisons below them."""
         return verdict_sentences(self.claims, self.comparisons)
@@ -69,11 +77,16 @@ def make_sheet(result: JudgedStudy) -> Sheet:
     """The sheet of a study."""
     setup = result.setup
     notes = (*result.study.footnotes, *deviation_notes(result))
+    cells = cell_frame(result)
+    printed = None
+    if cells["printed"].notna().any():
+        printed = text_table(result.study, cells, printed=True)
     return Sheet(
         study=result.study,
         setup=setup,
         title=title(result),
-        cells=cell_frame(result),
+        cells=cells,
+        printed=printed,
         claims=claim_frame([result]),
         comparisons=comparison_frame([result]),
         begun=result.begun,

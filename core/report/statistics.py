@@ -19,9 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-
-# scipy.stats takes two seconds
-from scipy.special import bdtr, bdtrc, betaincinv, ndtr, stdtr, stdtrit
+import scipy  # special (0.3 s) is imported at its first use; stats would take two seconds
 
 from core.study.axes import Labels
 from core.study.claim import HALF, ROUNDING, Claim, Contrast, Predicate, count_rules
@@ -78,8 +76,8 @@ def over_seeds(
     sd = float(values.std(ddof=1))
     if share:
         return Estimate(mean, *share_bounds(values, low, high), n, sd)
-    below = float(stdtrit(n - 1, low)) * sd / np.sqrt(n)
-    above = float(stdtrit(n - 1, high)) * sd / np.sqrt(n)
+    below = float(scipy.special.stdtrit(n - 1, low)) * sd / np.sqrt(n)
+    above = float(scipy.special.stdtrit(n - 1, high)) * sd / np.sqrt(n)
     return Estimate(mean, mean + below, mean - above, n, sd)
 
 
@@ -107,7 +105,9 @@ def tails(contrast: Contrast, values: np.ndarray, shift: float = 0.0) -> Tails:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / error  # ± inf without scatter, NaN for 0 / 0
     no_test = np.isnan(t)
-    return np.where(no_test, 1.0, stdtr(n - 1, -t)), np.where(no_test, 1.0, stdtr(n - 1, t))
+    above = scipy.special.stdtr(n - 1, -t)
+    below = scipy.special.stdtr(n - 1, t)
+    return np.where(no_test, 1.0, above), np.where(no_test, 1.0, below)
 
 
 def _without_rounding(numbers: np.ndarray) -> np.ndarray:
@@ -254,7 +254,7 @@ def share_tails(values: np.ndarray) -> Tails:
     n = values.shape[-1]
     more = (values > ROUNDING).sum(-1)
     less = (values < -ROUNDING).sum(-1)
-    return bdtrc(more - 1, n, HALF), bdtr(n - less, n, HALF)
+    return scipy.special.bdtrc(more - 1, n, HALF), scipy.special.bdtr(n - less, n, HALF)
 
 
 def share_bounds(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
@@ -263,8 +263,8 @@ def share_bounds(values: np.ndarray, low: float, high: float) -> tuple[float, fl
     n = len(values)
     more = int((values > ROUNDING).sum())
     less = int((values < -ROUNDING).sum())
-    least = float(betaincinv(more, n - more + 1, low)) if more else 0.0
-    most = float(betaincinv(n - less + 1, less, 1 - high)) if less else 1.0
+    least = float(scipy.special.betaincinv(more, n - more + 1, low)) if more else 0.0
+    most = float(scipy.special.betaincinv(n - less + 1, less, 1 - high)) if less else 1.0
     return least - HALF, most - HALF
 
 
@@ -286,7 +286,7 @@ def correction(n: int) -> float:
     if n < 2:
         return 1.0
     density = np.exp(-(GRID**2) / 2) / np.sqrt(2 * np.pi)
-    below = bdtrc(-(-n // 2) - 1, n - 1, ndtr(GRID))
+    below = scipy.special.bdtrc(-(-n // 2) - 1, n - 1, scipy.special.ndtr(GRID))
     return float(NORMAL_MEAN / (2 * np.trapezoid(GRID * density * below, GRID)))
 
 

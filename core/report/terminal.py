@@ -4,14 +4,8 @@ from dataclasses import dataclass
 
 from core.formatting import printable
 from core.report.sheet import Sheet
-from core.report.tables import (
-    AVERAGE_LABEL,
-    TextTable,
-    laid_out,
-    markdown,
-    marks,
-    text_table,
-)
+from core.report.tables import laid_out, markdown, marks
+from core.report.text_table import AVERAGE_LABEL, TextTable, text_table
 
 
 def terminal(sheet: Sheet, width: int | None = None, file: str = "") -> str:
@@ -19,7 +13,7 @@ def terminal(sheet: Sheet, width: int | None = None, file: str = "") -> str:
 
     A table wider than `width` columns shows the average over the test sets alone, or is cut into
     parts below one another; `file` has all of it."""
-    table = text_table(sheet.study, sheet.cells)
+    table = sheet.table
     body = _table_lines(table)
     whole = max(map(len, body))
     if width is not None and whole > width:

@@ -22,6 +22,7 @@ from core.runner import inputs
 from core.runner import plan as planning
 from core.runner.best_scale import best_scale
 from core.runner.cli import words
+from core.runner.devices import cache_folder
 from core.runner.draw import StudyDrawer
 from core.runner.estimate import GPU
 from core.runner.inputs import Context
@@ -45,6 +46,7 @@ from core.runner.progress import Answers, answer
 from core.runner.train import RunTrainer, Surroundings, check_planned
 from core.runner.verify import compare
 from core.store import code
+from core.store.cache import cached
 from core.study.catalogue import Catalogue
 from core.study.resolution import ResolvedStudy, resolve
 from core.study.study import Study
@@ -168,8 +170,15 @@ def chosen(catalogue: Catalogue, scope: Scope) -> list[Study]:
     for file, fault in catalogue.faults.items():
         if scope.all or file.parent.name in scope.studies:
             raise UserError(fault)
-    for study in studies.values():
-        catalogue.check(study)
+
+    def check() -> None:
+        for study in studies.values():
+            catalogue.check(study)
+
+    if scope.all:  # 0.6 s, and so done once for each state of code and studies
+        cached(cache_folder() / "checked", [code.digest(), repr(studies)], check)
+    else:
+        check()
     return list(studies.values())
 
 
@@ -251,7 +260,7 @@ def tell(
     print(f"{time}.")
     for run in plan.runs:
         if store.claimed(run.run_id):
-            say(f"running {run.run_id} {run.label}")
+            say(f"running or waiting {run.run_id} {run.label}")
         elif failure := store.failure(run.run_id):
             say(f"failed  {run.run_id} {run.label}: {failure}")
     if claims:

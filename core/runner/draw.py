@@ -3,6 +3,7 @@ imported when it is needed: matplotlib takes its time."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import shutil
@@ -10,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from core.config.methods import PROFILES
@@ -53,8 +53,8 @@ class StudyDrawer:
         if order.scope.all:
             self.redraw(context.studies, order, context.setup.scale.name)
             return set()
-        drawings = self.drawings()
-        drawn = [drawings.of(resolved) for resolved in resolved_studies]
+        refuse_changed_code()
+        drawn = [self.drawings.of(resolved) for resolved in resolved_studies]
         begun = [each.sheet for each in drawn if each.sheet and each.sheet.begun]
         shows = isinstance(order, ShowOrder)
         try:
@@ -75,12 +75,13 @@ class StudyDrawer:
     ) -> dict[tuple[str, str], list[Sheet]]:
         """Draw every started study of a scale, or of every scale, and the page over all scales and
         profiles; the sheets of all with a run, by scale and profile."""
+        from core.report import render
+
         say("Drawing what is stored; this may take some minutes.")
-        report = _report()
-        report.refuse_foreign(self.results)
-        drawings = self.drawings()
-        outlines = self.outlines(studies, order, drawings)
-        every = self.sheets(outlines, only, order.scope.profile, drawings)
+        render.refuse_foreign(self.results)
+        refuse_changed_code()
+        outlines = self.outlines(studies, order)
+        every = self.sheets(outlines, only, order.scope.profile)
         sheets = {}
         hints = []
         for scale, profile in outlines:
@@ -91,13 +92,13 @@ class StudyDrawer:
         drawn = list(itertools.chain(*sheets.values()))
         say(*hints[:1], *published_runs(drawn))
         if drawn:
-            say(*report.write_page(studies, every, self.results, self.figures))
+            say(*render.write_page(studies, every, self.results, self.figures))
         else:
             print("No study is started; train one, and it can be redrawn.")
         return sheets
 
     def outlines(
-        self, studies: Sequence[Study], order: AnyStudyOrder, drawings: Drawings
+        self, studies: Sequence[Study], order: AnyStudyOrder
     ) -> dict[Key, list[ResolvedStudy]]:
         """Every study by scale and profile; of a scale without a run under the first profile."""
         by_scale = recorded(self.store)
@@ -109,7 +110,7 @@ class StudyDrawer:
                 sources = unfetched_sources(others)
             if sources:
                 setup = replace(setup_of(order, at, sources), profile=profile)
-                outlines[at.name, profile] = drawings.outlines(studies, setup)
+                outlines[at.name, profile] = self.drawings.outlines(studies, setup)
         return outlines
 
     def sheets(
@@ -117,12 +118,12 @@ class StudyDrawer:
         outlines: Mapping[Key, Sequence[ResolvedStudy]],
         only: str | None,
         only_profile: str | None,
-        drawings: Drawings,
     ) -> dict[Key, list[Sheet]]:
         """The sheets of all studies, those that are not started without runs; none of a further
         profile with no started study. What the command names of scale and profile is written; what
         a profile shares with the first one stands there alone."""
-        report = _report()
+        from core.report import render
+
         sheets: dict[Key, list[Sheet]] = {}
         for (scale, profile), of_setup in outlines.items():
             folder = Path(scale) / profile
@@ -136,19 +137,21 @@ class StudyDrawer:
                 writes = name in written
                 if writes and name in shown and any(map(each.repeats, first)):
                     writes = False
-                    report.remove(name, self.results / folder, self.figures / folder)
+                    render.remove(name, self.results / folder, self.figures / folder)
                     say(f"{name} has the same runs as under profile {PROFILES[0]}.")
-                drawn = drawings.of(each, name in begun, writes)
+                drawn = self.drawings.of(each, name in begun, writes)
                 if writes:
                     self.write(drawn)
                 if drawn.sheet:
                     sheets[scale, profile].append(drawn.sheet)
-            report.write_runs(sheets[scale, profile], self.results / folder)
+            render.write_runs(sheets[scale, profile], self.results / folder)
         return sheets
 
+    @functools.cached_property
     def drawings(self) -> Drawings:
-        """The drawings of the store's runs."""
-        _report()
+        """The drawings of the store's runs. Figures follow no setting of the user's, but matplotlib
+        reads these as it is imported."""
+        os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
         from core.report.drawn import Drawings
 
         return Drawings(self.store, cache_folder() / "drawn", self.small)
@@ -157,8 +160,10 @@ class StudyDrawer:
         """Write the files of a study that has a run, and say what was written."""
         line = drawn.line
         if drawn.sheet and drawn.sheet.begun:
+            from core.report import render
+
             folder = Path(drawn.sheet.setup.scale.name) / drawn.sheet.setup.profile
-            line = _report().write_study(drawn, self.results / folder, self.figures / folder)
+            line = render.write_study(drawn, self.results / folder, self.figures / folder)
         say(line)
 
     def show(self, sheet: Sheet) -> None:
@@ -206,18 +211,13 @@ def published_runs(sheets: Sequence[Sheet]) -> list[str]:
     return [f"{number} from the published results, not from this machine."]
 
 
-def _report() -> ModuleType:
-    """The module that draws. Figures follow no setting of the user's, but matplotlib reads these as
-    it is imported. Raises UserError if it may not go with what was imported before."""
+def refuse_changed_code() -> None:
+    """Raise UserError if what draws may not go with what was imported before."""
     if code.states() != code.AT_START:
         raise UserError(
             "The code was changed while this command ran, so nothing is drawn; give the same "
             "command again, which keeps what is trained."
         )
-    os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
-    from core.report import render
-
-    return render
 
 
 def started(resolved_studies: Sequence[ResolvedStudy], store: Store) -> list[ResolvedStudy]:

@@ -136,8 +136,12 @@ def test_published_runs_take_no_plain_names_from_a_users_own(desk):
     shutil.rmtree(desk.results / "runs")
     published = sources.recorded_sources(MINI, desk.store)
     # a training without data would fetch another text than these runs have
-    fetched = sources.sources_of(sources.DataOptions(), MINI, "plan", [], desk.store, desk.folder)
+    plan = MINI, "plan", [], desk.store, desk.folder
+    fetched = sources.sources_of(sources.DataOptions(), *plan)
     assert fetched.corpus_digest == fetched.transfer_digest == sources.NO_DIGEST
+    desk.store.save(config, replace(made_result(config), provenance=about))
+    assert sources.sources_of(sources.DataOptions(), *plan).corpus_digest == sources.NO_DIGEST
+    shutil.rmtree(desk.results / "runs")
     desk.know_encoder("another\n")
     first = desk.do(*ONE_RUN)
     again = desk.do(*ONE_RUN, "--plan", "--use-published")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from fake_store import made_setup
+from places import python
 from small_study import small, stored
 
 from core.config.identity import run_id
@@ -79,7 +80,7 @@ def test_what_is_kept_and_cannot_be_read_is_drawn_again(draw, tmp_path, capsys):
     study = small()
     store = stored(study, a=[50.0, 51.0], b=[52.0, 53.0])
     _, table = draw(study, store)
-    (kept,) = (tmp_path / "kept").glob("*.drawn")
+    (kept,) = (tmp_path / "kept").rglob("*.drawn")
     kept.write_bytes(kept.read_bytes()[:-9])
     assert draw(study, store) == (True, table) and not draw(study, store)[0]
     assert "is not as it was written" in capsys.readouterr().out
@@ -87,3 +88,19 @@ def test_what_is_kept_and_cannot_be_read_is_drawn_again(draw, tmp_path, capsys):
     outline = resolve(study, made_setup()).outline
     unkept = Drawings(store, tmp_path / "file" / "no").of(outline)
     assert unkept.texts["mocose-small.csv"].decode() == table
+
+
+def test_what_is_kept_has_its_table_and_is_read_without_matplotlib_and_scipy_s_functions(
+    draw, tmp_path
+):
+    study = small()
+    draw(study, stored(study, a=[50.0, 51.0], b=[52.0, 53.0]))
+    (kept,) = (tmp_path / "kept").rglob("*.drawn")
+    code = f"""
+import pickle, sys
+from core.report import render
+_, (*_, drawn) = pickle.load(open({str(kept)!r}, "rb"))
+print("table" in vars(drawn.sheet), {{"matplotlib", "scipy.special"}} & {{*sys.modules}})
+"""
+    done = python("-c", code)
+    assert done.stdout.split() == ["True", "set()"], done.stderr

@@ -21,7 +21,7 @@ from core.config.methods import PROFILES
 from core.config.scale import DEMO, MINI, PAPER
 from core.formatting import shown
 from core.report.drawn import Drawings
-from core.report.page import page_files, readme_head
+from core.report.page import _joined, page_files, readme_head
 from core.report.render import write_page, write_study
 from core.report.sheet import make_sheet
 from core.report.tables import markdown, md, tex
@@ -280,3 +280,10 @@ def test_a_table_says_which_encoders_its_numbers_are_of_even_without_claims():
     assert "of these encoders" in words["start"] and "The plain encoder was" in words["start"]
     assert "encoder: mini encoder, plain encoder ·" in words["start"]
     assert "of this encoder" in words["along"] and "## Claims" not in words["along"]
+
+
+def test_frames_of_the_page_have_the_types_that_pandas_gives_them():
+    empty = pd.DataFrame(columns=["number", "text"])
+    filled = pd.DataFrame({"number": [1.5], "text": ["x"]})
+    for frames in ([filled, empty, filled], [filled, filled], [empty]):
+        pd.testing.assert_frame_equal(_joined(frames), pd.concat(frames, ignore_index=True))

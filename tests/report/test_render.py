@@ -8,8 +8,7 @@ from small_study import printed, result, small, stored
 
 from core.config.scale import MINI
 from core.errors import UserError
-from core.report import drawn as drawing
-from core.report import frames
+from core.report import figures, frames
 from core.report.drawn import Drawings
 from core.report.render import write_study
 from core.report.words import title
@@ -129,14 +128,14 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch)
 def test_a_study_whose_figure_fails_has_its_table_and_a_sentence_and_is_not_kept(
     tmp_path, monkeypatch
 ):
-    sound = drawing.study_figures
+    sound = figures.study_figures
 
-    def figures(study, *words):
+    def failing(study, *words):
         if study.name == "mocose-x":
             raise KeyError("no such label")
         return sound(study, *words)
 
-    monkeypatch.setattr(drawing, "study_figures", figures)
+    monkeypatch.setattr(figures, "study_figures", failing)
     sound_study = small(reference=None)
     store = stored(sound_study, a=[50.0, 51.0], b=[52.0, 53.0])
     lines, drawn = draw([printed(), sound_study], store, tmp_path)
@@ -145,7 +144,7 @@ def test_a_study_whose_figure_fails_has_its_table_and_a_sentence_and_is_not_kept
     pictures = tmp_path / "figures/demo/paper"
     assert (pictures / "mocose-small.png").is_file() and not (pictures / "mocose-x.png").exists()
     assert (tmp_path / "results/demo/paper/mocose-x.md").is_file()
-    monkeypatch.setattr(drawing, "study_figures", sound)
+    monkeypatch.setattr(figures, "study_figures", sound)
     lines, _ = draw([printed(), small()], store, tmp_path)
     assert "cannot be drawn" not in "".join(lines)
 

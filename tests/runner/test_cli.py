@@ -173,7 +173,7 @@ def test_the_list_is_the_menu_and_a_plan_names_runs_that_failed(desk):
     claim = desk.store.claim(second.run_id)
     out = desk.do("mocose-table3", "--seeds", "1", "--plan").stdout
     os.close(claim)
-    assert "6 runs: none done, 6 to train." in out and f"running {second.run_id}" in out
+    assert "6 runs: none done, 6 to train." in out and f"running or waiting {second.run_id}" in out
     assert "without modules.json" in out
     assert f"failed  {first.run_id} {first.label}: ValueError: made up" in out
     header, row = desk.do("mocose-table3", "--list").stdout.splitlines()[-2:]

@@ -9,11 +9,11 @@ from fake_store import FakeStore, config_of, made_setup
 from places import ROOT, python
 
 import run_study
-from core.runner import draw
-from core.runner.orders import RedrawOrder
+from core.runner import command, draw
+from core.runner.orders import RedrawOrder, Scope
 from core.store.store import Store
 from core.study.resolution import resolve
-from studies import STUDIES, find
+from studies import CATALOGUE, STUDIES, find
 
 FIGURE5 = find("figure5")
 TABLE3 = find("table3")
@@ -46,6 +46,18 @@ def test_a_study_is_started_by_a_run_of_its_own_a_whole_seed_or_every_seed_of_a_
     assert started(*[(FIGURE5, bare, seed) for seed in (0, 1)]) == ["mocose-figure5"]
     seeds = [(NOISE, NOISE.cells[0].labels[0], seed) for seed in range(NOISE.least_seeds)]
     assert "noise" not in started(*seeds[:-1]) and "noise" in started(*seeds)
+
+
+def test_all_studies_are_checked_once_for_a_state_of_code_and_studies(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    checked = []
+    monkeypatch.setattr("core.study.catalogue.check_runs", checked.append)
+    for _ in range(2):
+        assert command.chosen(CATALOGUE, Scope(all=True)) == checked == [*STUDIES]
+    monkeypatch.setattr(command.code, "digest", lambda: "another")
+    command.chosen(CATALOGUE, Scope(all=True))
+    command.chosen(CATALOGUE, Scope(studies=("table3",)))
+    assert checked == [*STUDIES, *STUDIES, TABLE3]
 
 
 def test_changed_code_draws_no_table(tmp_path, capsys, monkeypatch):
@@ -140,5 +152,6 @@ def test_a_profile_with_the_runs_of_another_is_drawn_once_and_says_so(tmp_path):
 def test_a_matplotlibrc_that_the_user_names_is_not_read(tmp_path):
     (tmp_path / "matplotlibrc").write_bytes(b"font.family: \xff\xfe\n")
     given = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "none", "MATPLOTLIBRC": str(tmp_path)}
-    done = python("-c", "from core.runner.draw import _report; _report()", **given)
+    code = "from core.runner.draw import StudyDrawer as D; D(*'abc').drawings; import matplotlib"
+    done = python("-c", code, **given)
     assert done.returncode == 0, done.stderr
