@@ -41,7 +41,6 @@ open_streams()
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler and __name__ == "__main__":
     signal.signal(signal.SIGINT, stop)
 
-import traceback
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -68,23 +67,6 @@ sys.path.insert(0, str(HOME))  # before a script's own, and python -I leaves it 
 from core.errors import UserError
 from core.formatting import say
 
-
-def refuse_variable(error: ValueError) -> int:
-    """Say which variable of the environment a library could not read: the error quotes its value,
-    and the code that raised the error names it. Returns the exit status. Raises the error if it is
-    another."""
-    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
-        for name in filter(os.environ.__contains__, map(str, frame.f_code.co_consts)):
-            value = repr(os.environ[name])
-            if value in str(error):
-                say(
-                    f"The environment has {name}={value}, which is no number; unset it.",
-                    out=sys.stderr,
-                )
-                return 2
-    raise error
-
-
 try:
     from core.runner import cli, command
     from core.runner.orders import AnyStudyOrder, RunsOrder
@@ -97,8 +79,6 @@ except ModuleNotFoundError as error:
         out=sys.stderr,
     )
     sys.exit(2)
-except ValueError as error:
-    sys.exit(refuse_variable(error))
 
 
 def main(argv: list[str], surroundings: Surroundings | None = None, installed: bool = False) -> int:
@@ -139,8 +119,6 @@ def main(argv: list[str], surroundings: Surroundings | None = None, installed: b
         if error.filename is None:
             _let_go()
         return 2
-    except ValueError as error:
-        return refuse_variable(error)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
         return 130

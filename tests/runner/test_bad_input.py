@@ -83,13 +83,6 @@ def test_a_plan_says_what_training_would_refuse(capsys):
         assert "18 runs: none done" in out
 
 
-def test_a_variable_that_no_library_can_read_is_one_sentence(monkeypatch, capsys):
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "")
-    assert run_study.main(["table3", *DEMO]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "LOKY_MAX_CPU_COUNT=''" in said
-
-
 def test_what_is_published_takes_no_runs_of_your_own(capsys):
     folder = ROOT / "results" / "published" / "x"
     assert run_study.main(["table3", *DEMO, "--results-dir", str(folder)]) == 2
