@@ -89,11 +89,9 @@ def memory() -> int:
     """Bytes of memory that this process may use: the machine's, or less in a container or a batch
     job."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    lines = []
-    if OWN_CGROUP.exists():
-        lines = OWN_CGROUP.read_text().splitlines()
+    text = OWN_CGROUP.read_text() if OWN_CGROUP.exists() else ""
     names = {"": "memory.max", "memory": "memory.limit_in_bytes"}  # version 2, version 1
-    for line in lines:
+    for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers not in names:
             continue

@@ -274,12 +274,9 @@ def tail(log: str) -> list[str]:
 def environment(threads: int, home: str) -> dict[str, str]:
     """The worker's environment: thread counts before any library reads them, and no network. Its
     code is that of `home`: a process of a cluster may have loaded another checkout's."""
-    paths = [home]
-    if os.environ.get("PYTHONPATH"):
-        paths.append(os.environ["PYTHONPATH"])
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH")))),
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
         "RAYON_NUM_THREADS": str(threads),

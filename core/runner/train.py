@@ -149,10 +149,9 @@ class RunTrainer:
                 endings = self.train_runs(plan.missing, scheduler, stop, shown)
         say(*self.summary(plan.missing, endings, stop.signal, scheduler.lost))
         self.store.check_there()
-        failed = any(ending.state in ("failed", "stopped") for ending in endings.values())
         if stop.signal is not None:
             return 128 + stop.signal
-        return int(failed)
+        return int(any(ending.state in ("failed", "stopped") for ending in endings.values()))
 
     def train_runs(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
@@ -215,15 +214,13 @@ class RunTrainer:
         if not left:
             return lines
         older = sum(self.store.has(run.run_id) for run in left)
-        words = list(self.again)
+        words = [word for word in self.again if older or word != "--force"]
         if older:
             lines += [
                 "",
                 f"Of {counted(older, 'run')} an older result is stored, which tables show.",
+                "--force trains finished runs again, too.",
             ]
-            lines.append("--force trains finished runs again, too.")
-        else:
-            words = [word for word in words if word != "--force"]
         still = f"{are(len(left), 'run')} still to be trained"
         if number is not None:
             still = f"Stopped by {signal.Signals(number).name}. {still}"
@@ -248,8 +245,8 @@ class RunTrainer:
     def close(self) -> None:
         """Let the warm process and the cluster go."""
         for name in ("launcher", "cluster"):
-            if vars(self).get(name) is not None:
-                getattr(self, name).close()
+            if opened := vars(self).get(name):
+                opened.close()
 
 
 def check_planned(context: Context, plan: Plan) -> None:

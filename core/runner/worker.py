@@ -253,8 +253,11 @@ def take_slot(slots: Iterable[str], folder: Path, holder: str, report: Report) -
         if time.monotonic() > due:
             due += SLOT_NOTICE
             texts = [files.regular(folder / f"{name}.lock").read_text() for name in slots]
-            others = [text.partition("\n")[0] for text in texts if not text.endswith(command)]
-            others = [run or "a run of an older version" for run in others]  # which names none
+            others = [
+                text.partition("\n")[0] or "a run of an older version"  # which names none
+                for text in texts
+                if not text.endswith(command)
+            ]
             if not report(Message(waiting="; ".join(others))):
                 os._exit(1)  # the command is gone before this run began
         time.sleep(SLOT_POLL)
