@@ -170,12 +170,8 @@ def printed_file(of_paper: Sheet) -> dict[str, str]:
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frames below one another. An empty frame's types win, as in `concat`, which casts every frame
-    to them (0.5 s)."""
-    joined = pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
-    for empty in [frame for frame in frames if frame.empty][:1]:
-        joined = joined.astype(empty.dtypes)
-    return joined
+    """Frames below one another, each column with the type that it has in those with rows."""
+    return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
 def _templates() -> jinja2.Environment:
