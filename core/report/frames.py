@@ -21,7 +21,7 @@ from core.report.quantities import value
 from core.report.results import CellResult, RunResult, StudyResult
 from core.report.rule_age import rule_age
 from core.report.statistics import SETTLED_OUTCOMES, over_seeds
-from core.report.verdicts import Difference, JudgedStudy, alike, base_labels
+from core.report.verdicts import Difference, JudgedStudy, base_labels, same_unit
 from core.report.words import trained_rates
 from core.study.study import Metric, Study
 
@@ -96,7 +96,7 @@ def _cell_numbers(cell: CellResult, base: CellResult | None, difference: Differe
     printed = np.nan if cell.cell.published is None else cell.cell.published
     printed_difference = np.nan
     pairs = np.empty((2, 0))
-    if base is not None and alike(cell, base):
+    if base is not None and same_unit(cell, base):
         common = sorted(cell.by_seed.keys() & base.by_seed.keys())
         pairs = np.array([[of.by_seed[seed] for seed in common] for of in (cell, base)])
         printed_base = base.cell.published

@@ -1,4 +1,5 @@
-"""The page results/index.html, its README.md and CSV files, from templates over the data frames."""
+"""The texts of the page results/index.html, its README.md and CSV files. This module reads files,
+and `core.report.render` writes the page."""
 
 from __future__ import annotations
 
@@ -54,9 +55,9 @@ ByScale = Mapping[tuple[str, str], Sequence[Sheet]]  # by scale and profile
 Drawn = dict[tuple[str, str], Sheet]
 
 
-def by_kind(rows: Iterable[Any]) -> list[tuple[str, str, list[Any]]]:
-    """Rows of claims.csv by verdict and direction, each kind under its mark and its words, in the
-    order of the marks; no empty kind."""
+def by_kind(rows: Sequence[Any]) -> list[tuple[str, str, list[Any]]]:
+    """Rows of claims.csv by verdict and direction: mark, words and rows of each kind that has rows,
+    in the order of the marks."""
     kinds = []
     for of_kind, mark in MARKS.items():
         same = [row for row in rows if (row.verdict, row.points) == of_kind]
@@ -66,8 +67,8 @@ def by_kind(rows: Iterable[Any]) -> list[tuple[str, str, list[Any]]]:
 
 
 def readme_head(english: Iterable[Sheet], folder: Path, figures: Path) -> dict[str, str]:
-    """README's first sentences and their picture, where the page has this picture, of published
-    runs alone; else nothing."""
+    """README's first sentences as HTML, with their picture as a link. Reads README.md of the
+    project. Empty if the picture is not in `figures` or shows other runs than published runs."""
     readme = HOME / "README.md"
     head = README_HEAD.match(readme.read_text(encoding="utf-8")) if readme.is_file() else None
     if head is None:
@@ -91,10 +92,11 @@ def readme_head(english: Iterable[Sheet], folder: Path, figures: Path) -> dict[s
 def page_files(
     studies: Sequence[Study], sheets: ByScale, folder: Path, figures: Path
 ) -> dict[str, str]:
-    """Every file of the page by its name in `folder`: index.html, README.md and the CSV files.
+    """The text of every file of the page by its name in `folder`: index.html, README.md and the CSV
+    files. Writes nothing.
 
-    `sheets` has every study. `figures` is where the figures lie. Links are to files that are there.
-    """
+    `sheets` has every study. Links lead only to files that exist in `folder`, in `figures` and in
+    the project, so tables and figures are written first."""
     by_study: dict[str, Drawn] = {study.name: {} for study in studies}
     for key in sorted(sheets, key=lambda key: list(SCALE_TITLES).index(key[0])):
         for of_study in sheets[key]:
@@ -123,7 +125,7 @@ def page_files(
         of_claims.setdefault((row.scale, row.profile, row.claim), []).append(row)
 
     def numbers(row: Any) -> list[str]:
-        """A claim's comparisons with their estimates: each of several, or the one that it has."""
+        """Lines with estimates for the first comparisons of a claim."""
         listed = comparison_lines(of_claims[row.scale, row.profile, row.claim], LISTED)
         return listed or [f"{comparison_words(row)}: {', '.join(estimate_words(row))}"]
 
@@ -161,7 +163,8 @@ def page_files(
 
 
 def printed_file(of_paper: Sheet) -> dict[str, str]:
-    """What the paper prints in a table, as CSV; none where it prints nothing."""
+    """The name and the text of a CSV file with the numbers that the paper prints in a table; empty
+    where the paper prints no number."""
     cells = of_paper.cells[of_paper.cells["printed"].notna()]
     study = of_paper.study
     columns = [axis.name for axis in study.axes]
@@ -170,7 +173,7 @@ def printed_file(of_paper: Sheet) -> dict[str, str]:
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Frames below one another, each column with the type that it has in those with rows."""
+    """Frames below one another, each column with the type of the frames that have rows."""
     return pd.concat([frame for frame in frames if len(frame)] or frames, ignore_index=True)
 
 
@@ -196,8 +199,8 @@ def _templates() -> jinja2.Environment:
 
 
 def by_reason(rows: Iterable[Any]) -> list[tuple[str, list[Any]]]:
-    """A paper's claims: those that were tested; by reason, those without a verdict; those that
-    were not run."""
+    """Rows of claims in groups with a heading: tested claims, then claims without a verdict and
+    claims that were not run, both by reason."""
     groups: dict[tuple[int, str], list[Any]] = {}
     for row in rows:
         place = {"no verdict": 1, "not run": 2}.get(row.verdict, 0)
@@ -213,8 +216,8 @@ def _section(
     folder: Path,
     figures: Path,
 ) -> dict[str, Any]:
-    """A study's part of the page: its claims by scale, its tables with verdicts, what
-    it is searched by."""
+    """The values of a study's part of the page for the template. Tables, figures and links depend
+    on which files exist."""
     claims = {claim.key: by_claim.get(claim.key, {}) for claim in study.claims}
     counts = {}
     for scale, heading in SCALE_TITLES.items():
@@ -236,7 +239,7 @@ def _section(
 
 
 def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dict[str, object]]:
-    """The tables of a study whose files are there, by scale and profile."""
+    """The tables of a study at each scale and profile whose files exist."""
     tables: list[dict[str, object]] = []
     for (scale, profile), of_scale in every.items():
         stem = folder / scale / profile / study.name
@@ -263,13 +266,12 @@ def _tables(study: Study, every: Drawn, folder: Path, figures: Path) -> list[dic
 
 
 def _links(paths: Mapping[str, Path], folder: Path) -> dict[str, str]:
-    """The paths of files that are there, as links from a page in `folder`, with no letter that is
-    syntax."""
+    """Percent-encoded links from a page in `folder` to those paths at which a file exists."""
     there = {name: path.resolve() for name, path in paths.items() if path.is_file()}
     return {name: quote(os.path.relpath(path, folder.resolve())) for name, path in there.items()}
 
 
 def slug(text: str) -> str:
-    """Text as a part of a link."""
+    """A text as a part of a link: words of letters, digits, `.`, `_` and `-`, joined by `-`."""
     letters = [letter if letter.isalnum() or letter in "._-" else " " for letter in text]
     return "-".join("".join(letters).split())

@@ -70,15 +70,15 @@ class Verdict:
 
     @property
     def direction(self) -> Direction:
-        """Where an undecided claim's estimates point; empty for every other."""
+        """Where an undecided claim's estimates point; empty for a claim with another outcome."""
         if self.outcome != "undecided":
             return ""
         return direction(self.claim.predicate, self.contrasts)
 
     @property
     def reason(self) -> str:
-        """In words, why there is no verdict, why it is provisional, how many rows have no run where
-        others have one, or that the start is not the papers'; empty for every other."""
+        """Why there is no verdict, why a verdict is provisional, how many rows have no run where
+        other rows have runs, or that the start is not the papers'; empty without such a reason."""
         sentences = []
         if self.barred:
             sentences.append(in_words(self.barred))
@@ -105,8 +105,8 @@ class Verdict:
 
     @property
     def within_margin(self) -> bool:
-        """Whether a claim is settled by an effect smaller than its margin: with every threshold
-        moved by the margin, the estimates would not say so."""
+        """Whether an effect smaller than the margin settled the claim: with every threshold moved
+        by the margin, the estimates would not have the same outcome."""
         side = {"supported": 1, "contradicted": -1}.get(self.outcome)
         if side is None or self.claim.margin is None:
             return False
@@ -146,7 +146,7 @@ class JudgedStudy(StudyResult):
 
     @cached_property
     def differences(self) -> dict[Pattern, Difference]:
-        """The difference of each cell to the one that it is compared with."""
+        """The difference of each cell to the cell that `base_labels` names."""
         differences: dict[Pattern, Difference] = {}
         for part in self.by_value:
             differences |= part.differences
@@ -157,7 +157,7 @@ class JudgedStudy(StudyResult):
         by_base: dict[Labels, dict[Labels, dict[int, float]]] = {}
         for labels, cell in cells.items():
             other = cells.get(bases[labels])
-            if other is not None and alike(cell, other) and cell.unavailable is None:
+            if other is not None and same_unit(cell, other) and cell.unavailable is None:
                 by_base.setdefault(bases[labels], {})[labels] = cell.by_seed
         tested: dict[Labels, Estimate] = {}
         for base, like in by_base.items():
@@ -191,15 +191,16 @@ def judged(result: StudyResult) -> JudgedStudy:
 
 
 def base_pattern(study: Study) -> Pattern:
-    """Labels of the cell that the others are compared with, a None for a cell's own label; empty
-    without one."""
+    """Labels of the cell that other cells are compared with. None stands for the other cell's own
+    label. Empty without such a cell."""
     if study.figure is not None and study.figure.base:
         return study.figure.base
     return study.reference or ()
 
 
 def base_labels(labels: Labels, study: Study) -> Labels:
-    """The labels of the cell that a cell is compared with; empty without one."""
+    """The labels of the cell that the cell with `labels` is compared with; empty without such a
+    cell."""
     if study.figure is not None and study.figure.against:
         first, *others = labels
         return (study.figure.against.get(first, first), *others)
@@ -207,14 +208,14 @@ def base_labels(labels: Labels, study: Study) -> Labels:
     return tuple(label if fixed is None else fixed for label, fixed in pattern)
 
 
-def alike(cell: CellResult, base: CellResult) -> bool:
+def same_unit(cell: CellResult, base: CellResult) -> bool:
     """Whether the numbers of two cells have one unit."""
     return unit(cell.metric) == unit(base.metric)
 
 
 def study_result(resolved: ResolvedStudy, store=None, loaded: Loaded | None = None) -> JudgedStudy:
-    """A study on its stored runs, judged; `store` and `loaded` as in
-    `core.report.results.gather`."""
+    """A study judged on its stored runs; without a store judged on no run. The runs that were read
+    are added to `loaded`."""
     return judged(gather(resolved, store, loaded=loaded))
 
 
@@ -239,7 +240,7 @@ def _verdict(
     if barred:
         outcome = "no verdict"
     elif decided == "undecided" and not all(measured.seeds for measured in of_claim):
-        # why it cannot be run here: cells that are lacking, or a number that runs do not leave
+        # why the claim cannot be run here: missing cells, or a number that runs do not store
         outcome = "not run"
         reasons = []
         for measured in of_claim:
@@ -253,7 +254,7 @@ def _verdict(
 
     # the weakest comparison that the claim needs, with its tested bounds
     strengths = _strengths(of_claim, n, decided == "contradicted")
-    weakest = read[_turning(claim.predicate, strengths)]
+    weakest = read[_weakest_needed(claim.predicate, strengths)]
     level = alpha_at(n, claims)
     divisors = {contrast: (sup, con) for contrast, sup, con in leaves(claim.predicate)}
     sup, con = divisors[weakest.contrast]
@@ -272,13 +273,12 @@ def _verdict(
 def _strengths(
     read: Collection[MeasuredContrast], seeds: int, refuted: bool
 ) -> dict[Contrast, float]:
-    """How far each contrast is above zero in units of its error, which counts as 1 for a single
-    value, at a check or (0) on all stored seeds.
+    """How far each contrast is above zero in units of its error, on the first `seeds` seeds or (0)
+    on all stored seeds. The error of a single value counts as 1.
 
-    Where no contrast has a run, how far each is above zero as printed, so that a waiting claim
-    turns on what decides it in print. A contrast without a number counts as the strongest if the
-    claim is refuted without it, else as the weakest.
-    """
+    Where no contrast has a run, how far each contrast is above zero in the paper. A contrast
+    without a number counts as the strongest if the claim is refuted without that contrast, else as
+    the weakest."""
     begun = any(measured.seeds for measured in read)
     strengths = {}
     for measured in read:
@@ -299,18 +299,18 @@ def _strengths(
     return strengths
 
 
-def _turning(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contrast:
-    """The contrast on which a predicate turns: where u of its parts are needed, the u-th
+def _weakest_needed(predicate: Predicate, strengths: Mapping[Contrast, float]) -> Contrast:
+    """The weakest contrast that a predicate needs: where u of its parts are needed, the u-th
     strongest."""
     if isinstance(predicate, Contrast):
         return predicate
-    parts = [_turning(part, strengths) for part in predicate.parts]
+    parts = [_weakest_needed(part, strengths) for part in predicate.parts]
     return sorted(parts, key=strengths.__getitem__, reverse=True)[predicate.needed - 1]
 
 
 def why_unmarked(result: JudgedStudy) -> Reasons:
-    """Why a figure marks no row: none of the claims that have run has a verdict here, or, without
-    claims, the method does not learn."""
+    """Why a figure marks no row: no claim with runs has a verdict, or, in a study without claims,
+    the method does not learn. Empty if the figure may mark rows."""
     if not result.study.claims:
         gains = (check for check in result.checks if check.kind == "gain")
         return tuple(check.reason for check in gains if check.met is False)
@@ -330,10 +330,11 @@ def reasons(result: JudgedStudy) -> list[str]:
 
 
 def judgeable_claims(resolved: ResolvedStudy, store=None) -> tuple[int, list[str]]:
-    """How many of a study's claims its scale can judge, and in sentences why not the others.
+    """How many of a study's claims its scale can judge, and sentences on why it cannot judge the
+    other claims.
 
-    Of stored runs only the first are read, of the cells that claims have on the untrained encoder:
-    all took a minute.
+    Reads only the first stored run of each cell that claims have on the untrained encoder: reading
+    all runs took a minute.
     """
     loaded = {}
     for claim in resolved.study.claims:
