@@ -37,7 +37,7 @@ def verify(number: int, order: TrainOrder, around: Surroundings) -> int:
     or differs by more than `SAME_POINTS` points on the same kind of device. Raises UserError."""
     published = around.home / "results" / "published"
     packs = Store(published / "none", published)
-    named = command.chosen(around.catalogue, order.scope)
+    named = command.named_studies(around.catalogue, order.scope)
     setup, studies = inputs.setup_and_studies(order, named, packs)
     setup = replace(setup, seeds=MOST_SEEDS)
     runs = planning.plan([resolve(study, setup) for study in studies], packs).runs

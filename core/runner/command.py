@@ -1,4 +1,4 @@
-"""One command: what its options ask for, done in its order."""
+"""Carrying out one command from its parsed options."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from core.runner.orders import (
 )
 from core.runner.plan import Plan
 from core.runner.progress import Answers, answer
-from core.runner.train import RunTrainer, Surroundings, check_planned
+from core.runner.train import RunTrainer, Surroundings, check_settings
 from core.runner.verify import compare
 from core.store import code
 from core.store.cache import cached
@@ -51,13 +51,15 @@ from core.study.catalogue import Catalogue
 from core.study.resolution import ResolvedStudy, resolve
 from core.study.study import Study
 
-# New objects; to look through a report's millions more often took a quarter of its time.
+# New objects between two garbage collections. A report makes millions, and more frequent
+# collections took a quarter of its time.
 COLLECT_EVERY = 100_000
-SMALL_TEXT = 20_000  # sentences, below which a plan says how often a run reads them
+SMALL_TEXT = 20_000  # sentences; a plan for a smaller text says how often a run reads the text
 
 
 def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> int:
-    """Do what needs no study; the exit status. Raises UserError."""
+    """Carry out a command that needs no study; the exit status is 0. `evaluate` and `judge` write
+    the files that their options name. Raises UserError."""
     match order:
         case FieldsOrder():
             print(fields.described(order.section or None))
@@ -75,8 +77,9 @@ def do_alone(order: FieldsOrder | VersionOrder | EvaluateOrder | JudgeOrder) -> 
 
 
 def do(order: AnyStudyOrder, around: Surroundings) -> int:
-    """Do what an order on studies says; the exit status. Raises UserError for a folder that cannot
-    be meant, among others."""
+    """Carry out a command on studies: print, train, draw; the exit status. Sets how often this
+    process collects garbage. Raises UserError, also for a redraw into a folder that is not
+    there."""
     gc.set_threshold(COLLECT_EVERY)
 
     # The user's results beside the published ones, and the studies
@@ -88,7 +91,7 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
     drawer = StudyDrawer(store, results, (results if scope.results_dir else around.own) / "figures")
     studies: Sequence[Study] = around.catalogue.studies
     if scope.studies or type(order) is not ListOrder:
-        studies = chosen(around.catalogue, scope)
+        studies = named_studies(around.catalogue, scope)
 
     # A page has all scales, and `show` takes the best
     if isinstance(order, RedrawOrder) and scope.all and scope.scale is None:
@@ -102,7 +105,7 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
     setup, studies = inputs.setup_and_studies(order, studies, store)
     context = Context(store=store, setup=setup, studies=studies, machine=order.machine)
     if type(order) is ListOrder:
-        return menu(context, around.catalogue, order.use_published)
+        return print_studies(context, around.catalogue, order.use_published)
 
     # The runs
     again = words(order)
@@ -112,8 +115,8 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
     status = 0
     match order:
         case PlanOrder():
-            plan = plan_of(context, resolved_studies, order, keep_models=order.keep_models)
-            tell(context, plan, resolved_studies, claims=not scope.all)
+            plan = make_plan(context, resolved_studies, order, keep_models=order.keep_models)
+            print_plan(context, plan, resolved_studies, claims=not scope.all)
             return 0
         case SettleOrder():
             from core.runner.settle import Settling  # brings scipy
@@ -125,7 +128,9 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
             with contextlib.closing(training):
                 status = settling.go(training)
         case TrainOrder():
-            plan = plan_of(context, resolved_studies, order, order.force, order.outputs.keep_models)
+            plan = make_plan(
+                context, resolved_studies, order, order.force, order.outputs.keep_models
+            )
             answers = Answers(resolved_studies, plan.missing)
             training = RunTrainer(context, around, again, order.outputs, answers, order.force)
             with contextlib.closing(training):
@@ -137,7 +142,7 @@ def do(order: AnyStudyOrder, around: Surroundings) -> int:
     undrawn = drawer.draw(context, resolved_studies, order)
     for resolved in resolved_studies:
         if resolved.study.name in undrawn:
-            tell(context, planning.plan([resolved], store), [resolved])
+            print_plan(context, planning.plan([resolved], store), [resolved])
             say(f"`{setup.command(resolved.study.name)}` trains them.")
     return status
 
@@ -151,15 +156,15 @@ def version() -> str:
     return f"{about['name']} {about['version']}, commit {commit}, numbers of version {NUMERICS}"
 
 
-def chosen(catalogue: Catalogue, scope: Scope) -> list[Study]:
-    """The studies that a command names, each once, or every study; says which other studies a short
-    name could mean. Raises UserError for a study that does not exist, and for what is wrong with
-    its file, or with any file if every study is asked for."""
+def named_studies(catalogue: Catalogue, scope: Scope) -> list[Study]:
+    """The studies that a command names, each once, or every study with --all. Prints which other
+    studies a short name could mean. Caches that every study is correct. Raises UserError for a
+    study that does not exist or has a wrong file, with --all for any wrong file."""
     studies: dict[str, Study] = {}
     if scope.all:
         studies = {study.name: study for study in catalogue.studies}
     for name, following in itertools.zip_longest(scope.studies, scope.studies[1:], fillvalue=""):
-        group = catalogue.groups.get(name) or (found(catalogue, name, following),)
+        group = catalogue.groups.get(name) or (named_study(catalogue, name, following),)
         studies |= {study.name: study for study in group}
         others = []
         for other in catalogue.studies:
@@ -182,9 +187,9 @@ def chosen(catalogue: Catalogue, scope: Scope) -> list[Study]:
     return list(studies.values())
 
 
-def found(catalogue: Catalogue, name: str, following: str) -> Study:
-    """The study of that name. Raises UserError: also for `table 7` in place of `table7`, a name and
-    the following one."""
+def named_study(catalogue: Catalogue, name: str, following: str) -> Study:
+    """The study of that name. Raises UserError without such a study. The message suggests `table7`
+    for `table 7`, where `following` is the next name."""
     try:
         return catalogue.find(name)
     except UserError:
@@ -194,7 +199,7 @@ def found(catalogue: Catalogue, name: str, following: str) -> Study:
 
 
 def refusal_of(check: Callable[..., object], *words: object) -> str:
-    """What a check refuses, in its sentence; empty if it refuses nothing."""
+    """Call a check with these words; the message of its UserError, empty without an error."""
     try:
         check(*words)
     except UserError as error:
@@ -202,14 +207,15 @@ def refusal_of(check: Callable[..., object], *words: object) -> str:
     return ""
 
 
-def plan_of(
+def make_plan(
     context: Context,
     resolved_studies: Sequence[ResolvedStudy],
     order: TrainOrder | PlanOrder,
     force: bool = False,
     keep_models: bool = False,
 ) -> Plan:
-    """The runs of a command; says which studies need more seeds than were wanted."""
+    """The runs of a command. Sets damaged files of runs aside. Prints which studies need more
+    seeds than the command names."""
     plan = planning.plan(
         resolved_studies,
         context.store,
@@ -228,14 +234,15 @@ def plan_of(
     return plan
 
 
-def tell(
+def print_plan(
     context: Context, plan: Plan, resolved_studies: Sequence[ResolvedStudy], claims: bool = True
 ) -> None:
-    """Print a plan: its runs and their time, runs in training and failed ones, and with `claims`
-    what can be judged."""
+    """Print a plan: its runs and their time, runs in training and failed runs. Reads a small text.
+    With `claims` judge the stored runs, and print which claims can be judged and what more seeds
+    may settle."""
     store = context.store
     setup = context.setup
-    refusal = refusal_of(check_planned, context, plan)
+    refusal = refusal_of(check_settings, context, plan)
     if refusal:
         print(f"Training here would be refused: {refusal}")
     print(plan.line())
@@ -284,9 +291,9 @@ def tell(
                         say(f"  {answer(verdict) or verdict.claim.key}; {likely}.")
 
 
-def menu(context: Context, catalogue: Catalogue, use_published: bool) -> int:
-    """Print papers and studies, with runs, time and claims; the exit status is 2 if a file is
-    wrong."""
+def print_studies(context: Context, catalogue: Catalogue, use_published: bool) -> int:
+    """Print papers and studies, with runs, time and claims. Sets damaged files of runs aside. The
+    exit status is 2 if a file of a study or a method is wrong, which stderr says."""
     from tabulate import tabulate
 
     from core.report.verdicts import judgeable_claims

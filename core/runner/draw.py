@@ -1,5 +1,5 @@
-"""Drawing what is stored: the files of studies, and the page over all of them. The report is
-imported when it is needed: matplotlib takes its time."""
+"""Drawing the stored runs: the files of each study, and the page over all studies. Functions import
+the report where they need the report, since importing matplotlib is slow."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ PIPE_COLUMNS = 120  # of a table that is printed into a pipe, unless COLUMNS say
 
 @dataclass(frozen=True)
 class StudyDrawer:
-    """What one command draws: tables under `results`, pictures under `figures`. With `small` a
-    study has no LaTeX and no PDF."""
+    """Writes what one command draws: tables under `results`, pictures under `figures`. With `small`
+    a study has no LaTeX, no PDF and no CSV file of its runs."""
 
     store: Store
     results: Path
@@ -47,9 +47,10 @@ class StudyDrawer:
     def draw(
         self, context: Context, resolved_studies: Sequence[ResolvedStudy], order: AnyStudyOrder
     ) -> set[str]:
-        """Draw the studies of an order and print their tables, or with --all every started study of
-        their scale and the page. `show` prints what the paper printed where nothing can be drawn;
-        returns the names of these studies."""
+        """Write the files of an order's studies and print their tables. With --all write every
+        started study of their scale and the page, and print no table. Where a study has too few
+        runs to draw, `show` prints the paper's numbers. Returns the names of those studies. Raises
+        UserError, but `show` only prints that a folder cannot be written."""
         if order.scope.all:
             self.redraw(context.studies, order, context.setup.scale.name)
             return set()
@@ -64,7 +65,7 @@ class StudyDrawer:
             if not shows:
                 raise
             say(str(error))
-        say(*missing_runs(begun), *published_runs(begun))
+        say(*missing_sentences(begun), *published_sentences(begun))
         printed = [each.sheet for each in drawn if shows and each.sheet and not each.sheet.begun]
         for of_study in (*begun, *printed):
             self.show(of_study)
@@ -73,24 +74,25 @@ class StudyDrawer:
     def redraw(
         self, studies: Sequence[Study], order: AnyStudyOrder, only: str | None = None
     ) -> dict[tuple[str, str], list[Sheet]]:
-        """Draw every started study of a scale, or of every scale, and the page over all scales and
-        profiles; the sheets of all with a run, by scale and profile."""
+        """Write the files of every started study of the scale `only`, or of every scale, and the
+        page over all scales and profiles; the sheets of studies with a run, by scale and profile.
+        Raises UserError."""
         from core.report import render
 
         say("Drawing what is stored; this may take some minutes.")
         render.refuse_foreign(self.results)
         refuse_changed_code()
         outlines = self.outlines(studies, order)
-        every = self.sheets(outlines, only, order.scope.profile)
+        every = self.write_studies(outlines, only, order.scope.profile)
         sheets = {}
         hints = []
         for scale, profile in outlines:
             begun = [each for each in every.get((scale, profile), ()) if each.begun]
             sheets[scale, profile] = begun
             if only in (None, scale) and profile == (order.scope.profile or PROFILES[0]):
-                hints += missing_runs(begun)
+                hints += missing_sentences(begun)
         drawn = list(itertools.chain(*sheets.values()))
-        say(*hints[:1], *published_runs(drawn))
+        say(*hints[:1], *published_sentences(drawn))
         if drawn:
             say(*render.write_page(studies, every, self.results, self.figures))
         else:
@@ -100,7 +102,8 @@ class StudyDrawer:
     def outlines(
         self, studies: Sequence[Study], order: AnyStudyOrder
     ) -> dict[Key, list[ResolvedStudy]]:
-        """Every study by scale and profile; of a scale without a run under the first profile."""
+        """Every study by scale and profile, a scale without a run only under the first profile.
+        Reads stored runs, and keeps the outlines in the cache. Raises UserError."""
         by_scale = recorded(self.store)
         outlines = {}
         for at, profile in itertools.product(SCALES.values(), PROFILES):
@@ -113,15 +116,16 @@ class StudyDrawer:
                 outlines[at.name, profile] = self.drawings.outlines(studies, setup)
         return outlines
 
-    def sheets(
+    def write_studies(
         self,
         outlines: Mapping[Key, Sequence[ResolvedStudy]],
         only: str | None,
         only_profile: str | None,
     ) -> dict[Key, list[Sheet]]:
-        """The sheets of all studies, those that are not started without runs; none of a further
-        profile with no started study. What the command names of scale and profile is written; what
-        a profile shares with the first one stands there alone."""
+        """Write the started studies of the scale `only` and the profile `only_profile` (None: of
+        all); the sheets of all studies. A study that is not started has a sheet without runs, but a
+        further profile without a started study has no sheets. Removes the files of a study that
+        has the same runs as under the first profile. Writes runs.csv of every scale and profile."""
         from core.report import render
 
         sheets: dict[Key, list[Sheet]] = {}
@@ -149,15 +153,16 @@ class StudyDrawer:
 
     @functools.cached_property
     def drawings(self) -> Drawings:
-        """The drawings of the store's runs. Figures follow no setting of the user's, but matplotlib
-        reads these as it is imported."""
+        """The drawings of the store's runs. Sets variables of the environment before matplotlib is
+        imported, so that figures follow no setting of the user's."""
         os.environ |= {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
         from core.report.drawn import Drawings
 
         return Drawings(self.store, cache_folder() / "drawn", self.small)
 
     def write(self, drawn: DrawnStudy) -> None:
-        """Write the files of a study that has a run, and say what was written."""
+        """Write the files of a study that has a run, and remove its files of earlier drawings.
+        Prints what was written, or why nothing was. Raises UserError."""
         line = drawn.line
         if drawn.sheet and drawn.sheet.begun:
             from core.report import render
@@ -175,9 +180,9 @@ class StudyDrawer:
         say(*terminal(sheet, width, str(page / f"{sheet.study.name}.md")).split("\n"))
 
 
-def missing_runs(sheets: Sequence[Sheet]) -> list[str]:
-    """How many runs of these sheets of one setup are missing, with the command that trains these
-    alone."""
+def missing_sentences(sheets: Sequence[Sheet]) -> list[str]:
+    """A sentence on how many runs of these sheets of one setup are missing, with the command that
+    trains these runs; none if no run is missing."""
     missing = {}
     for of_study in sheets:
         runs = {run.run_id for run in of_study.runs if run.status == "missing"}
@@ -201,8 +206,8 @@ def missing_runs(sheets: Sequence[Sheet]) -> list[str]:
     return [f"{line}."]
 
 
-def published_runs(sheets: Sequence[Sheet]) -> list[str]:
-    """How many runs of these sheets are published ones."""
+def published_sentences(sheets: Sequence[Sheet]) -> list[str]:
+    """A sentence on how many runs of these sheets are published; none without such a run."""
     runs = itertools.chain.from_iterable(of_study.runs for of_study in sheets)
     published = {run.run_id for run in runs if run.source == "published"}
     if not published:
@@ -212,7 +217,7 @@ def published_runs(sheets: Sequence[Sheet]) -> list[str]:
 
 
 def refuse_changed_code() -> None:
-    """Raise UserError if what draws may not go with what was imported before."""
+    """Raise UserError if a file of the code has changed since this process started."""
     if code.states() != code.AT_START:
         raise UserError(
             "The code was changed while this command ran, so nothing is drawn; give the same "
@@ -221,9 +226,9 @@ def refuse_changed_code() -> None:
 
 
 def started(resolved_studies: Sequence[ResolvedStudy], store: Store) -> list[ResolvedStudy]:
-    """The studies of which a run of their own is stored, or one seed of all cells, or every seed of
-    a claim's cells. Other runs that several studies share do not count. A study with `least_seeds`
-    above 1 needs that many seeds of all cells."""
+    """The studies of which an unshared run is stored, or one seed of all cells, or every seed of a
+    claim's cells. Fewer shared runs do not count. A study with `least_seeds` above 1 needs that
+    many seeds of all cells."""
     sharing = Counter[str]()  # studies by run
     for resolved in resolved_studies:
         sharing.update(resolved.run_ids)
@@ -232,7 +237,7 @@ def started(resolved_studies: Sequence[ResolvedStudy], store: Store) -> list[Res
     for resolved in resolved_studies:
         least = resolved.study.least_seeds
         seeds = 0
-        # else there is nothing to compare
+        # without two cells there is nothing to compare
         if len(resolved.available) >= min(2, len(resolved.cells)):
             seeds = resolved.complete_seeds(stored)
         if seeds or least > 1:

@@ -56,7 +56,8 @@ class Scored(NamedTuple):
 
 
 def score_encoders(order: EvaluateOrder) -> None:
-    """Print the scores of each encoder, and of further ones what they are beside the first's."""
+    """Print the scores of each encoder, and how the scores of each further encoder differ from the
+    first encoder's. Writes the files that --csv and --json name. Raises UserError."""
     if not order.models:
         raise UserError("MODEL is missing; give the folder of an encoder.")
     if order.csv:

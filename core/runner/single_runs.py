@@ -57,7 +57,7 @@ def train_runs(
 
     # Training
     training = RunTrainer(context, around, (), order.outputs, force=order.force)
-    key = repr((training.order(), order.machine))
+    key = repr((training.run_order(), order.machine))
     if key in LAUNCHERS:
         vars(training)["launcher"] = LAUNCHERS[key]
     try:

@@ -1,4 +1,5 @@
-"""Training what is missing, going on after failures, and stopping in order."""
+"""Training the missing runs of a command: runs that fail stop no other run, and signals end the
+command in order."""
 
 from __future__ import annotations
 
@@ -49,8 +50,9 @@ WARM = (
 
 @frozen
 class Surroundings:
-    """What a command works with. `home` has what is published, and `own` gets the user's `results`
-    and `figures`. Children of a process that has loaded `warm` call the function `job`."""
+    """Where a command works. `home` has the published results, and `own` gets the user's `results`
+    and `figures`. Children of a process that has loaded the modules `warm` call the function
+    `job`."""
 
     catalogue: Catalogue
     home: Path
@@ -59,7 +61,8 @@ class Surroundings:
     warm: tuple[str, ...] = WARM
 
     def store(self, results_dir: Path | None) -> Store:
-        """The runs of the user's folder of results, and the published ones. Raises UserError."""
+        """The runs of the user's folder of results, and the published runs. Makes no folder. Raises
+        UserError."""
         results = Path(os.path.abspath(results_dir or self.own / "results"))
         published = self.home / "results" / "published"
         files.check_results_dir(results, published)
@@ -68,7 +71,8 @@ class Surroundings:
 
 @dataclass
 class RunTrainer:
-    """How one command trains the runs of its context. `again` are the words to type again."""
+    """How one command trains the runs of its context. `again` are the words of a command that goes
+    on, and `answers` follow each stored run."""
 
     context: Context
     around: Surroundings
@@ -84,33 +88,34 @@ class RunTrainer:
 
     @functools.cached_property
     def here(self) -> Resources:
-        """What this machine has for the command. Raises UserError."""
+        """The GPUs, cores and slots of this machine for the command. Raises UserError."""
         return self.context.machine.resources(self.context.setup.scale.name)
 
     @functools.cached_property
     def launcher(self) -> Launcher:
-        """What trains on this machine; its warm process stays until `close`."""
+        """Trains on this machine; its warm process starts with the first call and stays until
+        `close`. Prints that the process starts."""
         say("Starting the training process; the first time this takes up to a minute.")
         shared = devices.MPS_RUNS.get(self.context.setup.scale.name)
         if self.here.gpus and shared and not devices.mps_daemon():
             say(f"With `nvidia-cuda-mps-control -d` up to {shared} runs share a GPU.")
-        return Launcher(self.order(), self.here)
+        return Launcher(self.run_order(), self.here)
 
     @functools.cached_property
     def cluster(self) -> Any:
-        """What trains on the workers of a cluster, or None. Raises UserError if it does not
-        answer."""
+        """A connection that trains on the workers of a cluster, or None. Raises UserError if the
+        cluster does not answer."""
         machine = self.context.machine
         if not isinstance(machine, Workers) or machine.cluster is None:
             return None
         from core.runner.cluster import Cluster  # nothing else needs dask
 
         scale = self.context.setup.scale.name
-        return Cluster(machine.cluster, self.order(), scale, machine.device, machine.jobs)
+        return Cluster(machine.cluster, self.run_order(), scale, machine.device, machine.jobs)
 
-    def order(self) -> RunOrder:
-        """What all runs of this command have in common. Device and threads are added where they are
-        executed."""
+    def run_order(self) -> RunOrder:
+        """What all runs of this command have in common. The machine that executes the runs adds
+        device and threads."""
         setup = self.context.setup
         tensorboard = self.outputs.tensorboard
         execution = Execution(
@@ -129,13 +134,15 @@ class RunTrainer:
         )
 
     def train(self, plan: Plan) -> int:
-        """Train what is missing; the exit status: 0 if every run is stored, 1 if a run failed or
-        was lost with the cluster, 128 + signal if stopped."""
+        """Train the missing runs and print how each ended; the exit status: 0 if every run is
+        stored, 1 if a run failed or was lost with the cluster, 128 + signal if stopped. First
+        fetches models that rewrite texts, makes the folders of results and removes checkpoints of
+        stored runs. Takes signals while training. Raises UserError."""
         say(plan.line())
         if not plan.missing:
             return 0
         hub.fetch_text_models(cache_folder(), (planned.config for planned in plan.missing))
-        check_planned(self.context, plan)
+        check_settings(self.context, plan)
         self.store.prepare()
         stop = Stop()
         with stopping(stop):
@@ -156,8 +163,8 @@ class RunTrainer:
     def train_runs(
         self, runs: Sequence[PlannedRun], scheduler: Any, stop: Stop, shown: Display
     ) -> dict[str, Ending]:
-        """Train these runs; their endings by id. Runs that another command holds are waited for,
-        and trained if it leaves nothing."""
+        """Train these runs, and show each ending and each new answer; the endings by id. Waits for
+        runs that another command trains, and trains those that the other command did not store."""
         endings: dict[str, Ending] = {}
         left = list(runs)
         first = True
@@ -194,9 +201,9 @@ class RunTrainer:
         number: int | None,
         lost: str,
     ) -> list[str]:
-        """What to print at the end: failures by cause, and the command that trains what is still
-        missing. `number` is the signal that stopped the command; `lost` says why a cluster could
-        not go on."""
+        """The lines to print at the end: failed runs with the ends of their logs, and the command
+        that trains the runs left. Reads logs, and which runs and checkpoints are stored. `number`
+        is the signal that stopped the command; `lost` says why a cluster could not go on."""
         count = Counter(ending.state for ending in endings.values())
         trained = f"Trained {count['done']} of {counted(len(runs), 'run')}."
         if count["found"]:
@@ -234,7 +241,8 @@ class RunTrainer:
         return [*lines, "", f"{still}. Go on with:", f"  {shlex.join([*typed_command(), *words])}"]
 
     def check_gpu(self, stop: Stop) -> None:
-        """Raise UserError if runs here take a GPU that torch cannot use, or that is silent."""
+        """Raise UserError if torch in the warm process cannot use the GPU, or the GPU does not
+        answer. Starts the warm process."""
         report, _ = self.launcher.call(use_gpu, stop, patience=GPU_PATIENCE)
         if report.ended != 0 and not stop.asked:
             cause = f"no answer within {GPU_PATIENCE:.0f} s"
@@ -243,14 +251,16 @@ class RunTrainer:
             raise UserError(f"{NO_GPU} ({cause}); {MEND_GPU}.")
 
     def close(self) -> None:
-        """Let the warm process and the cluster go."""
+        """End the warm process and the connection to the cluster, if the command has opened
+        them."""
         for name in ("launcher", "cluster"):
             if opened := vars(self).get(name):
                 opened.close()
 
 
-def check_planned(context: Context, plan: Plan) -> None:
-    """Refuse, before any training, settings that every run would refuse. Raises UserError."""
+def check_settings(context: Context, plan: Plan) -> None:
+    """Raise UserError, before any training, for a precision or a length of sentences that the
+    device or the encoder of a missing run does not take."""
     if not plan.missing:
         return
     setup = context.setup
@@ -261,9 +271,9 @@ def check_planned(context: Context, plan: Plan) -> None:
 
 @contextlib.contextmanager
 def stopping(stop: Stop) -> Iterator[None]:
-    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) ask to stop instead of
-    breaking off; a second signal leaves less time. A signal that was ignored when the command began
-    stays ignored."""
+    """Within this context Ctrl-C, SIGTERM and SIGHUP (a closed terminal) call `stop.ask` and print
+    a line instead of ending the process. A second signal leaves less time. A signal that was
+    ignored when the command began stays ignored. Outside the main thread nothing changes."""
 
     def ask(number: int, _frame) -> None:
         stop.ask(number)
@@ -273,7 +283,7 @@ def stopping(stop: Stop) -> Iterator[None]:
             os.write(2, b"Stopping; what is finished is kept.\n")
 
     before = {}
-    if threading.current_thread() is threading.main_thread():  # which alone may take signals
+    if threading.current_thread() is threading.main_thread():  # others may not take signals
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, ask)
@@ -285,7 +295,7 @@ def stopping(stop: Stop) -> Iterator[None]:
 
 
 def typed_command() -> list[str]:
-    """The words that started this program."""
+    """The words that start this program: `run-study`, or Python and a script."""
     if program() == INSTALLED:
         return [INSTALLED]
     script = sys.argv[0]

@@ -13,7 +13,7 @@ from core.report.drawn import Drawings
 from core.report.render import write_study
 from core.report.words import title
 from core.runner import cli
-from core.runner.draw import missing_runs, published_runs
+from core.runner.draw import missing_sentences, published_sentences
 from core.runner.inputs import setup_of
 from core.runner.orders import TrainOrder
 from core.study.check import TAKEN_COLUMNS, check_study
@@ -49,10 +49,10 @@ def test_render_writes_every_file_and_counts_shared_runs_once(tmp_path):
     store.runs.pop(both.runs[0].run_id)  # a run of both tables
     lines, drawn = draw([TABLE3, TABLE6B], store, tmp_path)
     assert lines[0].startswith("mocose-table3: ") and len(lines) == 2
-    (missing,) = missing_runs(drawn)
+    (missing,) = missing_sentences(drawn)
     command = "run_study.py mocose-table3 mocose-table6b --scale demo --use-published"
     assert missing == f"1 run is missing; train by `{command}`."
-    (published,) = published_runs(drawn)
+    (published,) = published_sentences(drawn)
     assert published == "4 runs are from the published results, not from this machine."
     tables = (".csv", "_runs.csv", ".md", ".tex")
     figures = (".png", ".pdf", "-differences.png", "-differences.pdf")
@@ -75,7 +75,9 @@ def test_missing_runs_are_trained_by_the_order_s_words_on_the_data_of_the_stored
         made = made_setup(scale=MINI)
         setup = setup_of(cli.parse(line.split()), made.scale, made.sources)
         study = SimpleNamespace(name="mocose-table3@loss.temperature=0.1")
-        (sentence,) = missing_runs([SimpleNamespace(setup=setup, runs=[run, run], study=study)])
+        (sentence,) = missing_sentences(
+            [SimpleNamespace(setup=setup, runs=[run, run], study=study)]
+        )
         return sentence
 
     line = hint(typed)

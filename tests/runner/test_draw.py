@@ -53,10 +53,10 @@ def test_all_studies_are_checked_once_for_a_state_of_code_and_studies(tmp_path, 
     checked = []
     monkeypatch.setattr("core.study.catalogue.check_runs", checked.append)
     for _ in range(2):
-        assert command.chosen(CATALOGUE, Scope(all=True)) == checked == [*STUDIES]
+        assert command.named_studies(CATALOGUE, Scope(all=True)) == checked == [*STUDIES]
     monkeypatch.setattr(command.code, "digest", lambda: "another")
-    command.chosen(CATALOGUE, Scope(all=True))
-    command.chosen(CATALOGUE, Scope(studies=("table3",)))
+    command.named_studies(CATALOGUE, Scope(all=True))
+    command.named_studies(CATALOGUE, Scope(studies=("table3",)))
     assert checked == [*STUDIES, *STUDIES, TABLE3]
 
 
