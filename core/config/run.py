@@ -185,7 +185,7 @@ class RunConfig(Section):
         rows = self.data.rows
         if self.trains and self.train.steps == 0:
             raise UserError(
-                f"A batch of {size} sentences leaves no step to train; give a smaller batch."
+                f"train.steps is 0 with batches of {size}; give a step at least, or smaller batches."
             )
         if self.data.drop_last and rows < size:
             raise UserError(

@@ -294,6 +294,7 @@ def _test_data(order: EvaluateOrder) -> TestData:
             raise UserError(
                 f"--scale {order.scale} has its own pairs and reads no --data-dir; leave one out."
             )
+        say(f"Scale {order.scale} is in a made-up language: scores say nothing of English.")
         sets = load_demo()
         for name in own:
             check_name(name, {other.lower() for other in sets})

@@ -87,9 +87,9 @@ def show_runs(first: Row, second: Row | None = None) -> None:
 
 
 def _text(row: Row, name: str) -> str:
-    """A value of a row as `--set` takes it; a score with two decimals."""
+    """A value of a row as `--set` takes it; a score and seconds with two decimals."""
     value = row.get(name)
-    if name == "score" and value is not None:
+    if name in ("score", "seconds") and value is not None:
         return f"{value:.2f}"
     return written(value)
 

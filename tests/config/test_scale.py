@@ -132,6 +132,6 @@ def test_cells_that_the_scale_makes_one_run_of_are_refused_and_cells_that_say_th
 
 def test_a_batch_that_leaves_no_step_is_refused_and_a_run_without_training_has_none():
     large = vary(base("simcse", "paper"), {"train.batch_size": 16_000})
-    with pytest.raises(UserError, match="leaves no step to train"):
+    with pytest.raises(UserError, match="steps is 0 with batches of"):
         at_scale(large, DEMO, SOURCES)
     assert at_scale(base("untrained", "paper"), DEMO, SOURCES).train.steps == 0
