@@ -5,6 +5,7 @@ python -m tools.readme
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,12 +16,14 @@ import pandas as pd
 from core.config.methods import base
 from core.errors import HOME, UserError
 from core.formatting import counted, spoken
+from core.report import frames
 from core.report.claims import comparison_words, flags, lists
 from core.report.numbers import interval, signed, significance
 from core.report.tables import md
 from core.report.words import outcome_words
 from core.runner.estimate import gpu_seconds
 from core.store.files import write_changed
+from core.store.store import Store
 
 PAGES = "results/published/mini/paper"  # whose Markdown a forge shows; the page it does not
 # columns that may be empty
@@ -110,17 +113,19 @@ def _readme_numbers(row) -> str:
 
 
 def times(published: Path) -> dict[str, str]:
-    """How long a run takes by scale, for README: the middle 80 % of the published runs that train;
-    at scale paper, of which no run is published, of an H100 by the measured rates, least and most of
-    three methods."""
+    """How long a run takes by scale, for README: the middle 80 % of the published runs that train,
+    on the device that trained most of them; at scale paper, of which no run is published, of an
+    H100 by the measured rates, least and most of three methods."""
     seconds = [gpu_seconds(base(name, "paper")) for name in METHODS]
     ranges = {"paper": (min(seconds), max(seconds))}
-    for scale in ("demo", "mini"):
-        file = published / scale / "paper" / "runs.csv"
-        if file.is_file():
-            runs = pd.read_csv(file)
-            trained = runs[runs["method"].isin(METHODS)]
-            ranges[scale] = tuple(trained["seconds"].quantile([0.1, 0.9]))
+    for scale, pack in Store(published, published).packs.items():
+        by_device: dict[str, list[float | None]] = {}
+        for footer in pack.footers.values():
+            about = json.loads(footer["provenance"])
+            if json.loads(footer["config"])["run"]["method"] in METHODS:
+                by_device.setdefault(about["device"][:3], []).append(frames.seconds(about))
+        usual = pd.Series(max(by_device.values(), key=len))  # the device of most of these runs
+        ranges[scale] = tuple(usual.quantile([0.1, 0.9]))
     return {scale: f"{spoken(low)} to {spoken(high)}" for scale, (low, high) in ranges.items()}
 
 
