@@ -74,6 +74,8 @@ def score_encoders(order: EvaluateOrder) -> None:
 
     with refusing(devices.NO_GPU, devices.MEND_GPU):
         torch.zeros(1, device=order.device)
+    if SCALES[order.scale].generated:
+        say(f"Scale {order.scale} is in a made-up language: scores say nothing of English.")
     first: Scored | None = None
     for place, folder in zip(order.models, folders, strict=True):
         began = time.monotonic()
@@ -294,7 +296,6 @@ def _test_data(order: EvaluateOrder) -> TestData:
             raise UserError(
                 f"--scale {order.scale} has its own pairs and reads no --data-dir; leave one out."
             )
-        say(f"Scale {order.scale} is in a made-up language: scores say nothing of English.")
         sets = load_demo()
         for name in own:
             check_name(name, {other.lower() for other in sets})
