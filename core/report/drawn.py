@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import joblib
+
 from core.errors import UserError
 from core.formatting import counted
 from core.report import frames
@@ -30,6 +32,7 @@ from core.study.resolution import ResolvedStudy, resolve
 from core.study.setup import Setup
 from core.study.study import Study
 
+Wanted = tuple[ResolvedStudy, bool, bool]  # a study or outline, with its runs, with its files
 LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy", "tabulate")
 
 
@@ -56,16 +59,28 @@ class Drawings:
     small: bool = False
     loaded: Loaded = field(default_factory=dict)
 
-    def of(self, outline: ResolvedStudy, with_runs: bool = True, files: bool = True) -> DrawnStudy:
-        """The drawing of a study, which may be an outline; without its runs, or without its
+    def every(self, wanted: Sequence[Wanted]) -> list[DrawnStudy]:
+        """The drawings of studies. Those that are not kept are made by several processes, as far
+        as there are cores and enough studies: a process takes 2 s to start, a study 1 s."""
+        drawings = [self._kept_drawing(*each) for each in wanted]
+        lacking = [each for each, drawn in zip(wanted, drawings, strict=True) if drawn is None]
+        jobs = min(joblib.cpu_count(), len(lacking) // 4) or 1
+        made = iter(joblib.Parallel(jobs)(joblib.delayed(self.made)(*each) for each in lacking))
+        return [drawn or next(made) for drawn in drawings]
+
+    def __reduce__(self) -> tuple:
+        return drawings_in, (self.store.root, self.store.published, self.folder, self.small)
+
+    def _kept_drawing(self, outline: ResolvedStudy, *form: bool) -> DrawnStudy | None:
+        kept = self._kept(*self._made_from(outline, *form))
+        return kept[2] if kept and kept[:2] == self._state(*kept[:2]) else None
+
+    def made(
+        self, outline: ResolvedStudy, with_runs: bool = True, files: bool = True
+    ) -> DrawnStudy:
+        """A new drawing of a study, which may be an outline; without its runs, or without its
         files."""
-        study, setup = outline.study, outline.setup
-        key = setup.scale.name, setup.profile, study.name, with_runs, files, self.small
-        inputs = repr((study, setup))
-        kept = self._kept(key, inputs)
-        if kept is not None and kept[:2] == self._state(*kept[:2]):
-            return kept[2]
-        resolved = resolve(study, setup)
+        resolved = resolve(outline.study, outline.setup)
         store = self.store if with_runs else None
         runs = [] if store is None else reads(resolved, store)
         self._state(runs)  # before they are read
@@ -75,11 +90,13 @@ class Drawings:
         except (OSError, UserError):  # of the folder, and so of every study
             raise
         except Exception as error:
-            line = f"{study.name} cannot be drawn ({in_short(error)}); correct its axes."
-            return DrawnStudy(name=study.name, line=line)
+            name = outline.study.name
+            line = f"{name} cannot be drawn ({in_short(error)}); correct its axes."
+            return DrawnStudy(name=name, line=line)
         if not drawn.fault:
             commits = {str(run.provenance.get("commit")) for run in result.runs}
-            self._keep(key, inputs, (*self._state(runs, commits), drawn))
+            made_from = self._made_from(outline, with_runs, files)
+            self._keep(*made_from, (*self._state(runs, commits), drawn))
         return drawn
 
     def outlines(self, studies: Sequence[Study], setup: Setup) -> list[ResolvedStudy]:
@@ -125,6 +142,12 @@ class Drawings:
             name=name, line=line + fault, sheet=sheet, texts=texts, images=images, fault=bool(fault)
         )
 
+    def _made_from(self, outline: ResolvedStudy, *form: bool) -> tuple[tuple, str]:
+        """The key of a drawing in this form, and what it is made from beside runs."""
+        study, setup = outline.study, outline.setup
+        key = setup.scale.name, setup.profile, study.name, *form, self.small
+        return key, repr((study, setup))
+
     def _state(self, runs: Iterable[str], commits: Iterable[str] = ()) -> tuple[dict, dict]:
         """What the store has of these runs, as it was at the first question, and the dates of
         commits, which may arrive by git."""
@@ -158,6 +181,12 @@ class Drawings:
             cache.write_cached(
                 self.folder.joinpath(*key[:2]), cache.key_digest(key), "drawn", content
             )
+
+
+@functools.cache
+def drawings_in(root: Path, published: Path | None, folder: Path, small: bool) -> Drawings:
+    """The drawings of a process that makes several, and so reads each run once."""
+    return Drawings(Store(root, published), folder, small)
 
 
 def in_short(error: Exception) -> str:

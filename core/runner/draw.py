@@ -55,7 +55,7 @@ class StudyDrawer:
             self.redraw(context.studies, order, context.setup.scale.name)
             return set()
         refuse_changed_code()
-        drawn = [self.drawings.of(resolved) for resolved in resolved_studies]
+        drawn = self.drawings.every([(resolved, True, True) for resolved in resolved_studies])
         begun = [each.sheet for each in drawn if each.sheet and each.sheet.begun]
         shows = isinstance(order, ShowOrder)
         try:
@@ -132,22 +132,23 @@ class StudyDrawer:
         for (scale, profile), of_setup in outlines.items():
             folder = Path(scale) / profile
             begun = {each.study.name for each in started(of_setup, self.store)}
-            written = begun if only in (None, scale) and only_profile in (None, profile) else set()
+            writes = only in (None, scale) and only_profile in (None, profile)
+            written = begun.copy() if writes else set()
             first = outlines[scale, PROFILES[0]] if only_profile is None else ()
             shown = {each.study.name for each in sheets.get((scale, PROFILES[0]), ()) if each.begun}
-            sheets[scale, profile] = []
+            wanted = []
             for each in of_setup if begun or profile == PROFILES[0] else ():
                 name = each.study.name
-                writes = name in written
-                if writes and name in shown and any(map(each.repeats, first)):
-                    writes = False
+                if name in written and name in shown and any(map(each.repeats, first)):
+                    written.remove(name)
                     render.remove(name, self.results / folder, self.figures / folder)
                     say(f"{name} has the same runs as under profile {PROFILES[0]}.")
-                drawn = self.drawings.of(each, name in begun, writes)
-                if writes:
+                wanted.append((each, name in begun, name in written))
+            drawings = self.drawings.every(wanted)
+            for drawn in drawings:
+                if drawn.name in written:
                     self.write(drawn)
-                if drawn.sheet:
-                    sheets[scale, profile].append(drawn.sheet)
+            sheets[scale, profile] = [drawn.sheet for drawn in drawings if drawn.sheet]
             render.write_runs(sheets[scale, profile], self.results / folder)
         return sheets
 

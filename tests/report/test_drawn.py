@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import pytest
 from fake_store import made_setup
-from places import python
+from places import ROOT, python
 from small_study import small, stored
 
 from core.config.identity import run_id
+from core.config.scale import MINI
 from core.report import drawn as drawing
 from core.report.drawn import Drawings
+from core.runner.best_scale import stored_setup
+from core.store.store import Store
 from core.study.resolution import resolve
+from studies import find
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def draw(tmp_path, monkeypatch):
     def draw(study, store, setup=None, small=False):
         before = len(made)
         outline = resolve(study, setup or made_setup()).outline
-        drawn = Drawings(store, tmp_path / "kept", small).of(outline)
+        (drawn,) = Drawings(store, tmp_path / "kept", small).every([(outline, True, True)])
         return len(made) > before, drawn.texts["mocose-small.csv"].decode()
 
     return draw
@@ -86,8 +90,26 @@ def test_what_is_kept_and_cannot_be_read_is_drawn_again(draw, tmp_path, capsys):
     assert "is not as it was written" in capsys.readouterr().out
     (tmp_path / "file").write_text("")
     outline = resolve(study, made_setup()).outline
-    unkept = Drawings(store, tmp_path / "file" / "no").of(outline)
+    unkept = Drawings(store, tmp_path / "file" / "no").made(outline)
     assert unkept.texts["mocose-small.csv"].decode() == table
+
+
+def test_several_processes_draw_what_one_process_draws(tmp_path, monkeypatch):
+    store = Store("none", ROOT / "results" / "published")
+    setup = stored_setup(MINI, store, "paper")
+    assert setup is not None
+    wanted = [
+        (resolve(find(f"esimcse-table{n}"), setup).outline, True, False)
+        for n in (1, 2, 4, 5, 6, 7, 10, 11)
+    ]
+    drawn = {}
+    for cores in (1, 2):
+        monkeypatch.setattr(drawing.joblib, "cpu_count", lambda cores=cores: cores)
+        drawings = Drawings(store, tmp_path / str(cores))
+        drawn[cores] = drawings.every(wanted)
+        assert None not in [drawings._kept_drawing(*each) for each in wanted]
+    for one, other in zip(drawn[1], drawn[2], strict=True):
+        assert one.line == other.line and one.sheet.cells.equals(other.sheet.cells)
 
 
 def test_what_is_kept_has_its_table_and_is_read_without_matplotlib_and_scipy_s_functions(

@@ -73,7 +73,7 @@ def page(folder, small=False):
         if profile == "paper" or (profile == "released" and not small):
             drawings = Drawings(store, folder.parent / "kept", small)
             place = folder / key[0] / key[1], folder / "figures" / key[0] / key[1]
-            table = drawings.of(resolve(TABLE, setup))
+            table = drawings.made(resolve(TABLE, setup))
             write_study(table, *place)
             drawn[key] = table.sheet
     sheets = {}

@@ -31,7 +31,7 @@ def draw(studies, store, folder, seeds=3):
     lines = []
     sheets = []
     drawings = Drawings(store, folder / ".kept")
-    for drawn in map(drawings.of, outlines):
+    for drawn in map(drawings.made, outlines):
         lines.append(drawn.line)
         if drawn.sheet is not None:
             place = [folder / root / "demo/paper" for root in ("results", "figures")]

@@ -31,7 +31,9 @@ def without_drawing() -> None:
 
     nothing = types.SimpleNamespace(name="", line="drew nothing", sheet=None)
     drawn = types.ModuleType("core.report.drawn")
-    drawings = types.SimpleNamespace(of=lambda *_: nothing, outlines=lambda *_: [])
+    drawings = types.SimpleNamespace(
+        every=lambda wanted: [nothing] * len(wanted), outlines=lambda *_: []
+    )
     drawn.Drawings = lambda *_: drawings
     render = types.ModuleType("core.report.render")
     render.refuse_foreign = render.write_runs = lambda *_: None
