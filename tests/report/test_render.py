@@ -27,11 +27,11 @@ TABLE6B = find("table6b")
 
 def draw(studies, store, folder, seeds=3):
     """The lines of a drawing, and its sheets."""
-    outlines = [resolve(study, made_setup(seeds)).outline for study in studies]
+    wanted = [(resolve(study, made_setup(seeds)).outline, True, True) for study in studies]
     lines = []
     sheets = []
     drawings = Drawings(store, folder / ".kept")
-    for drawn in map(drawings.made, outlines):
+    for drawn in drawings.every(wanted):
         lines.append(drawn.line)
         if drawn.sheet is not None:
             place = [folder / root / "demo/paper" for root in ("results", "figures")]

@@ -107,13 +107,9 @@ def test_shipped_methods_and_examples_pass_without_a_word(sentences, name):
     assert sentences(name) == []
 
 
-def test_the_command_has_help_and_refuses_in_one_sentence():
-    for words, status, sentence in (
-        ("--help", 0, "usage: python -m tools.trial"),
-        ("simcsf", 2, ""),
-    ):
-        done = python("-m", "tools.trial", words)
-        assert done.returncode == status and done.stdout.startswith(sentence)
+def test_the_command_refuses_in_one_sentence():
+    done = python("-m", "tools.trial", "simcsf")
+    assert done.returncode == 2
     assert done.stderr == "There is no study 'simcsf'; did you mean simcse?\n"
 
 
