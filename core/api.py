@@ -140,7 +140,10 @@ class Results:
         rows = []
         for run in self.store.runs():
             try:
-                rows.append(self.store.recorded(run))
+                row = self.store.recorded(run)
+                if row["source"] == "own":
+                    self.store.load(run)  # which sees damage that the footer does not show
+                rows.append(row)
             except MissingRun:  # it went meanwhile
                 continue
             except (CorruptRun, OtherVersion) as error:

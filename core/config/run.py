@@ -185,7 +185,7 @@ class RunConfig(Section):
         rows = self.data.rows
         if self.trains and self.train.steps == 0:
             raise UserError(
-                f"train.steps is 0 with batches of {size}; give a step at least, or smaller batches."
+                f"train.steps is 0 with batches of {size}; give a step or smaller batches."
             )
         if self.data.drop_last and rows < size:
             raise UserError(

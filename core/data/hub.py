@@ -54,7 +54,7 @@ class Repository:
 _STATED = json.loads(Path(__file__).with_name("repositories.json").read_text())
 # The data, encoders by their names in the papers, and models that rewrite text (Table 5) by the
 # names of `text.model`; translation goes through the first and back through the second.
-REPOSITORIES = {name: [Repository(**about) for about in all_] for name, all_ in _STATED.items()}
+REPOSITORIES = {name: [Repository(**about) for about in stated] for name, stated in _STATED.items()}
 (DATA,) = REPOSITORIES["data"]
 CORPUS_FILE, EVALUATION_FILE = DATA.files
 

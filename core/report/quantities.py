@@ -27,7 +27,7 @@ SPECTRUM = "singular_value_"  # and an index: singular values of the development
 
 
 class Rows:
-    """A run's numbers; `table` has the columns of `core.config.result.Row`.
+    """A run's numbers; `table` has the columns of `core.config.result.Measurement`.
 
     A report asks each run for some hundred numbers, and a search of the table takes a millisecond,
     so they are indexed when the first is asked for. `time` is one more checkpoint, from the run's

@@ -62,8 +62,9 @@ class Cluster:
         try:
             futures = []
             for run in runs:
-                order = run.run_id, canonical_json(run.config), force
-                futures.append(self.client.submit(task, *order, pure=False, resources=self.needs))
+                arguments = run.run_id, canonical_json(run.config), force
+                future = self.client.submit(task, *arguments, pure=False, resources=self.needs)
+                futures.append(future)
             for future in as_completed(futures, loop=self.client.loop):
                 yield Ending(*future.result())
         except Exception as error:  # dask has many

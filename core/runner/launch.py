@@ -120,8 +120,8 @@ class Launcher:
         with ThreadPoolExecutor(self.jobs) as threads:
             tasks = []
             for run in runs:
-                order = run.run_id, canonical_json(run.config), stop, hear, force
-                tasks.append(threads.submit(self.launch, *order))
+                arguments = run.run_id, canonical_json(run.config), stop, hear, force
+                tasks.append(threads.submit(self.launch, *arguments))
             try:
                 for task in as_completed(tasks):
                     yield task.result()

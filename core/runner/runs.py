@@ -61,9 +61,9 @@ def list_runs(order: RunsOrder, around: Surroundings) -> int:
             raise UserError(f"No run has {field}; {hint}")
         number = decimal(value)
         wanted = value if number is None else written(number)
-        runs = [run for run in runs if _text(run, field) == wanted]
+        runs = [run for run in runs if _shown(run, field) == wanted]
     runs.sort(key=lambda run: run["when"] or "")
-    rows = [SHOWN_COLUMNS, *([_text(run, name) for name in SHOWN_COLUMNS] for run in runs)]
+    rows = [SHOWN_COLUMNS, *([_shown(run, name) for name in SHOWN_COLUMNS] for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     say(*lines, f"{counted(len(runs), 'run')}.")
@@ -74,19 +74,19 @@ def show_runs(first: Row, second: Row | None = None) -> None:
     """Print a run with its method's defaults where it has others, or what differs in two."""
     if second is not None:
         for name in first | second:
-            texts = _text(first, name), _text(second, name)
+            texts = _shown(first, name), _shown(second, name)
             if texts[0] != texts[1]:
                 say(f"{name}: {' | '.join(texts)}")
         return
     defaults = fields_by_path(to_plain(base(first["method"], PROFILES[0])))
     for name, value in first.items():
-        line = f"{name}: {_text(first, name)}"
+        line = f"{name}: {_shown(first, name)}"
         if defaults.get(name, "") not in (value, ""):
-            line += f" (default {_text(defaults, name)})"
+            line += f" (default {_shown(defaults, name)})"
         say(line)
 
 
-def _text(row: Row, name: str) -> str:
+def _shown(row: Row, name: str) -> str:
     """A value of a row as `--set` takes it; a score and seconds with two decimals."""
     value = row.get(name)
     if name in ("score", "seconds") and value is not None:
@@ -109,7 +109,7 @@ def _drawn(store: Store) -> Iterator[tuple[str, tuple[str, str]]]:
     for folder in filter(None, (store.published, store.root)):
         for file in sorted(folder.glob("*/*/*runs.csv")):
             with contextlib.suppress(KeyError, ValueError, csv.Error):
-                for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+                for row in csv.DictReader(file.read_shown(encoding="utf-8").splitlines()):
                     study = row.get("study", file.stem.removesuffix("_runs"))
                     # behind scale, profile and encoder
                     labels = [*row.values()][3 : [*row].index("seed")]
