@@ -109,7 +109,7 @@ def _drawn(store: Store) -> Iterator[tuple[str, tuple[str, str]]]:
     for folder in filter(None, (store.published, store.root)):
         for file in sorted(folder.glob("*/*/*runs.csv")):
             with contextlib.suppress(KeyError, ValueError, csv.Error):
-                for row in csv.DictReader(file.read_shown(encoding="utf-8").splitlines()):
+                for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
                     study = row.get("study", file.stem.removesuffix("_runs"))
                     # behind scale, profile and encoder
                     labels = [*row.values()][3 : [*row].index("seed")]
