@@ -109,7 +109,7 @@ def test_frames_hold_what_is_stored_and_say_what_is_damaged(home, capsys):
         assert path.stem not in set(frame["run"])
         left_out = len(STUDY.cells) + 1 if kind == "runs" else 1
         assert f"{left_out} run" in capsys.readouterr().out
-    *_, flipped, cut = sorted((home / "results" / "runs").glob("*.parquet"), reverse=True)
+    cut, flipped, *_ = sorted((home / "results" / "runs").glob("*.parquet"))
     content = bytearray(flipped.read_bytes())
     content[9] ^= 1  # of a page: the footer can be read
     flipped.write_bytes(content)
